@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.price_book import prices_of
 from capacity.chargeback.charging import charge
 from capacity.chargeback.ledger import Ledger
+from capacity.chargeback.node_costs import cost_nodes
+from capacity.chargeback.price_times import PriceTimes
 from capacity.chargeback.queries import Question, label_of
-from capacity.chargeback.report import IdlePolicy, Report, cost_nodes
+from capacity.chargeback.report import IdlePolicy, Report
 from capacity.chargeback.samples import Matrix, Period, Series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity.catalog.machines import Cloud
-    from capacity.catalog.price_book import PriceBook, PriceFile
+    from capacity.catalog.price_book import PriceFile
     from capacity.chargeback.gpu_use import Books
 
 HOUR = 3600
@@ -94,18 +94,14 @@ class Month:
                     matrix.series.append(Series(labels, samples))
         return found
 
-    def books(self, slice_seconds: int = 6 * HOUR, missing: Iterable[tuple[int, int]] = ()) -> Books:
-        ledger = Ledger(self.period, STEP)
+    def books(self, slice_seconds: int = 6 * HOUR, missing: Iterable[tuple[int, int]] = (), cuts: Iterable[int] = ()) -> Books:
+        ledger = Ledger(self.period, STEP, cuts=cuts)
         for start, end in self.period.slices(slice_seconds):
             ledger.take(self.answers(start, end, list(missing)))
         return ledger.close()
 
     def report(self, idle: IdlePolicy = IdlePolicy.CENTRAL, slice_seconds: int = 6 * HOUR, own: PriceFile | None = None) -> Report:
         """At the shipped prices, with those of a file of one's own before them."""
-
-        def prices(cloud: Cloud) -> PriceBook:
-            book = prices_of(cloud)
-            return book.with_rows_of(own, "own") if own is not None and own.cloud is cloud else book
-
-        books = self.books(slice_seconds)
+        prices = PriceTimes(own=own, name="own")
+        books = self.books(slice_seconds, cuts=prices.cuts(self.period))
         return charge(books, cost_nodes(books, prices), idle=idle, asked=self.period)

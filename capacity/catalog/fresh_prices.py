@@ -246,14 +246,18 @@ def with_fresh_rows(
     """`file` with the fresh rows in place of its own of the same machine, region and capacity type, or of the same item and region, and
     the sources that rows name.
 
-    What a contract says of pools, discounts and commitments is on no list, and stays.
+    What a contract says of pools, discounts and commitments is on no list, and stays. So do prices with a start, and what has one gets
+    no fresh row.
     """
     known = PriceFile(cloud=cloud, sources={}) if file is None else file
-    by_key = {_key(each): each for each in known.prices if each.pool is None} | {_key(each): each for each in rows}
-    prices = [*(by_key[key] for key in sorted(by_key)), *(each for each in known.prices if each.pool is not None)]
+    dated = {_key(each) for each in known.prices if each.start is not None and each.pool is None}
+    own = [each for each in known.prices if each.pool is not None or _key(each) in dated]
+    by_key = {_key(each): each for each in (*known.prices, *rows) if each.pool is None and _key(each) not in dated}
+    prices = [*(by_key[key] for key in sorted(by_key)), *own]
     by_item = {(each.item, each.region): each for each in (*known.services, *services)}
     billed = [by_item[key] for key in sorted(by_item, key=lambda key: (key[0], key[1] or ""))]
-    used = {each.source for each in (*prices, *billed, *known.families, *known.discounts, *known.commitments)}
+    contract = (*known.discounts, *known.commitments, *known.spend_commitments)
+    used = {each.source for each in (*prices, *billed, *known.families, *contract)}
     kept = {name: source for name, source in (known.sources | sources).items() if name in used}
     return known.model_copy(update={"sources": kept, "prices": prices, "services": billed})
 
@@ -265,7 +269,8 @@ def changes(before: PriceFile | None, after: PriceFile) -> list[PriceChange]:
 
 
 def _rows_of(file: PriceFile) -> dict[tuple[str, str, str], Decimal]:
-    machines = {(each.machine, each.region, each.capacity_type.value): each.usd_per_hour for each in file.prices if each.pool is None}
+    listed = [each for each in file.prices if each.pool is None and each.start is None]
+    machines = {(each.machine, each.region, each.capacity_type.value): each.usd_per_hour for each in listed}
     return machines | {(each.item.value, each.region or "all regions", each.item.measure.value): each.usd for each in file.services}
 
 
@@ -275,7 +280,7 @@ def as_yaml(file: PriceFile) -> str:
         {"sources": {name: each.model_dump(exclude_defaults=True) for name, each in file.sources.items()}}, sort_keys=False, width=120
     )
     parts = [_HEADER, f"cloud: {file.cloud}\n", sources]
-    for name in ("services", "families", "prices", "discounts", "commitments"):
+    for name in ("services", "families", "prices", "discounts", "commitments", "spend_commitments"):
         if rows := [_row(each.model_dump(mode="json", exclude_none=True)) for each in getattr(file, name)]:
             parts += [f"{name}:\n", *rows]
     return "".join(parts)

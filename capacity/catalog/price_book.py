@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from functools import cache
@@ -16,6 +16,9 @@ from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.contract import Commitment, Discount
 from capacity.catalog.data_files import DataFileError, Record, Source, read_records, unsourced
 from capacity.catalog.machines import Cloud
+from capacity.catalog.price_changes import order_problem, valid_at
+from capacity.catalog.price_rows import FamilyPrice, NodeFee
+from capacity.catalog.spend_commitment import SpendCommitment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -137,12 +140,14 @@ class Price(Record):
     """The price of one machine, GPUs included, for one hour in US dollars; `source` names an entry of the file's sources.
 
     With `pool` it is the price of that pool's nodes alone, by its name in the plan, which is the one that its nodes are labelled with.
+    With `start` it holds from that moment on, until the next row of the same; before the first one, what the book says without them.
     """
 
     machine: str
     region: str
     capacity_type: CapacityType
     pool: str | None = None
+    start: datetime | None = None
     usd_per_hour: Annotated[Decimal, Field(gt=Decimal(0))]
     source: str
 
@@ -161,36 +166,6 @@ class ServicePrice(Record):
     source: str
 
 
-class NodeFee(Record):
-    """What EKS Auto Mode bills for running a node: a part, in percent, of its machine's on-demand price.
-
-    Of machines of some categories, such as g and gr; without categories, of all that no row before it is of.
-    """
-
-    categories: tuple[str, ...] = ()
-    percent: Annotated[Decimal, Field(gt=Decimal(0), lt=Decimal(100))]
-    source: str
-
-    def is_of(self, machine: str) -> bool:
-        """Whether it is the fee of a machine such as g6e.xlarge."""
-        category = re.match("[a-z]*", machine)
-        return not self.categories or (category is not None and category[0] in self.categories)
-
-
-class FamilyPrice(Record):
-    """The smallest machine of a family without GPUs on demand, in US dollars an hour; larger ones cost no more for what they have.
-
-    An autoscaler may make any size of these families for work without GPUs, and no other families.
-    """
-
-    family: str
-    region: str
-    vcpu: Annotated[int, Field(ge=1)]
-    memory_gib: Annotated[int, Field(ge=1)]
-    usd_per_hour: Annotated[Decimal, Field(gt=Decimal(0))]
-    source: str
-
-
 class PriceFile(Record):
     """A price file: the prices of one cloud, each with a source. Discounts and commitments are for files of one's own."""
 
@@ -202,12 +177,13 @@ class PriceFile(Record):
     families: list[FamilyPrice] = Field(default_factory=list[FamilyPrice])
     discounts: list[Discount] = Field(default_factory=list[Discount])
     commitments: list[Commitment] = Field(default_factory=list[Commitment])
+    spend_commitments: list[SpendCommitment] = Field(default_factory=list[SpendCommitment])
 
     @model_validator(mode="after")
     def _every_row_has_a_source(self) -> PriceFile:
         rows: list[tuple[str, str]] = [(each.machine, each.source) for each in self.prices]
         rows += [(each.item, each.source) for each in self.services] + [(each.family, each.source) for each in self.families]
-        rows += [(each.what, each.source) for each in (*self.discounts, *self.commitments)]
+        rows += [(each.what, each.source) for each in (*self.discounts, *self.commitments, *self.spend_commitments)]
         rows += [("node_fees", each.source) for each in self.node_fees]
         if problem := unsourced(rows, self.sources):
             raise ValueError(problem)
@@ -215,14 +191,23 @@ class PriceFile(Record):
 
     @model_validator(mode="after")
     def _every_price_stands_once(self) -> PriceFile:
+        if problem := order_problem([(each.what, each.start) for each in self.prices]):
+            raise ValueError(problem)
         for what, told in (
-            ([each.what for each in self.prices], "has two prices"),
             ([f"{each.item} in {each.region or 'all regions'}" for each in self.services], "has two prices"),
             ([f"{each.family} in {each.region}" for each in self.families], "has two prices"),
             ([each.what for each in self.discounts], "has two discounts"),
+            ([each.name for each in self.spend_commitments], "is the name of two commitments"),
         ):
             if twice := sorted(each for each in set(what) if what.count(each) > 1):
                 raise ValueError(f"{twice[0]} {told}")
+        return self
+
+    @model_validator(mode="after")
+    def _commitments_are_the_clouds(self) -> PriceFile:
+        for each in self.spend_commitments:
+            if each.kind.cloud is not self.cloud:
+                raise ValueError(f"{each.what}: {self.cloud} has no {each.kind}")
         return self
 
     @model_validator(mode="after")
@@ -239,8 +224,9 @@ class PriceBook:
     """The prices of one cloud. `sources` are those of the rows, by the name that a row gives.
 
     `listed` are the prices that discounts are off: those of the shipped file. `undiscounted` are those of every file, without what its
-    discounts made. `of_pools` are those of a pool's nodes alone. `commitments` are what is paid for whether it runs or not, as far as
-    anybody has said. `family_regions` are where the shipped file has families: a file of one's own says nothing of those it leaves out.
+    discounts made. `of_pools` are those of a pool's nodes alone. `commitments` and `spend_commitments` are what is paid for whether it runs
+    or not, as far as anybody has said. `family_regions` are where the shipped file has families: a file of one's own says nothing of those
+    it leaves out.
     """
 
     cloud: Cloud
@@ -254,6 +240,7 @@ class PriceBook:
     node_fees: tuple[NodeFee, ...] = ()
     family_regions: frozenset[str] = frozenset()
     undiscounted: dict[PriceKey, Price] = field(default_factory=dict["PriceKey", Price])
+    spend_commitments: tuple[SpendCommitment, ...] = ()
 
     @property
     def family_names(self) -> list[str]:
@@ -299,7 +286,7 @@ class PriceBook:
         price = self.find(machine, region, CapacityType.ON_DEMAND)
         return None if fee is None or price is None else (fee, price.usd_per_hour * fee.percent / 100)
 
-    def source_of(self, price: Price | ServicePrice | FamilyPrice | NodeFee) -> Source:
+    def source_of(self, price: Price | ServicePrice | FamilyPrice | NodeFee | SpendCommitment) -> Source:
         """Where a price is from."""
         return self.sources[price.source]
 
@@ -307,8 +294,10 @@ class PriceBook:
         """The book with the rows of a file of one's own before its own. Raises DataFileError for a file of another cloud or schema."""
         return self.with_rows_of(read_records(path, PriceFile), path.name)
 
-    def with_rows_of(self, file: PriceFile, name: str) -> PriceBook:
+    def with_rows_of(self, file: PriceFile, name: str, at: datetime | None = None) -> PriceBook:
         """The same for a file that has been read; its sources get its `name`, because both may call a source the same.
+
+        Of prices that change the book has those that hold `at` a moment. Default: now, as plans are of today.
 
         Discounts become rows of their own, which name the list that they are off. Commitments of the file, if it has any, are all there
         are. Raises DataFileError for a file of another cloud, and for a discount that is off nothing.
@@ -316,7 +305,7 @@ class PriceBook:
         if file.cloud is not self.cloud:
             raise DataFileError(f"{name} has prices of {file.cloud}, but those of {self.cloud} are needed")
         sources = {f"{name}: {key}": source for key, source in file.sources.items()}
-        rows = [price.model_copy(update={"source": f"{name}: {price.source}"}) for price in file.prices]
+        rows = [price.model_copy(update={"source": f"{name}: {price.source}"}) for price in valid_at(file.prices, at)]
         discounted = list(self._discounted(file, name, sources))
         return PriceBook(
             self.cloud,
@@ -330,6 +319,8 @@ class PriceBook:
             (*(each.model_copy(update={"source": f"{name}: {each.source}"}) for each in file.node_fees), *self.node_fees),
             self.family_regions,
             self.undiscounted | _by_key(rows),
+            tuple(each.model_copy(update={"source": f"{name}: {each.source}"}) for each in file.spend_commitments)
+            or self.spend_commitments,
         )
 
     def _discounted(self, file: PriceFile, name: str, sources: dict[str, Source]) -> Iterator[Price]:

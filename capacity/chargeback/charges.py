@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.chargeback.nodes import UNKNOWN, cloud_of
+from capacity.chargeback.queries import NONE
 
 if TYPE_CHECKING:
     from decimal import Decimal
-    from fractions import Fraction
 
     from capacity.catalog.machines import Cloud
+    from capacity.catalog.spend_commitment import SpendCommitment
     from capacity.chargeback.nodes import NodeFacts
+
+
+SPEND = "spend-commitment"
+"""Stands in place of a capacity type for what of a commitment of US dollars an hour nothing used."""
 
 
 @dataclass(frozen=True, order=True)
@@ -34,7 +40,7 @@ class ChargeKind(StrEnum):
     """What a charge is for.
 
     ALLOCATED: GPUs that somebody had. IDLE: GPUs that nobody had. PLATFORM: nodes without GPUs. UNUSED: what was committed to and was not
-    there.
+    there, or not used.
     """
 
     ALLOCATED = "allocated"
@@ -45,16 +51,25 @@ class ChargeKind(StrEnum):
 
 @dataclass(frozen=True)
 class Rate:
-    """What a machine costs an hour in US dollars, exactly: `paid`, and `listed` on demand with nothing off; None: that is not known."""
+    """What a machine costs an hour in US dollars, exactly: `paid`, and `listed` on demand with nothing off; None: that is not known.
+
+    `contracted` is what it would cost without the commitment of US dollars an hour that pays for it; None: none does. `fee` is the part
+    of `paid` that no commitment pays.
+    """
 
     paid: Fraction
     listed: Fraction | None
+    contracted: Fraction | None = None
+    fee: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
 class Supply:
     """Machines of one kind, bought in one way at one price. `pool` is that of the nodes, which is not that of the line where idle GPUs
-    are paid by those who had GPUs of other pools.
+    are paid by those who had GPUs of other pools. `plan` is the commitment of US dollars an hour that pays for them.
+    `credits` are the names of those credits that are for them.
+
+    Of a plan that nothing used it is hours of the plan itself, and no machines: see `is_plan`.
     """
 
     machine: str
@@ -63,10 +78,19 @@ class Supply:
     pool: str
     gpu: str
     rate: Rate
+    plan: SpendCommitment | None = None
+    credits: tuple[str, ...] = ()
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether it is the unused part of a commitment of US dollars an hour."""
+        return self.capacity_type == SPEND
 
     @property
     def cloud(self) -> Cloud:
-        """Whose they are. What has a price has a machine that tells it. Raises ValueError otherwise."""
+        """Whose they are. What has a price has a machine that tells it, or is a plan. Raises ValueError otherwise."""
+        if self.plan is not None:
+            return self.plan.kind.cloud
         cloud = cloud_of(self.machine)
         if cloud is None:
             raise ValueError(f"no cloud is known to sell {self.machine}")
@@ -95,6 +119,11 @@ class Charge:
     gpu_seconds: Fraction
 
 
-def supply_of(facts: NodeFacts, rate: Rate) -> Supply:
+def supply_of(facts: NodeFacts, rate: Rate, plan: SpendCommitment | None = None, credits_for: tuple[str, ...] = ()) -> Supply:
     """What a node is a part of."""
-    return Supply(facts.machine, facts.region, facts.bought_as, facts.pool, facts.gpu, rate)
+    return Supply(facts.machine, facts.region, facts.bought_as, facts.pool, facts.gpu, rate, plan, credits_for)
+
+
+def supply_of_plan(plan: SpendCommitment) -> Supply:
+    """The hours of a commitment of US dollars an hour that nothing used."""
+    return Supply(UNKNOWN, UNKNOWN, SPEND, UNKNOWN, NONE, Rate(Fraction(plan.usd_per_hour), None), plan)

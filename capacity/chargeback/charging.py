@@ -8,22 +8,27 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from capacity.chargeback.charges import Charge, ChargeKind, LineKey, Rate, Supply, supply_of
+from capacity.chargeback.charges import SPEND, Charge, ChargeKind, LineKey, Rate, Supply, supply_of, supply_of_plan
 from capacity.chargeback.consumers import WorkAmounts, totals_of
+from capacity.chargeback.credits import apply_credits, moments_of
 from capacity.chargeback.grouping import node_groups
 from capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
-from capacity.chargeback.report import IdlePolicy, Line, OpenCostFigure, Report, Totals, UnusedCommitment
+from capacity.chargeback.report import HOUR, IdlePolicy, Line, OpenCostFigure, Report, SpentPlan, Totals, UnusedCommitment
 from capacity.chargeback.rounding import to_cents
 from capacity.values.quantities import cents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from capacity.catalog.spend_commitment import SpendCommitment
     from capacity.chargeback.commitments import Kept
-    from capacity.chargeback.gpu_use import Books, NodeBook, NodeKey
+    from capacity.chargeback.credits import Credit
+    from capacity.chargeback.gpu_use import Books, NodeBook, NodeKey, Use
+    from capacity.chargeback.node_costs import NodeCosts
     from capacity.chargeback.nodes import NodeFacts
-    from capacity.chargeback.report import ExtraCost, NodeCosts
-    from capacity.chargeback.samples import Period
+    from capacity.chargeback.report import ExtraCost
+    from capacity.chargeback.samples import Period, Seconds
+    from capacity.chargeback.spending_plans import PlanUse
 
 
 @dataclass
@@ -48,9 +53,11 @@ _Part = tuple[str, "LineKey"]
 class _Charges:
     """Exact amounts by figure of a line and by what they are of. `idle_of` are those of idle GPUs until somebody pays them."""
 
-    def __init__(self) -> None:
+    def __init__(self, granted: Iterable[Credit] = ()) -> None:
+        self._granted = tuple(granted)
         self.of_part: defaultdict[_Part, defaultdict[_What, _Amount]] = defaultdict(_amounts)
         self.idle_of: defaultdict[NodeFacts, defaultdict[_What, _Amount]] = defaultdict(_amounts)
+        self.unused_plans: defaultdict[Supply, _Amount] = defaultdict(_Amount)
         self.saved: defaultdict[LineKey, Fraction] = defaultdict(Fraction)
         self.uses: dict[LineKey, Totals] = {}
         self.work = WorkAmounts()
@@ -59,41 +66,61 @@ class _Charges:
         """What each line pays of a figure."""
         return {line: _sum(amounts) for (of, line), amounts in self.of_part.items() if of == figure}
 
-    def add_node(self, facts: NodeFacts, book: NodeBook, usd: Fraction | None, saved: Fraction, rate: Rate | None) -> None:
-        uses = book.uses
+    def add_node(self, key: NodeKey, book: NodeBook, costs: NodeCosts) -> None:
+        facts, uses, usd, saved = key.facts, book.uses, costs.usd.get(key), costs.saved.get(key, Fraction(0))
         for owner, use in uses.items():
             line = _line(owner, facts)
             self.uses[line] = self.uses.get(line, Totals()) + totals_of(use, priced=usd is not None)
         for work, use in book.work.items():
             self.work.add_use(_line(work.owner, facts), work, use, priced=usd is not None)
-        if usd is None or rate is None:
+        if usd is None:
             return
-        supply = supply_of(facts, rate)
         allocated = book.allocated
         # A pod can be seen for longer than its node: then its GPUs are all that the node had.
         whole = max(book.gpu_seconds, allocated)
+        credits_for = self._credits_for(facts, key.since)
+        for priced in costs.priced[key]:
+            seconds = book.seconds * priced.part
+            node = _Amount(priced.rate.paid * seconds / HOUR, seconds, whole * priced.part)
+            self._divide(facts, supply_of(facts, priced.rate, priced.plan, credits_for), node, uses, whole)
         if whole == 0:
-            line = _line(Owner(team=PLATFORM), facts)
-            self.saved[line] += saved
-            self.of_part["platform", line][ChargeKind.PLATFORM, supply].add(_Amount(usd, Fraction(book.seconds)))
+            self.saved[_line(Owner(team=PLATFORM), facts)] += saved
             return
-        node = _Amount(usd, Fraction(book.seconds), whole)
         for work, use in book.work.items():
             self.work.add_usd(_line(work.owner, facts), work, usd * use.allocated / whole)
         for owner, use in uses.items():
-            line, part = _line(owner, facts), use.allocated / whole
-            self.saved[line] += saved * part
-            self.of_part["allocated", line][ChargeKind.ALLOCATED, supply].add(node, part)
-        self.idle_of[facts][ChargeKind.IDLE, supply].add(node, (whole - allocated) / whole)
+            self.saved[_line(owner, facts)] += saved * use.allocated / whole
 
-    def add_unused(self, kept: Kept, usd: Fraction, rate: Rate) -> None:
+    def _divide(self, facts: NodeFacts, supply: Supply, node: _Amount, uses: Mapping[Owner, Use], whole: Fraction) -> None:
+        """Gives a part of a node to those who had GPUs of it, and what nobody had to be given later."""
+        if whole == 0:
+            self.of_part["platform", _line(Owner(team=PLATFORM), facts)][ChargeKind.PLATFORM, supply].add(node)
+            return
+        left = Fraction(1)
+        for owner, use in uses.items():
+            part = use.allocated / whole
+            left -= part
+            self.of_part["allocated", _line(owner, facts)][ChargeKind.ALLOCATED, supply].add(node, part)
+        self.idle_of[facts][ChargeKind.IDLE, supply].add(node, left)
+
+    def _credits_for(self, facts: NodeFacts, moment: Seconds) -> tuple[str, ...]:
+        return tuple(each.name for each in self._granted if each.is_for(facts, moment))
+
+    def add_unused(self, kept: Kept, since: Seconds, rate: Rate, seconds: Seconds) -> None:
         """What was committed to and not there: idle GPUs, or nodes of the platform."""
-        facts, what = kept.facts, (ChargeKind.UNUSED, supply_of(kept.facts, rate))
-        amount = _Amount(usd, Fraction(kept.unused))
+        facts = kept.facts
+        what = (ChargeKind.UNUSED, supply_of(facts, rate, credits_for=self._credits_for(facts, since)))
+        amount = _Amount(rate.paid * seconds / HOUR, Fraction(seconds))
         if facts.catalogued is not None and facts.catalogued.gpu is None:
             self.of_part["platform", _line(Owner(team=PLATFORM), facts)][what].add(amount)
         else:
             self.idle_of[facts][what].add(amount)
+
+    def add_plan(self, use: PlanUse) -> None:
+        """What of a commitment of US dollars an hour nothing used, as hours of it."""
+        if use.unused:
+            hours = use.unused / Fraction(use.plan.usd_per_hour)
+            self.unused_plans[supply_of_plan(use.plan)].add(_Amount(use.unused, hours * HOUR))
 
     def charge_idle(self, policy: IdlePolicy) -> None:
         """Gives every idle dollar to somebody."""
@@ -109,6 +136,25 @@ class _Charges:
                     self._give(idle, key, each / whole)
             else:
                 self._give(idle, _line(Owner(team=CENTRAL), facts))
+
+        for supply, amount in self.unused_plans.items():
+            self._give_plan({(ChargeKind.UNUSED, supply): amount}, supply.plan, policy, had)
+
+    def _give_plan(
+        self, unused: Mapping[_What, _Amount], plan: SpendCommitment | None, policy: IdlePolicy, had: Mapping[LineKey, Fraction]
+    ) -> None:
+        """As with idle GPUs: proportional is by what each had of what the commitment paid for, or of all; no node is labelled with one."""
+        paid = {
+            line: usd
+            for (figure, line), amounts in self.of_part.items()
+            if figure == "allocated" and (usd := _sum({what: each for what, each in amounts.items() if what[1].plan == plan}))
+        } or had
+        if policy is IdlePolicy.PROPORTIONAL and paid:
+            whole = sum(paid.values(), Fraction(0))
+            for line, usd in paid.items():
+                self._give(unused, line, usd / whole)
+        else:
+            self._give(unused, LineKey(CENTRAL, NONE, NONE, NONE, SPEND, NONE, NONE))
 
     def _give(self, idle: Mapping[_What, _Amount], line: LineKey, part: Fraction = Fraction(1)) -> None:
         for what, amount in idle.items():
@@ -132,20 +178,35 @@ def _amounts() -> defaultdict[_What, _Amount]:
 
 
 def charge(  # noqa: PLR0913 -- what a report is made of, given by name
-    books: Books, costs: NodeCosts, *, idle: IdlePolicy, asked: Period, extra: Iterable[ExtraCost] = (), notes: Iterable[str] = ()
+    books: Books,
+    costs: NodeCosts,
+    *,
+    idle: IdlePolicy,
+    asked: Period,
+    extra: Iterable[ExtraCost] = (),
+    notes: Iterable[str] = (),
+    granted: Sequence[Credit] = (),
 ) -> Report:
-    """The report of the books. Its lines sum to the cost of all nodes whose price is known, rounded once, under every policy."""
-    charges = _Charges()
+    """The report of the books. Its lines sum to the cost of all nodes whose price is known, rounded once, under every policy.
+
+    `granted` are credits, whose starts and ends within the period are cuts of the books. Raises ValueError where one is none.
+    """
+    if missing := {each for each in moments_of(granted) if books.period.start < each < books.period.end} - set(books.cuts):
+        raise ValueError(f"the books are not cut where credits begin and end: {len(missing)} cuts are missing")
+    charges = _Charges(granted)
     for key, book in books.nodes.items():
-        charges.add_node(key[1], book, costs.usd.get(key), costs.saved.get(key, Fraction(0)), costs.rates.get(key))
-    for kept, usd in costs.unused:
-        if usd:
-            charges.add_unused(kept, usd, costs.unused_rates[kept])
+        charges.add_node(key, book, costs)
+    for kept, rates in costs.unused_rates.items():
+        for since, rate, seconds in rates:
+            charges.add_unused(kept, since, rate, seconds)
+    for use in costs.plans:
+        charges.add_plan(use)
     charges.charge_idle(idle)
     parts = {(figure, key): usd for figure in ("allocated", "platform", "idle") for key, usd in charges.usd(figure).items()}
     # Apart from them: it is no part of what is paid.
     saved = to_cents(charges.saved)
     rounded = to_cents(parts)
+    taken_apart = tuple(charges.taken_apart(rounded))
     keys = sorted({key for _, key in parts} | set(charges.uses))
     lines = tuple(_totals(key, rounded, saved, charges.uses.get(key, Totals())) for key in keys)
     return Report(
@@ -178,10 +239,18 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
         ),
         uncommitted=costs.uncommitted,
         doubled=books.doubled,
-        charges=tuple(charges.taken_apart(rounded)),
+        charges=taken_apart,
         nodes=node_groups(books, costs),
         work=charges.work.lines({line: usd for (figure, line), usd in rounded.items() if figure == "allocated"}),
+        price_changes=costs.changes,
+        plans=tuple(map(_plan, costs.plans)),
+        credits=apply_credits(granted, taken_apart),
     )
+
+
+def _plan(use: PlanUse) -> SpentPlan:
+    usd = to_cents({"used": use.used, "unused": use.unused})
+    return SpentPlan(use.plan, usd["used"] + usd["unused"], usd["used"], usd["unused"], use.utilisation, use.coverage)
 
 
 def _totals(key: LineKey, rounded: dict[tuple[str, LineKey], Decimal], saved: dict[LineKey, Decimal], use: Totals) -> Line:
@@ -203,4 +272,6 @@ def _opencost(books: Books, costs: NodeCosts) -> OpenCostFigure | None:
     if not both:
         return None
     ours = to_cents({key: costs.usd[key] for key, _ in both})
-    return OpenCostFigure(len(both), cents(sum((usd for _, usd in both), Decimal(0))), sum(ours.values(), Decimal(0)))
+    return OpenCostFigure(
+        len({key[:2] for key, _ in both}), cents(sum((usd for _, usd in both), Decimal(0))), sum(ours.values(), Decimal(0))
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -20,12 +21,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kept:
-    """A commitment in a period: for how many node seconds it was billed, and for how many of them no node was there."""
+    """A commitment in a period: for how many node seconds it was billed, and for how many of them no node was there.
+
+    `unused_since` are these by the last cut of the books before them, or the period's start, as far as there are any.
+    """
 
     commitment: Commitment
     facts: NodeFacts
     seconds: Seconds
-    unused: Seconds
+    unused_since: tuple[tuple[Seconds, Seconds], ...]
+
+    @property
+    def unused(self) -> Seconds:
+        """All of them."""
+        return sum(seconds for _, seconds in self.unused_since)
 
 
 @dataclass(frozen=True)
@@ -52,42 +61,46 @@ Span = tuple[int, int]
 """From a moment until before another."""
 
 
-def commitments_of(books: Books, commitments: Iterable[Commitment]) -> Committed:
-    """What the books show of each commitment. Those of a pool get its nodes first, then those of any pool in their order."""
+def commitments_of(books: Books, commitments: Iterable[Commitment], cuts: Iterable[Seconds] = ()) -> Committed:
+    """What the books show of each commitment. Those of a pool get its nodes first, then those of any pool in their order.
+
+    `cuts` are moments within the period at which prices may change.
+    """
     by_place: defaultdict[tuple[str, str], list[Commitment]] = defaultdict(list)
     for each in commitments:
         by_place[each.machine, each.region].append(each)
     spans: defaultdict[tuple[str, str], dict[NodeFacts, list[Span]]] = defaultdict(dict)
-    for (_, facts), book in books.nodes.items():
+    for (_, facts, _), book in books.nodes.items():
         if facts.capacity_type is CapacityType.RESERVED:
             spans[facts.machine, facts.region].setdefault(facts, []).extend(book.spans)
-    found = Committed()
+    found, since = Committed(), (books.period.start, *cuts)
     for place in sorted({*by_place, *spans}):
         wanted = sorted(by_place[place], key=lambda each: each.pool is None)
-        _Place(wanted, spans[place], (books.period.start, books.period.end)).add_to(found, books.step)
+        _Place(wanted, spans[place], (books.period.start, books.period.end), since).add_to(found, books.step)
     return found
 
 
 class _Place:
     """The commitments for one machine in one region, and its reserved nodes."""
 
-    def __init__(self, wanted: Sequence[Commitment], spans: dict[NodeFacts, list[Span]], period: Span) -> None:
-        self._spans = spans
+    def __init__(self, wanted: Sequence[Commitment], spans: dict[NodeFacts, list[Span]], period: Span, since: Sequence[Seconds]) -> None:
+        self._spans, self._since = spans, since
         self._wanted = [(each, each.seconds(*period)) for each in wanted]
 
     def add_to(self, found: Committed, step: Seconds) -> None:
-        unused: Counter[int] = Counter()
+        unused: defaultdict[int, Counter[Seconds]] = defaultdict(Counter)
         over: defaultdict[NodeFacts, list[tuple[int, int, int]]] = defaultdict(list)
         for first, last, there in self._stretches():
             for number, nodes in self._given(first, there):
-                unused[number] += nodes * (last - first)
+                unused[number][self._since[bisect_right(self._since, first) - 1]] += nodes * (last - first)
             for facts, nodes in there.items():
                 if nodes:
                     over[facts].append((first, last, nodes))
         for number, (commitment, (first, last)) in enumerate(self._wanted):
             if last > first:
                 facts = _facts_of(commitment, self._spans)
-                found.kept.append(Kept(commitment, facts, commitment.nodes * (last - first), unused[number]))
+                missing = tuple((since, seconds) for since, seconds in sorted(unused[number].items()) if seconds)
+                found.kept.append(Kept(commitment, facts, commitment.nodes * (last - first), missing))
         for facts, stretches in over.items():
             # A node that takes another's place is seen beside it for up to a step.
             if seconds := sum((last - first) * nodes for first, last, nodes in _joined(stretches) if last - first > 2 * step):
@@ -97,6 +110,8 @@ class _Place:
     def _stretches(self) -> Iterator[tuple[int, int, dict[NodeFacts, int]]]:
         """Between two moments the same nodes are there, so many of each kind, and the same commitments hold."""
         changes: defaultdict[int, Counter[NodeFacts]] = defaultdict(Counter)
+        for moment in self._since:
+            changes[moment].update()
         for _, span in self._wanted:
             for moment in span:
                 changes[moment].update()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import median
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from capacity.chargeback.queries import Owner, Question
 from capacity.chargeback.samples import merged
@@ -80,16 +80,27 @@ class Lost:
     """Steps of which it is not known how long they took."""
 
 
-NodeKey = tuple[str, "NodeFacts"]
-"""A node's name and what it is: a name may be given twice, to another machine."""
+class NodeKey(NamedTuple):
+    """A node's name, what it is, and since when the books are kept: a name may be given twice, to another machine.
+
+    `since` is the last of the books' cuts before what is in them, or the start of the period: what is in one book cost one price.
+    """
+
+    node: str
+    facts: NodeFacts
+    since: Seconds
 
 
 @dataclass
 class Books:
-    """Everything that was counted in a period. `notes` are what a reader must know of how."""
+    """Everything that was counted in a period. `notes` are what a reader must know of how.
+
+    At each of the `cuts`, which lie within the period, a node's books begin anew.
+    """
 
     period: Period
     step: Seconds
+    cuts: tuple[Seconds, ...] = ()
     nodes: dict[NodeKey, NodeBook] = field(default_factory=dict[NodeKey, NodeBook])
     lost: dict[Owner, Lost] = field(default_factory=dict[Owner, Lost])
     evictions: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
@@ -135,7 +146,10 @@ class Increases(Generic[KeyT]):
 
 @dataclass(frozen=True)
 class Held:
-    """A pod had `gpus` GPUs from `start` until before `end`, in units of `share`; `use` is where that is counted."""
+    """A pod had `gpus` GPUs from `start` until before `end`, in units of `share`; `use` is where that is counted.
+
+    `goes_on`: it had them before, too, in other books, so that a sample of then stands for some of this time as well.
+    """
 
     start: Seconds
     end: Seconds
@@ -143,6 +157,7 @@ class Held:
     gpus: Fraction
     share: Fraction
     use: Use
+    goes_on: bool = False
 
 
 def add_utilisation(
@@ -163,11 +178,11 @@ def add_utilisation(
                 position += 1
             for number in range(position, len(spans)):
                 each = spans[number]
-                if each.start > moment:
+                if each.start >= moment + step:
                     break
-                # Of several resources at one moment each has its part; one that has ended meanwhile has none.
-                if moment < each.end:
-                    seconds = min(step, each.end - moment)
+                # Of several resources at one moment each has its part; one that has ended meanwhile, or begun since, has none.
+                if moment < each.end and (each.start <= moment or each.goes_on):
+                    seconds = min(moment + step, each.end) - max(moment, each.start)
                     share, gpus = limits[number]
                     measured[number] += seconds
                     used[number] += min(max(0.0, busy) * share, gpus) * seconds

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from capacity.chargeback.charges import SPEND
 from capacity.chargeback.node_groups import AUTO_MODE, NodeGroup
 from capacity.chargeback.nodes import UNKNOWN, cloud_of
 from capacity.chargeback.rounding import to_cents
 
 if TYPE_CHECKING:
     from capacity.chargeback.gpu_use import Books
+    from capacity.chargeback.node_costs import NodeCosts
     from capacity.chargeback.nodes import NodeFacts
-    from capacity.chargeback.report import NodeCosts
 
 
 @dataclass
@@ -31,22 +32,29 @@ _Key = tuple[str, str, str, str]
 def node_groups(books: Books, costs: NodeCosts) -> tuple[NodeGroup, ...]:
     """All nodes of the books and what was committed to and not there; their cents sum to those of the whole cost, rounded once."""
     found: dict[_Key, _Sums] = {}
+    known: set[tuple[str, NodeFacts]] = set()
     for key, book in books.nodes.items():
-        sums = found.setdefault(_key(key[1]), _Sums())
+        sums = found.setdefault(_key(key.facts), _Sums())
         usd, fee = costs.usd.get(key), costs.fees.get(key)
-        sums.nodes += 1
+        # Cuts are of prices: the node went on.
+        new = (key.node, key.facts) not in known
+        known.add((key.node, key.facts))
+        sums.nodes += new
         sums.seconds += book.seconds
         sums.unpriced += book.seconds if usd is None else 0
         sums.usd += (usd or Fraction(0)) - (fee or Fraction(0))
         if fee is not None:
-            fees = found.setdefault((*_key(key[1])[:3], AUTO_MODE), _Sums())
-            fees.nodes += 1
+            fees = found.setdefault((*_key(key.facts)[:3], AUTO_MODE), _Sums())
+            fees.nodes += new
             fees.seconds += book.seconds
             fees.usd += fee
     for kept, usd in costs.unused:
         sums = found.setdefault(_key(kept.facts), _Sums())
         sums.unused += kept.unused
         sums.usd += usd
+    for use in costs.plans:
+        # It is of no region and no machine: its name says which it is.
+        found.setdefault((use.plan.kind.cloud.value, UNKNOWN, use.plan.name, SPEND), _Sums()).usd += use.unused
     rounded = to_cents({key: sums.usd for key, sums in found.items()})
     return tuple(NodeGroup(*key, sums.nodes, sums.seconds, sums.unpriced, sums.unused, rounded[key]) for key, sums in sorted(found.items()))
 

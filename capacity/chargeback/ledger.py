@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.chargeback.gpu_use import Books, Held, LostWork, NodeBook, Use, add_utilisation
+from capacity.chargeback.gpu_use import Books, Held, LostWork, NodeBook, NodeKey, Use, add_utilisation
 from capacity.chargeback.nodes import Doubled, KnownLabels, gpus_of_node, unit_share
 from capacity.chargeback.queries import Question
 from capacity.chargeback.samples import BRIDGED_STEPS, Gap, Matrix, Span, SpanReader, merged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.samples import Period, Seconds
@@ -71,10 +72,13 @@ class _Allocation:
 
 
 class Ledger:
-    """The books of a `period` sampled every `step` seconds. Slices are taken in order; then it is closed."""
+    """The books of a `period` sampled every `step` seconds. Slices are taken in order; then it is closed.
 
-    def __init__(self, period: Period, step: Seconds, bridged_steps: int = BRIDGED_STEPS) -> None:
-        self._books = Books(period, step)
+    At each of `cuts`, moments in their order, the price of something may change: what was before is kept apart from what was after.
+    """
+
+    def __init__(self, period: Period, step: Seconds, bridged_steps: int = BRIDGED_STEPS, cuts: Iterable[Seconds] = ()) -> None:
+        self._books = Books(period, step, tuple(each for each in cuts if period.start < each < period.end))
         self._labels = KnownLabels()
         self._lost = LostWork(period.start + step)
         self._nodes = SpanReader[tuple[str, ...]](step, bridged_steps, period.end)
@@ -96,12 +100,7 @@ class Ledger:
         for key, samples in nodes.items():
             for span in self._nodes.read(key, samples):
                 there.setdefault(key[0], []).append(span)
-                for facts, piece, units in self._labels.of_node(key[0], span):
-                    book = self._book(key[0], facts)
-                    book.seconds += piece.seconds
-                    if facts.capacity_type is CapacityType.RESERVED:
-                        book.there(piece.start, piece.end)
-                    book.gpu_seconds += gpus_of_node(facts.catalogued, units) * piece.seconds
+                self._count(key[0], span)
         self._last_spans = {node: max(spans, key=lambda each: each.end) for node, spans in there.items()}
         presence = {node: _Presence(spans) for node, spans in there.items()}
         held: dict[tuple[str, str], list[Held]] = {}
@@ -114,9 +113,10 @@ class Ledger:
         self._lost.take(found, held)
         for (node,), samples in merged(found[Question.OPENCOST], "node").items():
             for span in self._opencost.read((node,), samples):
-                for facts, piece, _ in self._labels.of_node(node, span):
-                    book = self._book(node, facts)
-                    book.opencost_usd = (book.opencost_usd or Decimal(0)) + Decimal(repr(piece.value)) * piece.seconds / _HOUR
+                for facts, whole, _ in self._labels.of_node(node, span):
+                    for piece in self._cut(whole):
+                        book = self._book(node, facts, piece.start)
+                        book.opencost_usd = (book.opencost_usd or Decimal(0)) + Decimal(repr(piece.value)) * piece.seconds / _HOUR
 
     def close(self) -> Books:
         """What was counted."""
@@ -140,6 +140,17 @@ class Ledger:
         books.notes += self._labels.missing()
         return books
 
+    def _count(self, node: str, span: Span) -> None:
+        """The time of a node."""
+        for facts, whole, units in self._labels.of_node(node, span):
+            gpus = gpus_of_node(facts.catalogued, units)
+            for piece in self._cut(whole):
+                book = self._book(node, facts, piece.start)
+                book.seconds += piece.seconds
+                if facts.capacity_type is CapacityType.RESERVED:
+                    book.there(piece.start, piece.end)
+                book.gpu_seconds += gpus * piece.seconds
+
     def _allocate(
         self, key: tuple[str, ...], samples: list[tuple[Seconds, float]], node_was: _Presence, held: dict[tuple[str, str], list[Held]]
     ) -> None:
@@ -154,14 +165,29 @@ class Ledger:
         """Counts what a pod had while its node was there. What came after waits for the next slice, in which the node may go on."""
         for piece, was_there in node_was.cut(had.span):
             if was_there:
-                use = self._book(had.node, had.facts).work.setdefault(had.work, Use())
-                use.allocated += had.gpus * piece.seconds
-                held.setdefault(had.pod, []).append(Held(piece.start, piece.end, had.work.owner, had.gpus, had.share, use))
+                for part in self._cut(piece):
+                    use = self._book(had.node, had.facts, part.start).work.setdefault(had.work, Use())
+                    use.allocated += had.gpus * part.seconds
+                    goes_on = part.start > piece.start
+                    held.setdefault(had.pod, []).append(Held(part.start, part.end, had.work.owner, had.gpus, had.share, use, goes_on))
             elif not at_last and piece.start >= node_was.until:
                 self._waiting.append(replace(had, span=piece))
             elif not node_was.near(piece):
                 homeless, owner = self._books.homeless, had.work.owner
                 homeless[owner] = homeless.get(owner, Fraction(0)) + had.gpus * piece.seconds
 
-    def _book(self, node: str, facts: NodeFacts) -> NodeBook:
-        return self._books.nodes.setdefault((node, facts), NodeBook())
+    def _book(self, node: str, facts: NodeFacts, moment: Seconds) -> NodeBook:
+        books = self._books
+        number = bisect_right(books.cuts, moment)
+        since = books.cuts[number - 1] if number else books.period.start
+        return books.nodes.setdefault(NodeKey(node, facts, since), NodeBook())
+
+    def _cut(self, span: Span) -> Iterator[Span]:
+        """The span in pieces, none of which reaches over a cut."""
+        start, cuts = span.start, self._books.cuts
+        for cut in cuts[bisect_right(cuts, span.start) :]:
+            if cut >= span.end:
+                break
+            yield Span(start, cut, span.value)
+            start = cut
+        yield span if start == span.start else Span(start, span.end, span.value)

@@ -13,6 +13,7 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.chargeback.billed import Machines
 from capacity.chargeback.bills.entries import Bought, Kind, Place
 from capacity.chargeback.bills.gcp import FAMILY, cores_of
+from capacity.chargeback.charges import SPEND
 from capacity.chargeback.rounding import to_cents
 
 if TYPE_CHECKING:
@@ -200,6 +201,12 @@ def reconcile(month: ReportedMonth, bill: Bill) -> Reconciliation:
     for cloud, reason, what, each in _others(bill):
         exact[1, (cloud, what), reason] = exact.get((1, (cloud, what), reason), Fraction(0)) + each.usd
         rows[cloud, what, reason] = rows.get((cloud, what, reason), 0) + each.rows
+    for each in month.nodes:
+        # The bill has its whole fee; what machines used of it is in their amounts, and this is the rest.
+        if each.capacity_type == SPEND and each.usd:
+            what = f"unused part of {each.machine}, in the report"
+            exact[1, (each.cloud, what), Reason.COMMITMENT] = -Fraction(each.usd)
+            rows[each.cloud, what, Reason.COMMITMENT] = 0
     rounded = to_cents(exact)
     lines: list[MachineLine] = []
     for key in sorted({*reported, *billed}):
@@ -224,6 +231,8 @@ _AS_BILLED = {CapacityType.RESERVED: Bought.ON_DEMAND, CapacityType.QUEUED: Boug
 def _reported(month: ReportedMonth, families: Iterable[Place]) -> dict[MachineKey, _Reported]:
     found: dict[MachineKey, _Reported] = {}
     for each in month.nodes:
+        if each.capacity_type == SPEND:
+            continue
         known = each.capacity_type in set(CapacityType)
         bought = _AS_BILLED.get(CapacityType(each.capacity_type), each.capacity_type) if known else each.capacity_type
         key, family = _key(each.cloud, each.region, each.machine, bought, families)

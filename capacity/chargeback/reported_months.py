@@ -38,6 +38,7 @@ class _Report(SavedReport):
     period: _Period
     idle_policy: str
     extra_usd: Cents = Decimal(0)
+    credit_usd: Cents = Decimal(0)
     lines: list[_Line]
     unknown_prices: list[Any]
     gaps: list[Any]
@@ -61,6 +62,7 @@ class ReportedTeams:
     idle: str
     missing: bool
     extra_usd: Decimal
+    credit_usd: Decimal
     teams: dict[str, Decimal]
     prometheus: str | None
     match: str | None
@@ -106,6 +108,7 @@ def read_teams(path: Path) -> ReportedTeams:
         report.idle_policy,
         missing,
         report.extra_usd,
+        report.credit_usd,
         teams,
         None if of is None else of.prometheus,
         None if of is None else of.match,

@@ -146,6 +146,8 @@ def _notes(months: Sequence[ReportedTeams]) -> Iterator[str]:
             yield f"{each.month.name} was not over when its report was made: make it anew; it is not judged, and nothing is judged by it."
     if extra := [each.month.name for each in months if each.extra_usd]:
         yield f"Storage and egress of {', '.join(extra)} are not in it: these are amounts of nodes."
+    if credits_of := [each.month.name for each in months if each.credit_usd]:
+        yield f"Credits of {', '.join(credits_of)} are not in it: these are amounts of nodes."
     if not months[-1].over and months[-1].end - months[-1].month.start < DAY:
         yield f"Of {months[-1].month.name} less than a day is over: there is no forecast yet."
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import date
 
-    from capacity.catalog.price_book import FamilyPrice, Price, PriceBook, ServicePrice
+    from capacity.catalog.price_book import Price, PriceBook, ServicePrice
+    from capacity.catalog.price_rows import FamilyPrice
 
 
 class Scenario(StrEnum):

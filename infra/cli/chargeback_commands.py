@@ -14,8 +14,10 @@ import typer
 from rich.text import Text
 
 from capacity.catalog.data_files import DataFileError, read_records
-from capacity.catalog.price_book import PriceFile, prices_of
+from capacity.catalog.price_book import PriceFile
 from capacity.chargeback.consumers import MOST_CONSUMERS, TOP_CONSUMERS
+from capacity.chargeback.credits import moments_of, read_credits
+from capacity.chargeback.price_times import PriceTimes
 from capacity.chargeback.report import IdlePolicy, read_extra_costs
 from capacity.chargeback.samples import BRIDGED_STEPS, PeriodError, month_period, period_between
 from capacity.values.errors import ExitCode, ExplainedError
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from capacity.catalog.machines import Cloud
     from capacity.catalog.price_book import PriceBook
+    from capacity.chargeback.credits import Credit
     from capacity.chargeback.report import ExtraCost, Report
     from capacity.chargeback.samples import Period
     from infra.cli.prometheus_source import PrometheusSource
@@ -66,18 +69,37 @@ def extra_costs(path: Path | None) -> tuple[ExtraCost, ...]:
         raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
 
 
-def own_prices(path: Path | None) -> Callable[[Cloud], PriceBook]:
-    """The price book of each cloud, with the file's rows before the shipped ones. Raises ExplainedError for a file of another form."""
+def granted_credits(path: Path | None) -> tuple[Credit, ...]:
+    """The credits of the file, or none. Raises ExplainedError with everything that is wrong with it."""
     if path is None:
-        return prices_of
+        return ()
+    try:
+        return read_credits(path)
+    except (DataFileError, OSError, UnicodeDecodeError) as error:
+        remedy = "mend it; its form is in docs/guides/chargeback.md."
+        raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
+
+
+def own_prices(path: Path | None) -> Callable[[Cloud], PriceBook]:
+    """The price book of each cloud now, with the file's rows before the shipped ones. Raises what `price_times` does."""
+    return price_times(path).of(int(time.time()))
+
+
+def price_times(path: Path | None) -> PriceTimes:
+    """The prices of every moment, the file's rows before the shipped ones. Raises ExplainedError for a file of another form."""
+    if path is None:
+        return PriceTimes()
     try:
         own = read_records(path, PriceFile)
+        prices = PriceTimes(own=own, name=path.name)
+        # A discount that is off nothing is found when the book is made.
+        prices.at(own.cloud, 0)
     except (DataFileError, OSError, UnicodeDecodeError) as error:
         remedy = "mend it; its form is that of capacity/catalog/prices."
         raise ExplainedError(
             f"the prices of {path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)
         ) from error
-    return lambda cloud: prices_of(cloud).with_rows_of(own, path.name) if cloud is own.cloud else prices_of(cloud)
+    return prices
 
 
 class ChargebackFormat(StrEnum):
@@ -108,6 +130,7 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     token_env: asked_of.TokenEnv = None,
     idle: Annotated[IdlePolicy, typer.Option("--idle", help="Who pays for GPUs that nobody had.")] = IdlePolicy.CENTRAL,
     storage: Annotated[Path | None, typer.Option("--storage", help="What storage and egress cost whom; see the guide.")] = None,
+    credit: Annotated[Path | None, typer.Option("--credits", help="What the clouds give off these nodes; see the guide.")] = None,
     prices: Annotated[Path | None, typer.Option("--prices", help="A price file of your own, before all other prices.")] = None,
     auto_mode: Annotated[
         list[str] | None,
@@ -153,10 +176,10 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
             exit_code=ExitCode.BAD_USAGE,
         )
     access = access_to(prometheus, headers=header or (), ca=ca, token_file=token_file, token_env=token_env)
-    extra = extra_costs(storage)
-    book = own_prices(prices)
+    extra, granted = extra_costs(storage), granted_credits(credit)
+    book = price_times(prices)
     source = PrometheusSource(access, match, step, bridge, float(timeout), resume_dir, now)
-    report = _report(source, period, asked, book, idle, extra, frozenset(auto_mode or ()))
+    report = _report(source, period, asked, book, idle, extra, granted, frozenset(auto_mode or ()))
     _write(report, form, write_to, billing_account.strip(), top, {"prometheus": access.url, "match": match})
     if not report.complete:
         raise typer.Exit(ExitCode.UNMET)
@@ -166,23 +189,25 @@ def _report(  # noqa: PLR0913, PLR0917 -- the parts of a report
     source: PrometheusSource,
     period: Period,
     asked: Period,
-    prices: Callable[[Cloud], PriceBook],
+    prices: PriceTimes,
     idle: IdlePolicy,
     extra: tuple[ExtraCost, ...],
+    granted: tuple[Credit, ...],
     auto_mode: frozenset[str],
 ) -> Report:
     from capacity.chargeback.charging import charge  # noqa: PLC0415
     from capacity.chargeback.ledger import Ledger  # noqa: PLC0415
+    from capacity.chargeback.node_costs import cost_nodes  # noqa: PLC0415
     from capacity.chargeback.queries import queries  # noqa: PLC0415
-    from capacity.chargeback.report import cost_nodes  # noqa: PLC0415
     from infra.cli.prometheus_source import no_node_known  # noqa: PLC0415
 
-    ledger = Ledger(period, source.step, source.bridge)
+    ledger = Ledger(period, source.step, source.bridge, prices.cuts(period, moments_of(granted)))
     read = source.read(period, queries(source.match), ledger.take, kept_as="chargeback")
     books = ledger.close()
     if not books.nodes:
         raise no_node_known(period)
-    report = charge(books, cost_nodes(books, prices, auto_mode=auto_mode), idle=idle, asked=asked, extra=extra, notes=read.warnings)
+    costs = cost_nodes(books, prices, auto_mode=auto_mode)
+    report = charge(books, costs, idle=idle, asked=asked, extra=extra, notes=read.warnings, granted=granted)
     read.discard()
     return report
 

@@ -1,8 +1,9 @@
 """The chargeback report as a cost and usage dataset of FOCUS 1.2 in CSV, which the tools of a finance department load.
 
 Source: FinOps Open Cost and Usage Specification 1.2, as the requirements model 1.2.0.1 of finopsfoundation/focus_validator has it, read
-2026-11-27. What each column means here is in docs/guides/chargeback.md. Rows are sums over nodes, so they are of no one resource or zone; a
-reservation is a capacity reservation and no commitment discount, as what was paid for one in advance is not known.
+2026-11-27. What each column means here is in docs/guides/chargeback.md. Rows are sums over nodes, so they are of no one resource or zone. A
+reservation is a capacity reservation and no commitment discount, as what was paid for one in advance is not known; a commitment of US
+dollars an hour is one: see focus_commitments.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import csv
 import io
 import json
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.capacity_type import CapacityType
@@ -19,14 +19,16 @@ from capacity.catalog.machines import Cloud, machines_of
 from capacity.chargeback.charges import ChargeKind
 from capacity.chargeback.nodes import UNKNOWN
 from capacity.chargeback.queries import CENTRAL, NO_TEAM, NONE, PLATFORM
-from capacity.chargeback.report import HOUR, ExtraKind
+from capacity.chargeback.report import ExtraKind
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.chargeback_report import utc
+from infra.cli.focus_commitments import committed_cost, committed_discount, fee_of_plan, sku_of_plan
+from infra.cli.focus_numbers import hours_of, priced, text_of
 from infra.cli.spreadsheets import spreadsheet_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from fractions import Fraction
+    from decimal import Decimal
 
     from capacity.chargeback.charges import Charge, LineKey, Supply
     from capacity.chargeback.report import ExtraCost, Report
@@ -105,9 +107,6 @@ _FOR = {
     ChargeKind.UNUSED: "reserved and not there",
 }
 
-_PLACES = Decimal("1e-9")
-"""Quantities are rounded to so much of an hour: of the dearest machine that is a ten-millionth of a dollar."""
-
 
 @dataclass(frozen=True)
 class _Extra:
@@ -133,7 +132,7 @@ def report_focus(report: Report, billing_account: str) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
-    for row in (*_charges(report), *_extras(report)):
+    for row in (*_charges(report), *_purchases(report), *_extras(report), *_credits(report)):
         writer.writerow(_common(report, billing_account) | row)
     return text.getvalue()
 
@@ -158,36 +157,64 @@ def _charges(report: Report) -> Iterator[dict[str, str]]:
 
     for charge in sorted(report.charges, key=order):
         supply, line = charge.supply, charge.line
-        hours = _hours(charge.machine_seconds)
-        listed = supply.rate.paid if supply.rate.listed is None else supply.rate.listed
+        hours = hours_of(charge.machine_seconds)
+        contracted = supply.rate.paid if supply.rate.contracted is None else supply.rate.contracted
+        listed = contracted if supply.rate.listed is None else supply.rate.listed
         yield {
-            **_usd(charge.usd),
-            **_priced("Contracted", supply.rate.paid, hours),
-            **_priced("List", listed, hours),
-            "PricingQuantity": _text(hours),
+            **(_usd(charge.usd) if supply.plan is None else committed_cost(charge)),
+            **priced("Contracted", contracted, hours),
+            **priced("List", listed, hours),
+            "PricingQuantity": text_of(hours),
             "PricingUnit": "Hours",
-            # Spot alone has a price that the cloud changes without notice; a contract's is an agreed one.
-            "PricingCategory": "Dynamic" if supply.capacity_type == CapacityType.SPOT else "Standard",
+            "PricingCategory": _pricing(supply),
             **_consumed(charge, hours),
             **_reservation(charge),
+            **committed_discount(charge),
             **_provider(supply.cloud),
-            "RegionId": spreadsheet_cell(supply.region),
             # No table here has the clouds' display names of regions.
-            "RegionName": spreadsheet_cell(supply.region),
+            **dict.fromkeys(("RegionId", "RegionName"), "" if supply.is_plan else spreadsheet_cell(supply.region)),
             "ServiceCategory": "Compute",
             "ServiceSubcategory": "Virtual Machines",
             "ServiceName": _COMPUTE[supply.cloud],
-            **_sku(supply),
+            **(_sku(supply) if not supply.is_plan or supply.plan is None else sku_of_plan(supply.plan)),
             **_owner(line.team),
             "Tags": _tags(line),
-            "ChargeDescription": f"{supply.capacity_type} {supply.machine} in {supply.region}: {_FOR[charge.kind]}",
+            "ChargeDescription": _described(charge),
             "x_ChargeKind": charge.kind.value,
             "x_CapacityType": supply.capacity_type,
             "x_GpuModel": "" if supply.gpu in _NOBODY else supply.gpu,
             "x_ListPriceKnown": "false" if supply.rate.listed is None else "true",
-            "x_MachineType": spreadsheet_cell(supply.machine),
+            "x_MachineType": "" if supply.is_plan else spreadsheet_cell(supply.machine),
             "x_NodePool": "" if supply.pool in _NOBODY else spreadsheet_cell(supply.pool),
         }
+
+
+def _purchases(report: Report) -> Iterator[dict[str, str]]:
+    """The fee of each commitment of US dollars an hour: what its rows of use leave unbilled, in cents that sum to the report."""
+    for each in report.plans:
+        rows = [charge for charge in report.charges if charge.supply.plan == each.plan]
+        yield {
+            **fee_of_plan(each, rows),
+            **_provider(each.plan.kind.cloud),
+            "ServiceCategory": "Compute",
+            "ServiceSubcategory": "Virtual Machines",
+            "ServiceName": _COMPUTE[each.plan.kind.cloud],
+            "Tags": "{}",
+        }
+
+
+def _pricing(supply: Supply) -> str:
+    # Spot alone has a price that the cloud changes without notice; a contract's is an agreed one.
+    if supply.plan is not None:
+        return "Committed"
+    return "Dynamic" if supply.capacity_type == CapacityType.SPOT else "Standard"
+
+
+def _described(charge: Charge) -> str:
+    supply = charge.supply
+    if supply.is_plan and supply.plan is not None:
+        return f"{supply.plan.kind} {supply.plan.name}: committed and not used"
+    return f"{supply.capacity_type} {supply.machine} in {supply.region}: {_FOR[charge.kind]}"
 
 
 def _extras(report: Report) -> Iterator[dict[str, str]]:
@@ -198,7 +225,7 @@ def _extras(report: Report) -> Iterator[dict[str, str]]:
         one = {"ConsumedQuantity": "1", "ConsumedUnit": "Charges", "PricingQuantity": "1", "PricingUnit": "Charges"}
         yield {
             **_usd(each.usd),
-            **dict.fromkeys(("ContractedCost", "ContractedUnitPrice", "ListCost", "ListUnitPrice"), _text(each.usd)),
+            **dict.fromkeys(("ContractedCost", "ContractedUnitPrice", "ListCost", "ListUnitPrice"), text_of(each.usd)),
             **one,
             "PricingCategory": "Standard",
             **_provider(_cloud_of(each, clouds)),
@@ -212,6 +239,26 @@ def _extras(report: Report) -> Iterator[dict[str, str]]:
             "ChargeDescription": f"{named.said}: {each.what}" if each.what else named.said,
             "x_ListPriceKnown": "false",
         }
+
+
+def _credits(report: Report) -> Iterator[dict[str, str]]:
+    """A credit is of no SKU, so it has no unit prices, and all its costs are the same (the words of ContractedCost and ListCost)."""
+    for credited in report.credits:
+        for (team, project), usd in credited.lines.items():
+            tags = {"team": team, "project": project}
+            yield {
+                **dict.fromkeys(("BilledCost", "EffectiveCost", "ContractedCost", "ListCost"), str(-usd)),
+                **_provider(credited.credit.cloud),
+                "ChargeCategory": "Credit",
+                "ChargeFrequency": "One-Time",
+                "ServiceCategory": "Compute",
+                "ServiceSubcategory": "Virtual Machines",
+                "ServiceName": _COMPUTE[credited.credit.cloud],
+                **_owner(team),
+                "Tags": json.dumps({key: value for key, value in tags.items() if value not in _NOBODY}),
+                "ChargeDescription": f"Credit: {credited.credit.name}",
+                "x_ChargeKind": "credit",
+            }
 
 
 def _cloud_of(extra: ExtraCost, clouds: set[Cloud]) -> Cloud:
@@ -232,18 +279,14 @@ def _usd(usd: Decimal) -> dict[str, str]:
     return {"BilledCost": str(usd), "EffectiveCost": str(usd)}
 
 
-def _priced(which: str, usd_per_hour: Fraction, hours: Decimal) -> dict[str, str]:
-    """The unit price and the cost at it, which is their product to the last digit, as FOCUS has it."""
-    with localcontext(prec=60):
-        price = Decimal(usd_per_hour.numerator) / usd_per_hour.denominator
-        return {f"{which}UnitPrice": _text(price), f"{which}Cost": _text(price * hours)}
-
-
 def _consumed(charge: Charge, hours: Decimal) -> dict[str, str]:
-    """GPU hours of what has GPUs, machine hours of what has none; of what was reserved and not there nothing was consumed."""
+    """GPU hours of what has GPUs, machine hours of what has none; of what was reserved or committed and not there nothing was consumed."""
+    if charge.supply.is_plan:
+        # ConsumedQuantity-C-004-C: of the unused part of a commitment discount there is none.
+        return {}
     if charge.kind is ChargeKind.PLATFORM or charge.supply.gpu == NONE:
-        return {"ConsumedQuantity": "0" if charge.kind is ChargeKind.UNUSED else _text(hours), "ConsumedUnit": "Hours"}
-    return {"ConsumedQuantity": _text(_hours(charge.gpu_seconds)), "ConsumedUnit": "GPU-Hours"}
+        return {"ConsumedQuantity": "0" if charge.kind is ChargeKind.UNUSED else text_of(hours), "ConsumedUnit": "Hours"}
+    return {"ConsumedQuantity": text_of(hours_of(charge.gpu_seconds)), "ConsumedUnit": "GPU-Hours"}
 
 
 def _reservation(charge: Charge) -> dict[str, str]:
@@ -284,14 +327,3 @@ def _owner(team: str) -> dict[str, str]:
 def _tags(line: LineKey) -> str:
     names = ("team", "project", "workload_type", "environment", "pool")
     return json.dumps({name: value for name in names if (value := getattr(line, name)) not in _NOBODY})
-
-
-def _hours(seconds: Fraction) -> Decimal:
-    with localcontext(prec=60):
-        return (Decimal(seconds.numerator) / seconds.denominator / HOUR).quantize(_PLACES)
-
-
-def _text(number: Decimal) -> str:
-    """As FOCUS writes numbers: a point, no exponent, no digit that says nothing."""
-    text = f"{number:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text

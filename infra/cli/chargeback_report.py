@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from capacity.chargeback.consumers import TOP_CONSUMERS
+from capacity.chargeback.nodes import UNKNOWN
 from capacity.chargeback.report import DIMENSIONS, HOUR
 from capacity.chargeback.reported_months import CURRENCY
+from capacity.values.quantities import as_decimal
 from infra.cli import chargeback_words as words
 from infra.cli.chargeback_consumers import consumer_data
 from infra.cli.console import table_console
@@ -23,6 +25,7 @@ from infra.cli.spreadsheets import spreadsheet_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from fractions import Fraction
 
     from capacity.chargeback.report import Report, Totals
 
@@ -45,7 +48,7 @@ def report_json(report: Report, top: int = TOP_CONSUMERS, of: dict[str, str] | N
 
 
 def report_csv(report: Report) -> str:
-    """The lines, then storage and egress, in one table: `total_usd` sums to all that is paid."""
+    """The lines, then storage and egress, then credits, in one table: `total_usd` sums to all that is paid."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("period", *DIMENSIONS, "kind", *_FIGURES))
@@ -57,6 +60,10 @@ def report_csv(report: Report) -> str:
     for each in report.extra:
         key = (spreadsheet_cell(each.team), spreadsheet_cell(each.project), *("",) * (len(DIMENSIONS) - 2))
         writer.writerow((report.period.name, *key, each.kind.value, *("",) * (len(_FIGURES) - 1), str(each.usd)))
+    for each in report.credits:
+        for names, usd in each.lines.items():
+            key = (*map(spreadsheet_cell, names), *("",) * (len(DIMENSIONS) - 2))
+            writer.writerow((report.period.name, *key, "credit", *("",) * (len(_FIGURES) - 1), str(-usd)))
     return text.getvalue()
 
 
@@ -81,6 +88,16 @@ def report_data(report: Report, top: int = TOP_CONSUMERS) -> dict[str, Any]:
         "top_consumers": consumer_data(report, top),
         "extra": [{**each.model_dump(mode="json", exclude_none=True), "usd": str(each.usd)} for each in report.extra],
         "extra_usd": str(report.extra_usd),
+        "credits": [
+            {
+                **each.credit.model_dump(mode="json", exclude_none=True),
+                "usd": str(each.credit.usd),
+                "used_usd": str(each.usd),
+                "lines": [{"team": team, "project": project, "usd": str(usd)} for (team, project), usd in each.lines.items()],
+            }
+            for each in report.credits
+        ],
+        "credit_usd": str(report.credit_usd),
         "lost": [
             {
                 **asdict(owner),
@@ -119,8 +136,37 @@ def report_data(report: Report, top: int = TOP_CONSUMERS) -> dict[str, Any]:
             {"source": name, "as_of": source.as_of.isoformat(), "verified": source.verified, "undated": source.undated}
             for name, source in report.sources.items()
         ],
+        "spend_commitments": [
+            {
+                "name": each.plan.name,
+                "kind": each.plan.kind.value,
+                "usd_per_hour": str(each.plan.usd_per_hour),
+                "committed_usd": str(each.committed_usd),
+                "used_usd": str(each.used_usd),
+                "unused_usd": str(each.unused_usd),
+                "utilisation": None if each.utilisation is None else round(float(each.utilisation), 6),
+                "coverage": None if each.coverage is None else round(float(each.coverage), 6),
+                "source": each.plan.source,
+            }
+            for each in report.plans
+        ],
+        "price_changes": [
+            {
+                **asdict(each.what),
+                "pool": None if each.pool == UNKNOWN else each.pool,
+                "from": utc(each.moment),
+                "usd_per_hour_before": _exact(each.before),
+                "usd_per_hour": _exact(each.after),
+                "source": each.source,
+            }
+            for each in report.price_changes
+        ],
         "notes": list(report.notes),
     }
+
+
+def _exact(usd: Fraction | None) -> str | None:
+    return None if usd is None else f"{as_decimal(usd).normalize():f}"
 
 
 def _figures(totals: Totals) -> dict[str, Any]:

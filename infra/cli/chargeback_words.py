@@ -7,13 +7,17 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from capacity.chargeback.consumers import TOP_CONSUMERS
+from capacity.chargeback.nodes import UNKNOWN
 from capacity.chargeback.report import HOUR, IdlePolicy
+from capacity.values.quantities import as_decimal
 from infra.cli.chargeback_consumers import consumer_tables
 from infra.cli.report_tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from fractions import Fraction
 
+    from capacity.chargeback.node_costs import PriceChange
     from capacity.chargeback.report import Report, Totals
 
 _PAYS = {
@@ -56,6 +60,9 @@ def summary(report: Report) -> Iterator[tuple[str, str]]:
     if unused := sum((each.usd for each in report.commitments), Decimal(0)):
         hours = sum(each.unused for each in report.commitments) / HOUR
         yield "reserved, and not there", f"{unused:,} USD for {hours:,.1f} node hours, billed all the same"
+    if lost := sum((each.unused_usd for each in report.plans), Decimal(0)):
+        committed = sum((each.committed_usd for each in report.plans), Decimal(0))
+        yield "committed, and not used", f"{lost:,} of {committed:,} USD, billed all the same"
     if total.saved_usd:
         yield "saved", f"{total.saved_usd:,} USD ({total.saved_share:.0%}) against on-demand prices, of what somebody had"
     if report.platform_usd:
@@ -67,6 +74,10 @@ def summary(report: Report) -> Iterator[tuple[str, str]]:
     yield "busy", busy(total) + (f" of {total.measured / HOUR:,.1f} GPU hours measured" if total.measured else "")
     if report.extra:
         yield "storage and egress", f"{report.extra_usd:,} USD, as given"
+    if report.credits:
+        given = sum((each.credit.usd for each in report.credits), Decimal(0))
+        yield "credits", f"-{report.credit_usd:,} of {given:,} USD"
+        yield "left to pay", f"{least(report)}{report.paid_usd:,} USD"
     if report.opencost is not None:
         yield "OpenCost", f"{report.opencost.opencost_usd:,} USD for {report.opencost.nodes} nodes, here {report.opencost.report_usd:,} USD"
 
@@ -93,11 +104,31 @@ def tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
         yield Table(
             "storage and egress", ("team", "project", "kind", "what", "USD"), (*rows, ("total", "", "", "", f"{report.extra_usd:,}")), 4
         )
+    if report.credits:
+        rows = tuple((each.credit.name, *line, f"-{usd:,}") for each in report.credits for line, usd in each.lines.items())
+        yield Table("credits", ("credit", "team", "project", "USD"), (*rows, ("total", "", "", f"-{report.credit_usd:,}")), 3)
     if report.commitments:
         rows = tuple(
             (each.what, f"{each.seconds / HOUR:,.1f}", f"{each.unused / HOUR:,.1f}", f"{each.usd:,}") for each in report.commitments
         )
         yield Table("committed", ("what", "node hours", "of these not there", "USD for these"), rows)
+    if report.plans:
+        rows = tuple(
+            (
+                each.plan.what,
+                *(f"{usd:,}" for usd in (each.committed_usd, each.used_usd, each.unused_usd)),
+                *(share(each.utilisation), share(each.coverage)),
+            )
+            for each in report.plans
+        )
+        headings = ("what", "USD", "used USD", "unused USD", "utilisation", "coverage of what it can pay")
+        yield Table("committed US dollars an hour", headings, rows)
+    if report.price_changes:
+        rows = tuple(
+            (str(each.what) + (f" (pool {each.pool})" if each.pool != UNKNOWN else ""), _utc(each.moment), each.source, *_prices(each))
+            for each in report.price_changes
+        )
+        yield Table("prices that changed", ("price", "from", "source", "USD an hour before", "after"), rows, 3)
     if report.lost:
         yield Table(
             "lost by interruptions",
@@ -143,20 +174,34 @@ def warnings(report: Report) -> Iterator[str]:
         yield f"no samples of {gap.name} from {_utc(gap.start)} to {_utc(gap.end)}: what was then is not counted."
     if len(report.gaps) > _GAPS_TOLD:
         yield f"and {len(report.gaps) - _GAPS_TOLD} more such gaps; --format json has them all."
+    for each in filter(lambda each: each.left_usd, report.credits):
+        yield f"{each.left_usd:,} USD of the credit {each.credit.name} took nothing off: there was no more of what it is for."
     yield from report.notes
 
 
 def price_notes(report: Report) -> Iterator[str]:
-    """Where the prices are from."""
+    """Where the prices and credits are from."""
     for name, source in sorted(report.sources.items()):
         day = f"undated, read {source.as_of}" if source.undated else str(source.as_of)
         yield f"prices{'' if source.verified else ' (not checked against the cloud)'}, {day}: {name}"
+    for each in report.credits:
+        yield f"credit {each.credit.name}: {each.credit.source}"
 
 
 def _figures(totals: Totals) -> tuple[str, ...]:
     unknown = " +?" if totals.unpriced else ""
     hours = (f"{totals.gpu_hours:,.1f}", f"{totals.measured / HOUR:,.1f}", busy(totals) if totals.measured else "")
     return (f"{totals.usd:,}{unknown}", f"{totals.allocated_usd:,}{unknown}", f"{totals.idle_usd:,}", f"{totals.saved_usd:,}", *hours)
+
+
+def _prices(change: PriceChange) -> tuple[str, str]:
+    before, after = ("not known" if each is None else f"{as_decimal(each).normalize():f}" for each in (change.before, change.after))
+    return before, after
+
+
+def share(of: Fraction | None) -> str:
+    """In percent; of nothing there is none."""
+    return "" if of is None else f"{float(of):.1%}"
 
 
 def _percent(part: float, whole: float) -> str:

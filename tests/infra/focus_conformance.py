@@ -155,6 +155,8 @@ def _of_rules(row: Row) -> Iterator[str]:
 def _is(value: str, must: str | dict[str, Any]) -> bool:
     if isinstance(must, str):
         return (value == "") is (must == "null")
+    if "text" in must:
+        return value == must["text"]
     return Decimal(value) == must["is"] if "is" in must else value != must["is_not"]
 
 

@@ -21,10 +21,13 @@ from capacity.chargeback.billed import Bill
 from capacity.chargeback.bills.files import read_bill
 from capacity.chargeback.charges import ChargeKind
 from capacity.chargeback.charging import charge
+from capacity.chargeback.credits import Credit, moments_of
 from capacity.chargeback.ledger import Ledger
+from capacity.chargeback.node_costs import cost_nodes
+from capacity.chargeback.price_times import PriceTimes
 from capacity.chargeback.queries import PLATFORM
 from capacity.chargeback.reconciling import Reason, reconcile
-from capacity.chargeback.report import ExtraCost, ExtraKind, IdlePolicy, Report, cost_nodes
+from capacity.chargeback.report import ExtraCost, ExtraKind, IdlePolicy, Report
 from capacity.chargeback.reported_nodes import read_report
 from capacity.chargeback.samples import month_period
 from capacity.values.errors import ExitCode, ExplainedError
@@ -75,6 +78,36 @@ def mixed_report(policy: IdlePolicy = IdlePolicy.CENTRAL) -> Report:
     return replace(mixed_month().report(policy, own=own), extra=(STORAGE, EGRESS))
 
 
+PLANS = [
+    {
+        "name": "arn:aws:savingsplans::123456789012:savingsplan/1",
+        "kind": "compute-savings-plan",
+        "usd_per_hour": "9.50",
+        "rates": [
+            {"machine": "p4d.24xlarge", "region": "us-east-1", "usd_per_hour": "12.34"},
+            {"machine": "m6i.xlarge", "region": "us-east-1", "usd_per_hour": "0.111"},
+        ],
+    }
+]
+
+
+def planned_report(policy: IdlePolicy = IdlePolicy.CENTRAL, auto_mode: frozenset[str] = frozenset()) -> Report:
+    """The mixed month with a machine on demand for a part of it, of which a commitment of US dollars an hour pays a part."""
+    month = mixed_month()
+    on_demand = {"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/nodepool": "a100", "flexspot.dev/environment": "auto"}
+    month.node("a100-1", 5 * HOUR, 29 * HOUR + 120, labels=on_demand)
+    month.pod("late", "a100-1", 6 * HOUR, 20 * HOUR, gpus=5, team="speech")
+    changed = {"machine": "p4d.24xlarge", "region": "us-east-1", "capacity_type": "on-demand", "start": "2026-10-01T12:30:00Z"}
+    prices = [{**changed, "usd_per_hour": "19.99"}]
+    times = PriceTimes(own=contract_file(prices=prices, spend_commitments=PLANS, commitments=[P5]), name="own")
+    books = month.books(cuts=times.cuts(month.period))
+    return charge(books, cost_nodes(books, times, auto_mode=auto_mode), idle=policy, asked=month.period, extra=(STORAGE, EGRESS))
+
+
+def with_fee(policy: IdlePolicy) -> Report:
+    return planned_report(policy, frozenset({"auto"}))
+
+
 def small_hostile_report(policy: IdlePolicy) -> Report:
     def prices(cloud: Cloud) -> PriceBook:
         book = prices_of(cloud)
@@ -85,10 +118,11 @@ def small_hostile_report(policy: IdlePolicy) -> Report:
     for each in answers(hostile_month(200, seed=5), 24 * 60):
         ledger.take(each)
     books = ledger.close()
-    return charge(books, cost_nodes(books, prices), idle=policy, asked=period)
+    return charge(books, cost_nodes(books, PriceTimes(prices)), idle=policy, asked=period)
 
 
 REPORTS = [*(pytest.param(mixed_report, policy, id=f"mixed-{policy}") for policy in IdlePolicy)]
+PLANNED = [*(pytest.param(each, policy, id=f"{each.__name__}-{policy}") for each in (planned_report, with_fee) for policy in IdlePolicy)]
 HOSTILE = [pytest.param(small_hostile_report, policy, id=f"hostile-{policy}", marks=pytest.mark.thorough) for policy in IdlePolicy]
 
 
@@ -135,6 +169,74 @@ def test_held_against_the_report_as_if_it_were_a_bill_the_dataset_leaves_nothing
     assert {reason for reason, usd in found.by_reason.items() if usd} == {Reason.SERVICE}, "storage and egress"
     assert {line.key.machine: line.difference for line in found.lines if line.difference} == {}
     assert found.unexplained_usd == 0
+
+
+@pytest.mark.parametrize("made,policy", PLANNED)
+def test_commitments_of_dollars_are_rows_that_keep_the_rules_and_bill_what_is_paid(made: Any, policy: IdlePolicy, tmp_path: Path) -> None:
+    report: Report = made(policy)
+    rows = rows_of(report)
+
+    assert broken(COLUMNS, rows) == []
+    assert total(rows, "EffectiveCost") == total(rows, "BilledCost") == report.node_usd + report.extra_usd
+    [spent] = report.plans
+    [fee] = [row for row in rows if row["ChargeCategory"] == "Purchase"]
+    assert (fee["EffectiveCost"], fee["PricingQuantity"], fee["ContractedUnitPrice"]) == ("0", "48", "9.5")
+    used, unused = ([row for row in rows if row["CommitmentDiscountStatus"] == each] for each in ("Used", "Unused"))
+    assert {row["x_MachineType"] for row in used} == {"p4d.24xlarge", "m6i.xlarge"}
+    # Each row is rounded by itself, as is the fee: all together they are less than a cent for each row off.
+    for rows_of_status, usd in ((used, spent.used_usd), (unused, spent.unused_usd)):
+        assert abs(total(rows_of_status, "CommitmentDiscountQuantity") - usd) < Decimal("0.011")
+    assert Decimal(fee["CommitmentDiscountQuantity"]) == spent.committed_usd == Decimal("456.00")
+    assert abs(Decimal(fee["BilledCost"]) - spent.committed_usd) < Decimal("0.01") * (len(used) + len(unused))
+    on_demand = [row for row in used if row["x_MachineType"] == "p4d.24xlarge"]
+    fees = Decimal(0) if made is planned_report else total(on_demand, "BilledCost")
+    assert (fees > 0) is (made is with_fee)
+    assert {row["BilledCost"] for row in used if row not in on_demand} == {"0.00"}
+    # Before and after the change of the price; what the commitment pays for is at on-demand prices in what was agreed.
+    prices = {Decimal(row["ContractedUnitPrice"]) for row in on_demand}
+    assert len(prices) == 2
+    assert {row["PricingCategory"] for row in rows if row["x_CapacityType"] == "on-demand"} == {"Committed", "Standard"}
+    assert {row["PricingCategory"] for row in rows if row["x_CapacityType"] == "spot"} == {"Dynamic"}
+
+    bill, told = tmp_path / "focus.csv", tmp_path / "report.json"
+    bill.write_text(report_focus(report, "123456789012"))
+    told.write_text(report_json(report))
+    month = read_report(told)
+    billed = Bill(month.start, month.end)
+    for row in read_bill(bill, {}):
+        billed.add(row)
+    found = reconcile(month, billed)
+    assert found.bill_usd == report.node_usd + report.extra_usd
+    assert found.bill_usd == found.report_usd + sum(found.by_reason.values(), Decimal(0))
+    assert found.by_reason[Reason.COMMITMENT] > 0
+    assert found.by_reason[Reason.COVERED] < 0
+    assert found.unexplained_usd == 0 or made is with_fee, "this dataset has the fee of a node in the node's own rows"
+
+
+@pytest.mark.parametrize("policy", IdlePolicy)
+def test_credits_are_rows_of_their_category_that_take_off_what_the_report_says(policy: IdlePolicy, tmp_path: Path) -> None:
+    month, prices = mixed_month(), PriceTimes()
+    row = {"name": "research", "usd": "77.77", "cloud": "aws", "source": "the console on 2026-11-02"}
+    granted = [Credit.model_validate({**row, "start": "2026-10-01T06:00:00Z", "capacity_types": ["spot"]})]
+    books = month.books(cuts=prices.cuts(month.period, moments_of(granted)))
+    report = charge(books, cost_nodes(books, prices), idle=policy, asked=month.period, granted=granted)
+    rows = rows_of(report)
+
+    assert broken(COLUMNS, rows) == []
+    taken = [row for row in rows if row["ChargeCategory"] == "Credit"]
+    assert total(taken, "BilledCost") == total(taken, "ListCost") == -report.credit_usd == Decimal("-77.77")
+    assert total(rows, "EffectiveCost") == total(rows, "BilledCost") == report.paid_usd
+    assert {row["ContractedUnitPrice"] for row in taken} == {row["ConsumedQuantity"] for row in taken} == {""}
+
+    bill, told = tmp_path / "focus.csv", tmp_path / "report.json"
+    bill.write_text(report_focus(report, "123456789012"))
+    told.write_text(report_json(report))
+    saved = read_report(told)
+    billed = Bill(saved.start, saved.end)
+    for each in read_bill(bill, {}):
+        billed.add(each)
+    found = reconcile(saved, billed)
+    assert {reason: usd for reason, usd in found.by_reason.items() if usd} == {Reason.CREDIT: Decimal("-77.77")}
 
 
 def test_no_row_is_a_cent_off_what_its_quantity_costs() -> None:
@@ -220,7 +322,19 @@ def test_a_cost_of_which_no_cloud_is_known_is_refused_until_it_has_one() -> None
         ({"BilledCost": "1,000.00"}, "BilledCost: not of type decimal"),
         ({"EffectiveCost": "+1"}, "EffectiveCost: not of type decimal"),
         ({"ListUnitPrice": "-1", "ListCost": "-7.5"}, "ListUnitPrice: not of type price"),
-        ({"CommitmentDiscountStatus": "Used"}, "CommitmentDiscountStatus: not null"),
+        ({"CommitmentDiscountStatus": "Used"}, "CommitmentDiscountStatus (null)"),
+        ({"CommitmentDiscountStatus": "Active"}, "CommitmentDiscountStatus: not an allowed value"),
+        ({"CommitmentDiscountId": "sp"}, "CommitmentDiscountStatus (not null)"),
+        ({"CommitmentDiscountId": "sp"}, "CommitmentDiscountCategory-C-004-C"),
+        ({"CommitmentDiscountId": "sp"}, "CommitmentDiscountType-C-005-C"),
+        ({"CommitmentDiscountId": "sp"}, "CommitmentDiscountQuantity-C-006-C"),
+        ({"CommitmentDiscountId": "sp"}, "PricingCategory (Committed)"),
+        ({"CommitmentDiscountId": "sp", "ChargeCategory": "Purchase"}, "PricingCategory (Standard)"),
+        ({"CommitmentDiscountId": "sp", "CommitmentDiscountStatus": "Unused"}, "ConsumedQuantity-C-004-C"),
+        ({"CommitmentDiscountQuantity": "1"}, "CommitmentDiscountQuantity-C-008-C"),
+        ({"CommitmentDiscountQuantity": "1"}, "CommitmentDiscountUnit-C-006-C"),
+        ({"CommitmentDiscountUnit": "USD"}, "CommitmentDiscountUnit-C-005-C"),
+        ({"CommitmentDiscountName": "sp"}, "CommitmentDiscountName-C-004-C"),
         ({"BillingCurrency": "Euro"}, "BillingCurrency: not of type currency"),
         ({"ChargePeriodEnd": "2026-10-03"}, "ChargePeriodEnd: not of type datetime"),
         ({"ChargePeriodEnd": "2026-10-01T00:00:00Z"}, "ChargePeriodEnd-C-004-M"),

@@ -102,7 +102,7 @@ def reckoned(month: Month) -> dict[str, dict[Labels, float]]:
     """GPUs by recorded series and labels, as the report's books have them."""
     seconds = month.period.end - month.period.start
     found: dict[str, defaultdict[Labels, float]] = {each: defaultdict(float) for each in (ALLOCATED, USED, MEASURED, IDLE)}
-    for (_, facts), book in month.books().nodes.items():
+    for (_, facts, _), book in month.books().nodes.items():
         for owner, use in book.uses.items():
             key = (owner.team, owner.project, owner.workload_type, owner.environment, facts.bought_as)
             found[ALLOCATED][key] += float(use.allocated) / seconds

@@ -16,8 +16,10 @@ from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
 from capacity.chargeback.charges import LineKey
 from capacity.chargeback.charging import to_cents
+from capacity.chargeback.node_costs import cost_nodes
+from capacity.chargeback.price_times import PriceTimes
 from capacity.chargeback.queries import CENTRAL, PLATFORM, Owner, Question
-from capacity.chargeback.report import IdlePolicy, cost_nodes
+from capacity.chargeback.report import IdlePolicy
 from infra.cli import chargeback_words as words
 
 ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/nodepool": "a100-on-demand"}
@@ -208,15 +210,15 @@ def test_nodes_of_auto_mode_cost_the_fee_too_in_the_environments_that_are_named(
     month.node("own", 0, 10 * HOUR, labels={"flexspot.dev/environment": "dev"})
     books = month.books()
 
-    costs = cost_nodes(books, prices_of, auto_mode={"auto"})
+    costs = cost_nodes(books, PriceTimes(prices_of), auto_mode={"auto"})
 
-    usd = {name: amount for (name, _), amount in costs.usd.items()}
+    usd = {name: amount for (name, _, _), amount in costs.usd.items()}
     # A p4d.24xlarge on Spot, and 4.8 % of its on-demand price.
     assert usd["own"] == Fraction("76.435")
     assert usd["auto"] == Fraction("76.435") + Fraction("0.048") * Fraction("219.57642")
     assert "auto-mode-fee-of-gpus" in costs.sources
-    assert cost_nodes(books, prices_of).usd.keys() == costs.usd.keys()
-    assert "auto-mode-fee-of-gpus" not in cost_nodes(books, prices_of).sources
+    assert cost_nodes(books, PriceTimes(prices_of)).usd.keys() == costs.usd.keys()
+    assert "auto-mode-fee-of-gpus" not in cost_nodes(books, PriceTimes(prices_of)).sources
 
 
 def test_a_fee_that_is_not_known_is_listed_as_the_on_demand_price_that_it_is_a_part_of() -> None:
@@ -227,7 +229,7 @@ def test_a_fee_that_is_not_known_is_listed_as_the_on_demand_price_that_it_is_a_p
     place = {"node.kubernetes.io/instance-type": machine, "topology.kubernetes.io/region": region}
     month.node("auto", 0, 2 * HOUR, labels={**place, "flexspot.dev/environment": "auto"})
 
-    costs = cost_nodes(month.books(), prices_of, auto_mode={"auto"})
+    costs = cost_nodes(month.books(), PriceTimes(prices_of), auto_mode={"auto"})
 
     assert {str(each): seconds for each, seconds in costs.unknown.items()} == {f"on-demand price of {machine} in {region}": 2 * HOUR}
     assert costs.usd == {}

@@ -112,7 +112,7 @@ def test_a_name_that_is_given_to_another_machine_is_another_node() -> None:
     month.pod("b", "n1", 12 * HOUR, 20 * HOUR, gpus=1)
     books = month.books()
 
-    assert {facts.machine: (book.seconds, book.allocated) for (_, facts), book in books.nodes.items()} == {
+    assert {facts.machine: (book.seconds, book.allocated) for (_, facts, _), book in books.nodes.items()} == {
         "p4d.24xlarge": (10 * HOUR, 80 * HOUR),
         "g6.xlarge": (8 * HOUR, 8 * HOUR),
     }

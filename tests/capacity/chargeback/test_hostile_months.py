@@ -27,8 +27,10 @@ from capacity.catalog.price_book import PriceBook, PriceFile, prices_of
 from capacity.chargeback.charging import charge
 from capacity.chargeback.consumers import top_consumers
 from capacity.chargeback.ledger import Ledger
+from capacity.chargeback.node_costs import cost_nodes
+from capacity.chargeback.price_times import PriceTimes
 from capacity.chargeback.queries import CENTRAL
-from capacity.chargeback.report import IdlePolicy, Report, cost_nodes
+from capacity.chargeback.report import IdlePolicy, Report
 from capacity.chargeback.samples import month_period
 
 PODS = 10_000
@@ -50,7 +52,7 @@ def reports_of(month: HostileMonth, slice_minutes: int = DAY) -> dict[IdlePolicy
     for each in answers(month, slice_minutes):
         ledger.take(each)
     books = ledger.close()
-    costs = cost_nodes(books, prices)
+    costs = cost_nodes(books, PriceTimes(prices))
     return {policy: charge(books, costs, idle=policy, asked=period) for policy in IdlePolicy}
 
 

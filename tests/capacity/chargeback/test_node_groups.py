@@ -10,7 +10,9 @@ from hypothesis import given, settings
 
 from capacity.catalog.price_book import prices_of
 from capacity.chargeback.charging import charge
-from capacity.chargeback.report import IdlePolicy, cost_nodes
+from capacity.chargeback.node_costs import cost_nodes
+from capacity.chargeback.price_times import PriceTimes
+from capacity.chargeback.report import IdlePolicy
 
 
 def test_nodes_are_told_apart_by_machine_and_how_they_were_bought() -> None:
@@ -32,7 +34,7 @@ def test_the_fee_of_auto_mode_is_apart() -> None:
     month = Month()
     month.node("auto", 0, 10 * HOUR, labels={"flexspot.dev/environment": "auto"})
     books = month.books()
-    report = charge(books, cost_nodes(books, prices_of, auto_mode={"auto"}), idle=IdlePolicy.CENTRAL, asked=books.period)
+    report = charge(books, cost_nodes(books, PriceTimes(prices_of), auto_mode={"auto"}), idle=IdlePolicy.CENTRAL, asked=books.period)
 
     # 76.435 of the machine, and 4.8 % of the 219.57642 that it costs on demand.
     assert {each.capacity_type: (each.usd, each.node_seconds) for each in report.nodes} == {

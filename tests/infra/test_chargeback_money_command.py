@@ -1,0 +1,119 @@
+"""`flexspot chargeback` with prices that change, a commitment of US dollars an hour and a credit, as the guide has them written."""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from chargeback_months import HOUR, Month
+from contract_files import CONTRACT
+from fake_prometheus import FakePrometheus, served
+from typer.testing import CliRunner
+
+from capacity.catalog.price_book import PriceFile
+from capacity.chargeback.credits import CreditFile
+from capacity.values.errors import ExitCode, ExplainedError
+from infra.cli.app import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+PRICES = """
+cloud: aws
+sources: {contract: {citation: the contract of May, as_of: 2026-05-01, verified: true}}
+prices:
+  - {machine: p4d.24xlarge, region: us-east-1, capacity_type: on-demand, usd_per_hour: "20.00", source: contract}
+  - {machine: p4d.24xlarge, region: us-east-1, capacity_type: on-demand, usd_per_hour: "24.00", source: contract,
+     start: 2026-10-01T12:30:00Z}
+spend_commitments:
+  - name: sp-1
+    kind: compute-savings-plan
+    usd_per_hour: "15.00"
+    end: 2026-10-01T20:00:00Z
+    source: contract
+    rates: [{machine: p4d.24xlarge, region: us-east-1, usd_per_hour: "10.00"}]
+"""
+CREDITS = """
+credits:
+  - {name: grant, usd: "100.00", cloud: aws, start: 2026-10-01T18:15:00Z, source: the console on 2026-11-02}
+"""
+
+
+@pytest.fixture
+def prometheus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakePrometheus]:
+    """A node on demand for a day, all of which one team has."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    month = Month()
+    month.node("od-1", 0, 24 * HOUR, labels={"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/nodepool": "a100"})
+    month.pod("train", "od-1", 0, 24 * HOUR, gpus=8, team="vision")
+    with served(FakePrometheus(month)) as found:
+        yield found
+
+
+def run(prometheus: FakePrometheus, *more: str | Path) -> str:
+    arguments = ["chargeback", "--prometheus", prometheus.url, "--from", "2026-10-01", "--to", "2026-10-02", *map(str, more)]
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
+    if isinstance(result.exception, ExplainedError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_a_day_with_all_three_comes_to_what_it_comes_to_by_hand(prometheus: FakePrometheus, tmp_path: Path) -> None:
+    prices, credits_file = tmp_path / "prices.yaml", tmp_path / "credits.yaml"
+    prices.write_text(PRICES)
+    credits_file.write_text(CREDITS)
+    found = json.loads(run(prometheus, "--prices", prices, "--credits", credits_file, "--format", "json"))
+
+    # 20 hours at 15, of which the machine uses 10; then 4 hours at 24. Of 1.75 hours at 10 and these the credit takes 100.
+    assert (found["node_usd"], found["credit_usd"]) == ("396.00", "100.00")
+    assert [each["unused_usd"] for each in found["spend_commitments"]] == ["100.00"]
+    assert [(each["from"], each["usd_per_hour"]) for each in found["price_changes"]] == [("2026-10-01T12:30:00Z", "24")]
+    assert {line["team"]: Decimal(line["total_usd"]) for line in found["lines"] if Decimal(line["total_usd"])} == {
+        "vision": Decimal("296.00"),
+        "(central)": Decimal("100.00"),
+    }
+    shown = run(prometheus, "--prices", prices, "--credits", credits_file)
+    for told in ("committed, and not used: 100.00 of 300.00 USD", "credits: -100.00 of 100.00 USD", "left to pay: 296.00 USD"):
+        assert told in shown
+
+
+@pytest.mark.parametrize(
+    "option,text,told",
+    [
+        ("--credits", CREDITS.replace('"100.00"', '"-1"'), "greater than 0"),
+        ("--prices", PRICES.replace("start: 2026-10-01T12:30:00Z", "start: 2026-10-01"), "no offset from UTC"),
+        ("--prices", PRICES.replace("end: 2026-10-01T20:00:00Z", "end: 2026-10-01T20:10:00Z"), "no start of a clock-hour"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_with_everything_that_is_wrong(
+    prometheus: FakePrometheus, tmp_path: Path, option: str, text: str, told: str
+) -> None:
+    file = tmp_path / "file.yaml"
+    file.write_text(text)
+    with pytest.raises(ExplainedError) as caught:
+        run(prometheus, option, file)
+
+    assert caught.value.exit_code is ExitCode.BAD_USAGE
+    assert told in str(caught.value)
+
+
+def test_what_the_guide_has_written_can_be_used() -> None:
+    guide = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "chargeback.md").read_text()
+    blocks = [re.sub(r"(?m)^    ", "", each) for each in re.findall(r"(?m)(?:^    .*\n)+", guide)]
+    written = {
+        key: yaml.safe_load(each) for each in blocks for key in ("prices:", "spend_commitments:", "credits:") if each.startswith(key)
+    }
+
+    assert len(CreditFile.model_validate(written["credits:"]).credits) == 2
+    sources = dict.fromkeys(("contract", "may", "october"), CONTRACT["contract"])
+    rows = {**written["prices:"], **written["spend_commitments:"]}
+    file = PriceFile.model_validate({"cloud": "aws", "sources": sources, **rows})
+    assert [each.start is None for each in file.prices] == [True, False]
+    assert [each.kind.cloud.value for each in file.spend_commitments] == ["aws"]
