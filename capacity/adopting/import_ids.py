@@ -36,11 +36,14 @@ _COMPONENTS: Final = {
 
 @dataclass(frozen=True)
 class Adoption:
-    """`file` is for `pulumi import --file`. `elsewhere` are resources that no program of a stack declares: they are not in the file, since
-    the next `up` would delete what is in the state and not in the program.
+    """`cloud` and `cluster` are files for `pulumi import --file`, empty where they would hold nothing.
+
+    Those in `cluster` are read by the program's own provider of the cluster, which must be in the state before. `elsewhere` are resources
+    that no program of a stack declares: they are in no file, since the next `up` would delete what is in the state and not in the program.
     """
 
-    file: dict[str, Any]
+    cloud: dict[str, Any]
+    cluster: dict[str, Any]
     adopted: tuple[Known, ...]
     elsewhere: tuple[Known, ...]
 
@@ -50,6 +53,13 @@ def adoption(found: Found, settings: Mapping[str, Any], project: str, stack: str
     wanted = _declared(found, settings)
     adopted = [each for each in _once(found.known) if (each.type, each.name) in wanted]
     elsewhere = [each for each in _once(found.known) if (each.type, each.name) not in wanted]
+    in_cloud, in_cluster = ([each for each in adopted if each.type.startswith(_KUBERNETES) is wanted] for wanted in (False, True))
+    urn = f"urn:pulumi:{stack}::{project}::pulumi:providers:kubernetes::{_PROVIDER}"
+    cluster = _file(in_cluster)
+    return Adoption(_file(in_cloud), {"nameTable": {_PROVIDER: urn}, **cluster} if cluster else {}, tuple(adopted), tuple(elsewhere))
+
+
+def _file(adopted: list[Known]) -> dict[str, Any]:
     entries: dict[tuple[str, str], dict[str, Any]] = {}
     for each in adopted:
         component, holder, name = _COMPONENTS[each.type]
@@ -61,10 +71,7 @@ def adoption(found: Found, settings: Mapping[str, Any], project: str, stack: str
         logical = entry["name"]
         entry |= {"name": f"{each.type.rpartition(':')[2]}:{logical}", "logicalName": logical}
         entries[each.type, each.name] = entry
-    urn = f"urn:pulumi:{stack}::{project}::pulumi:providers:kubernetes::{_PROVIDER}"
-    uses = any("provider" in each for each in entries.values())
-    file = ({"nameTable": {_PROVIDER: urn}} if uses else {}) | {"resources": list(entries.values())}
-    return Adoption(file, tuple(adopted), tuple(elsewhere))
+    return {"resources": list(entries.values())} if entries else {}
 
 
 def _component(kind: str, name: str) -> dict[str, Any]:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _STDIN: Final = "-"
 
+CLOUD_IDS, CLUSTER_IDS = "import-cloud.json", "import-cluster.json"
+"""Files for `pulumi import --file`: of resources in the cloud, and of objects in the cluster."""
+
 
 class ImportFormat(StrEnum):
     """How the proposal is printed."""
@@ -42,8 +45,9 @@ def import_stack(  # noqa: PLR0913, PLR0917 -- each is an option of the command 
     region: Annotated[str | None, typer.Option("--region", help="Default: as read.")] = None,
     cluster: Annotated[str | None, typer.Option("--cluster", help="The cluster's name. Default: as read.")] = None,
     out_file: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the stack file there. Default: print it.")] = None,
-    ids_file: Annotated[
-        Path | None, typer.Option("--ids", metavar="FILE", help="Write the ids of what can be adopted there, for pulumi import --file.")
+    ids: Annotated[
+        Path | None,
+        typer.Option("--ids", metavar="FOLDER", help="Write the ids of what can be adopted into files there, for pulumi import --file."),
     ] = None,
     form: Annotated[ImportFormat, typer.Option("--format", help="text for people, json for programs.")] = ImportFormat.TEXT,
 ) -> None:
@@ -60,7 +64,7 @@ def import_stack(  # noqa: PLR0913, PLR0917 -- each is an option of the command 
     if state is None and not lists:
         problem = "neither a state nor a cluster is named."
         raise ExplainedError(problem, "give a state's file, or --from-cluster.", exit_code=ExitCode.BAD_USAGE)
-    for path in (out_file, ids_file):
+    for path in (out_file, *((ids / CLOUD_IDS, ids / CLUSTER_IDS) if ids is not None else ())):
         if path is not None and path.exists():
             raise ExplainedError(f"{path} is there already.", "name another file, or move it away.", exit_code=ExitCode.BAD_USAGE)
     _known_name(stack)
@@ -70,15 +74,16 @@ def import_stack(  # noqa: PLR0913, PLR0917 -- each is an option of the command 
     text = stack_text(proposal, source)
     if out_file is not None:
         _write(out_file, text)
-    if ids_file is not None:
-        _write(ids_file, json.dumps(adopted.file, indent=2) + "\n")
+    files = {name: content for name, content in ((CLOUD_IDS, adopted.cloud), (CLUSTER_IDS, adopted.cluster)) if content and ids is not None}
+    for name, content in files.items():
+        _write((ids or Path()) / name, json.dumps(content, indent=2) + "\n")
     if form is ImportFormat.JSON:
         sys.stdout.write(json.dumps(_data(stack, proposal, adopted, text), indent=2) + "\n")
         return
     if out_file is None:
         # The stack file alone, so that it can be sent into a file; what is said of it goes beside.
         sys.stdout.write(text)
-    _report(proposal, adopted, out_file, ids_file, stack)
+    _report(proposal, adopted, out_file, [str((ids or Path()) / name) for name in files], stack)
 
 
 def _known_name(stack: str) -> None:
@@ -163,13 +168,13 @@ def _data(stack: str, proposal: Proposal, adopted: Adoption, text: str) -> dict[
         "guesses": [asdict(each) for each in proposal.guesses],
         "not_mapped": [asdict(each) for each in proposal.remarks],
         "warnings": list(proposal.warnings),
-        "import_file": adopted.file,
+        "import_files": {CLOUD_IDS: adopted.cloud, CLUSTER_IDS: adopted.cluster},
         "elsewhere": [asdict(each) for each in adopted.elsewhere],
         "stack_file": text,
     }
 
 
-def _report(proposal: Proposal, adopted: Adoption, out_file: Path | None, ids_file: Path | None, stack: str) -> None:
+def _report(proposal: Proposal, adopted: Adoption, out_file: Path | None, files: list[str], stack: str) -> None:
     from capacity.adopting.stack_text import in_words, one_line  # noqa: PLC0415
     from infra.cli.console import new_console  # noqa: PLC0415
 
@@ -192,5 +197,5 @@ def _report(proposal: Proposal, adopted: Adoption, out_file: Path | None, ids_fi
         say(one_line(f"stays where it is: {each.type} {each.id} ({each.address})"))
     if out_file is not None:
         say(f"Next: flexspot settings check -s {stack}, then flexspot preview -s {stack} --offline")
-    if ids_file is not None:
-        say(f"Before the first up: pulumi import --file {ids_file} --stack {stack} (docs/guides/import.md)")
+    for file in files:
+        say(f"To adopt: pulumi import --file {file} --stack {stack} (docs/guides/import.md)")

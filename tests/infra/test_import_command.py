@@ -48,13 +48,16 @@ def test_the_stack_file_is_printed_alone_and_what_is_said_of_it_goes_beside() ->
 
 
 def test_files_are_written_where_they_are_told_and_never_over_others(tmp_path: Path) -> None:
-    stack, ids = tmp_path / "stacks" / "Pulumi.x.yaml", tmp_path / "ids.json"
+    stack, ids = tmp_path / "stacks" / "Pulumi.x.yaml", tmp_path / "ids"
     first = ran(STATES / "eks-module.json", "--stack", "x", "--out", stack, "--ids", ids)
     second = ran(STATES / "eks-module.json", "--out", stack)
 
     assert first.exit_code == 0
     assert read_stack_file(stack).environment == "prod"
-    assert {each["logicalName"] for each in json.loads(ids.read_text())["resources"]} >= {"gpu-l4", "gpu-l4-node-pool"}
+    assert {each["logicalName"] for each in json.loads((ids / "import-cluster.json").read_text())["resources"]} >= {
+        "gpu-l4",
+        "gpu-l4-node-pool",
+    }
     assert "flexspot settings check -s x" in first.stdout
     assert second.exit_code != 0
     assert "is there already" in str(second.exception)
@@ -65,7 +68,7 @@ def test_json_has_the_settings_the_guesses_what_is_left_out_and_the_file() -> No
 
     assert set(told) == {
         *("stack", "settings", "guesses", "not_mapped", "warnings"),
-        *("import_file", "elsewhere", "stack_file"),
+        *("import_files", "elsewhere", "stack_file"),
     }
     assert yaml.safe_load(told["stack_file"])["config"]["flexspot:platform"] == told["settings"]
     assert all(each["why"] and each["remedy"] and each["addresses"] for each in told["not_mapped"])
@@ -152,16 +155,17 @@ def test_ids_have_the_forms_that_the_providers_document() -> None:
     assert "{{project_id}}/{{location}}/{{cluster_id}}/{{pool_id}}" in _documented(container.NodePool)
     assert "projects/{{project_id}}/locations/{{location}}/clusters/{{cluster_id}}" in _documented(container.Cluster)
     assert re.search(r"pulumi import aws:eks/cluster:Cluster \w+ [\w-]+\s", _documented(eks.Cluster))
-    assert re.search(r"pulumi import aws:eks/nodeGroup:NodeGroup \w+ \w+:\w+\s", _documented(eks.NodeGroup))
+    assert re.search(r"pulumi import aws:eks/nodeGroup:NodeGroup \w+ [\w-]+:[\w-]+\s", _documented(eks.NodeGroup))
 
 
 @pytest.mark.engine
 def test_the_real_pulumi_takes_the_file_and_gives_each_resource_its_urn_of_the_program(tmp_path: Path, tools: Tools) -> None:
     """`pulumi import --file` of the official engine: the state that it writes has the URNs under which the program looks for them."""
-    ids = tmp_path / "ids.json"
-    assert ran(STATES / "gke-toolkit.json", "--stack", "taken", "--ids", ids).exit_code == 0
+    ids = tmp_path / "import-cloud.json"
+    assert ran(STATES / "gke-toolkit.json", "--stack", "taken", "--ids", tmp_path).exit_code == 0
     root = own_root(lambda: tools)
     program = str(root / "bin" / "pulumi") if root else "pulumi"
+    path = f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}" if root else os.environ["PATH"]
     (tmp_path / "Pulumi.yaml").write_text("{name: flexspot, runtime: yaml}\n")
     environment = os.environ | {
         "PULUMI_BACKEND_URL": f"file://{tmp_path}",
@@ -169,6 +173,7 @@ def test_the_real_pulumi_takes_the_file_and_gives_each_resource_its_urn_of_the_p
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_HOME": str(tmp_path / "home"),
+        "PATH": path,
     }
 
     def pulumi(*arguments: str, **more: str) -> str:

@@ -78,7 +78,8 @@ def test_teams_and_cohorts_are_those_of_the_stack_file(stack: str) -> None:
 def test_what_is_adopted_is_what_the_program_of_the_proposal_declares(stack: str) -> None:
     """Type, name and parent of each entry are those of a resource of the program: with another the next `up` would delete it."""
     proposal, found = again(stack)
-    entries = adoption(found, proposal.settings, "flexspot", stack).file["resources"]
+    adopted = adoption(found, proposal.settings, "flexspot", stack)
+    entries = [*adopted.cloud.get("resources", []), *adopted.cluster["resources"]]
     program = declared(stack, proposal.settings)
     names = {each["name"]: f"{each['type']} {each['logicalName']}" for each in entries}
 

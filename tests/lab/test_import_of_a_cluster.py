@@ -63,5 +63,5 @@ def _compare(file: dict[str, Any], told: dict[str, Any]) -> None:
     assert {each["name"]: each for each in proposed.get("cohorts", [])} == {each["name"]: each for each in file.get("cohorts", [])}
     assert proposed["cohort"] == file["cohort"]
     # Of its own objects each that has an id is adopted under the name that the program gives it.
-    names = {each.get("logicalName") for each in told["import_file"]["resources"]}
+    names = {each.get("logicalName") for each in told["import_files"]["import-cluster.json"]["resources"]}
     assert {f"{name}-node-pool" for name in pools} | {f"{name}-namespace" for name in teams} <= names

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +142,7 @@ def test_the_stack_file_holds_the_settings_and_no_secret_of_the_state(name: str,
 
     assert read_stack_file(file) == parse_settings(proposal.settings, "x")
     assert build_plan(read_stack_file(file)).pools != ()
-    told = text + json.dumps(adoption(found, proposal.settings, "p", "x").file) + repr(proposal)
+    told = text + repr(adoption(found, proposal.settings, "p", "x")) + repr(proposal)
     assert "hunter2" in (STATES / name).read_text()
     assert "hunter2" not in told
     assert "aHVudGVyMi" not in told
@@ -217,7 +216,7 @@ def test_a_state_of_two_clusters_is_refused() -> None:
 def test_the_import_file_has_the_ids_that_the_providers_document() -> None:
     proposal, found = proposed(resources("gke-toolkit.json"))
     adopted = adoption(found, proposal.settings, "project", "x")
-    by_name = {each["logicalName"]: each for each in adopted.file["resources"]}
+    by_name = {each["logicalName"]: each for each in adopted.cloud["resources"]}
 
     assert by_name["l4-spot-node-pool"]["id"] == "acme-train/us-central1/a3-ultra/l4-spot"
     assert by_name["l4-spot"] == {
@@ -236,4 +235,4 @@ def test_the_import_file_has_the_ids_that_the_providers_document() -> None:
     adopted = adoption(found, proposal.settings, "project", "x")
     assert {each.id for each in adopted.adopted} == {"gpu-l4", "a10g"}
     assert {"ml-prod", "ml-prod:t4-spot", "ml-prod:system", "default"} <= {each.id for each in adopted.elsewhere}
-    assert adopted.file["nameTable"] == {"cluster": "urn:pulumi:x::project::pulumi:providers:kubernetes::cluster"}
+    assert adopted.cluster["nameTable"] == {"cluster": "urn:pulumi:x::project::pulumi:providers:kubernetes::cluster"}
