@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from capacity.catalog.platform import Platform
 from capacity.catalog.workload_classes import shipped_classes
 
 if TYPE_CHECKING:
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
     from capacity.adopting.found import Found, Known
 
 _KUBERNETES: Final = "kubernetes:"
-_PROVIDER: Final = "cluster"
-"""What the program calls its provider of the cluster."""
+
+
+def provider_name(cloud: str) -> str:
+    """What the program of a stack calls its provider of the cluster."""
+    return "lab" if cloud == Platform.LOCAL else "cluster"
+
 
 _COMPONENTS: Final = {
     "gcp:container/nodePool:NodePool": ("flexspot:index:GkeGpuNodePool", "{}", "{}-node-pool"),
@@ -54,19 +59,20 @@ def adoption(found: Found, settings: Mapping[str, Any], project: str, stack: str
     adopted = [each for each in _once(found.known) if (each.type, each.name) in wanted]
     elsewhere = [each for each in _once(found.known) if (each.type, each.name) not in wanted]
     in_cloud, in_cluster = ([each for each in adopted if each.type.startswith(_KUBERNETES) is wanted] for wanted in (False, True))
-    urn = f"urn:pulumi:{stack}::{project}::pulumi:providers:kubernetes::{_PROVIDER}"
-    cluster = _file(in_cluster)
-    return Adoption(_file(in_cloud), {"nameTable": {_PROVIDER: urn}, **cluster} if cluster else {}, tuple(adopted), tuple(elsewhere))
+    provider = provider_name(settings["cloud"])
+    urn = f"urn:pulumi:{stack}::{project}::pulumi:providers:kubernetes::{provider}"
+    cluster = _file(in_cluster, provider)
+    return Adoption(_file(in_cloud), {"nameTable": {provider: urn}, **cluster} if cluster else {}, tuple(adopted), tuple(elsewhere))
 
 
-def _file(adopted: list[Known]) -> dict[str, Any]:
+def _file(adopted: list[Known], provider: str | None = None) -> dict[str, Any]:
     entries: dict[tuple[str, str], dict[str, Any]] = {}
     for each in adopted:
         component, holder, name = _COMPONENTS[each.type]
         entries.setdefault((component, holder.format(each.name)), _component(component, holder.format(each.name)))
         entry = {"type": each.type, "name": f"{name.format(each.name)}", "id": each.id, "parent": _entry_name(component, holder, each.name)}
-        if each.type.startswith(_KUBERNETES):
-            entry["provider"] = _PROVIDER
+        if provider is not None:
+            entry["provider"] = provider
         # Names in the file are told apart by more than the program's own, which `logicalName` is.
         logical = entry["name"]
         entry |= {"name": f"{each.type.rpartition(':')[2]}:{logical}", "logicalName": logical}

@@ -53,6 +53,35 @@ def test_what_the_local_stack_has_made_is_proposed_as_that_stack(checkout_with_l
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+def test_pulumi_itself_takes_the_objects_over_by_their_ids_and_makes_none_of_them_anew(checkout_with_lab: OwnCheckout) -> None:
+    """Into the state of another stack, by the real engine and from the real API server; a preview has nothing of them to create."""
+    checkout = checkout_with_lab
+    deployed = checkout.flexspot("up", "-s", "local", "--yes")
+    assert deployed.returncode == 0, deployed.stdout + deployed.stderr
+    stacks = checkout.folder / "stacks"
+    imported(checkout, "--environment", "local", "--stack", "again", "--out", str(stacks / "Pulumi.again.yaml"), "--ids", str(stacks))
+    file = stacks / "import-cluster.json"
+    [urn] = json.loads(file.read_text())["nameTable"].values()
+
+    def pulumi(*arguments: str) -> str:
+        ran = checkout.flexspot("lab", "pulumi", *arguments)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return ran.stdout
+
+    pulumi("stack", "init", "again")
+    pulumi("up", "-s", "again", "--target", urn, "--yes", "--skip-preview", "--non-interactive")
+    pulumi("import", "-s", "again", "--file", str(file), "--yes", "--skip-preview", "--generate-code=false", "--non-interactive")
+
+    state = json.loads(pulumi("stack", "export", "-s", "again"))["deployment"]["resources"]
+    wanted = {each["logicalName"]: each["id"] for each in json.loads(file.read_text())["resources"] if "id" in each}
+    there = {each["urn"].rpartition("::")[2]: each["id"] for each in state if each["type"].startswith("kubernetes:")}
+    assert there == wanted
+    shown = json.loads(pulumi("preview", "-s", "again", "--json", "--non-interactive"))["steps"]
+    operations = {each["urn"].rpartition("::")[2]: each["op"] for each in shown if each["urn"] in {one["urn"] for one in state}}
+    assert set(wanted) <= set(operations)
+    assert {operations[name] for name in wanted} <= {"same", "update"}
+
+
 def _compare(file: dict[str, Any], told: dict[str, Any]) -> None:
     proposed = told["settings"]
     pools = {each["name"]: {key: each.get(key) for key in OF_CLUSTERS} for each in file["pools"]}
