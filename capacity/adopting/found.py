@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.values.names import NAME
+from capacity.values.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -177,6 +178,11 @@ class Found:
             name = f"{name_of(wanted)[: LONGEST_NAME - len(str(number)) - 1]}-{number}"
             number += 1
         return name, None if name == wanted else f"{address} has another name, which is taken or is no name of a pool"
+
+
+def one_line(text: str) -> str:
+    """Somebody else's text in a comment or a message: on one line, with nothing in it that a terminal obeys."""
+    return printable(" ".join(text.split()))
 
 
 def name_of(wanted: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from capacity.adopting.cluster_queues import serves_of
-from capacity.adopting.found import Found, Guess, Remark, gpus_of, name_of
+from capacity.adopting.found import Found, Guess, Remark, gpus_of, name_of, one_line
 from capacity.adopting.terraform_eks import image_for
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.platform import VOCABULARIES, Platform
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from capacity.values.errors import SettingsProblem
 
 _DEFAULT_DISK_GIB: Final = 200
+_MOST_POOLS: Final = 500
 _TRIES: Final = 200
 """More than there could be pools to leave out one after the other."""
 
@@ -55,6 +56,8 @@ def propose(found: Found, asked: Asked) -> Proposal:
     if not found.pools:
         named = "; ".join(each.addresses[0] for each in found.remarks[:3])
         raise _lacking(f"no pool of GPU machines was found{f' (seen: {named})' if named else ''}", "a stack has one at least")
+    if len(found.pools) > _MOST_POOLS:
+        raise _lacking(f"it has {len(found.pools)} pools of GPU machines, more than a stack is made for", "write a state with fewer")
     settings = _of_the_stack(found, asked)
     pools = [_pool(each, found) for each in found.pools]
     teams = _teams(found, pools)
@@ -263,7 +266,7 @@ def _address(found: Found, name: str) -> str:
 
 
 def _lacking(problem: str, remedy: str) -> ExplainedError:
-    return ExplainedError(f"{problem}.", f"{remedy}.", exit_code=ExitCode.BAD_USAGE)
+    return ExplainedError(one_line(f"{problem}."), f"{remedy}.", exit_code=ExitCode.BAD_USAGE)
 
 
 def _unworkable(problems: Any) -> ExplainedError:

@@ -10,7 +10,7 @@ import yaml
 from capacity.adopting import terraform_eks, terraform_gke
 from capacity.adopting.cluster_pools import by_kind, name_in, read_node_pools, read_nodes
 from capacity.adopting.cluster_queues import read_namespaces, read_priorities, read_queues
-from capacity.adopting.found import Block, Found, Known
+from capacity.adopting.found import Block, Found, Known, one_line
 from capacity.catalog.platform import Platform
 from capacity.values.errors import ExitCode, ExplainedError
 
@@ -47,7 +47,7 @@ def from_state(resources: list[TerraformResource], found: Found) -> Objects:
     clusters = [each for each in managed if each.type in {terraform_eks.CLUSTER, terraform_gke.CLUSTER}]
     if len(clusters) > 1:
         named = ", ".join(each.address for each in clusters[:4])
-        problem = f"the state has {len(clusters)} clusters ({named}), and a stack has one."
+        problem = one_line(f"the state has {len(clusters)} clusters ({named}), and a stack has one.")
         raise ExplainedError(
             problem, "write a state with one of them: terraform state pull, one root module each.", exit_code=ExitCode.BAD_USAGE
         )

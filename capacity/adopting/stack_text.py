@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from capacity.adopting.found import one_line
 from capacity.catalog.platform import Platform
-from capacity.values.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,11 +19,6 @@ _LISTED: Final = ("pools", "teams", "cohorts")
 _SHOWN: Final = 3
 # For the empty passphrase: there is no secret in a lab's stack.
 _SALT: Final = "v1:lazcPgDc2xw=:v1:aJUqMLBDmcGdCrjF:QPdHMgWUJ0pGQxtnw8qT3w43/8AnqA=="
-
-
-def one_line(text: str) -> str:
-    """Somebody else's text in a comment or a message: on one line, with nothing in it that a terminal obeys."""
-    return printable(" ".join(text.split()))
 
 
 def in_words(remark: Remark) -> str:

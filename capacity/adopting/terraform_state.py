@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -82,10 +83,10 @@ def _shown(fields: dict[str, Any], name: str) -> Iterator[TerraformResource]:
     root = Block(fields).at("values", "root_module")
     if root is not None and not isinstance(root, dict):
         raise _unusable(name, "is no Terraform state: its root_module is not an object")
-    todo: list[Any] = [root or {}]
+    todo: deque[Any] = deque([root or {}])
     count = 0
     while todo:
-        module = todo.pop(0)
+        module = todo.popleft()
         if not isinstance(module, dict):
             raise _unusable(name, "is no Terraform state: a module in it is not an object")
         part = cast("dict[str, Any]", module)

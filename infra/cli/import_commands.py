@@ -175,7 +175,8 @@ def _data(stack: str, proposal: Proposal, adopted: Adoption, text: str) -> dict[
 
 
 def _report(proposal: Proposal, adopted: Adoption, out_file: Path | None, files: list[str], stack: str) -> None:
-    from capacity.adopting.stack_text import in_words, one_line  # noqa: PLC0415
+    from capacity.adopting.found import one_line  # noqa: PLC0415
+    from capacity.adopting.stack_text import in_words  # noqa: PLC0415
     from infra.cli.console import new_console  # noqa: PLC0415
 
     tell = out if out_file is not None else new_console(stderr=True)
@@ -192,7 +193,8 @@ def _report(proposal: Proposal, adopted: Adoption, out_file: Path | None, files:
     for warning in proposal.warnings:
         say(one_line(f"warning: {warning}"))
     for each in adopted.adopted:
-        say(one_line(f"can be adopted: {each.type} {each.id}"))
+        anew = "; an `up` replaces it where its service account or Secure Boot is another" if each.type.startswith("gcp:") else ""
+        say(one_line(f"can be adopted: {each.type} {each.id}{anew}"))
     for each in adopted.elsewhere:
         say(one_line(f"stays where it is: {each.type} {each.id} ({each.address})"))
     if out_file is not None:

@@ -91,6 +91,26 @@ def test_a_state_may_come_in_by_standard_input() -> None:
             b'{"version": 4, "resources": [{"type": "x\\u001b[2J", "name": "y", "instances": [{"attributes": {}}]}]}',
             "no cluster of EKS or GKE",
         ),
+        (
+            json.dumps(
+                {
+                    "format_version": "1.0",
+                    "values": {
+                        "root_module": {
+                            "resources": [
+                                {
+                                    "address": f"a\x1b[2J\n{each}",
+                                    "type": "google_container_cluster",
+                                    "values": {"name": "n", "location": "l"},
+                                }
+                                for each in range(2)
+                            ]
+                        }
+                    },
+                }
+            ).encode(),
+            "has 2 clusters (a\\x1b[2J",
+        ),
     ],
 )
 def test_a_hostile_state_is_an_error_of_one_line_and_no_traceback(
