@@ -33,7 +33,7 @@ Objects = dict[str, list[Block]]
 """Objects by kind, in the order in which they were listed."""
 
 _PREFERRED: Final = ("reserved", "spot", "on-demand")
-"""In the order in which Karpenter tries them where a NodePool allows several (karpenter.sh/docs/concepts/nodepools, read 2026-11-27)."""
+"""In the order in which Karpenter tries them where a NodePool allows several (karpenter.sh/docs/concepts/nodepools)."""
 
 _ALTERNATIVES: Final = 3
 _OTHER_WORK: Final = "other-work"

@@ -1,6 +1,7 @@
 """A cluster of EKS, its node groups and its Karpenter, as AWS's Terraform provider keeps them in a state.
 
-Attributes as terraform-provider-aws documents aws_eks_cluster, aws_eks_node_group, aws_launch_template and aws_subnet (read 2026-11-27).
+Attributes of aws_eks_cluster, aws_eks_node_group, aws_launch_template and aws_subnet as pulumi_aws 7.51.1 has them, which is made from
+AWS's provider (2026-11-27).
 terraform-aws-modules/eks makes these resources: `aws_eks_cluster.this[0]`, a node group with a launch template in each
 `module.eks_managed_node_group`, and in its `karpenter` submodule the nodes' role as `aws_iam_role.node[0]`.
 """

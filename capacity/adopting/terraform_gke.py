@@ -1,7 +1,7 @@
 """A cluster of GKE and its node pools, as Google's Terraform provider keeps them in a state.
 
-Attributes as terraform-provider-google documents google_container_cluster and google_container_node_pool (read 2026-11-27); the modules of
-GoogleCloudPlatform/cluster-toolkit (modules/compute/gke-node-pool) make these resources and no others of a pool.
+Attributes of google_container_cluster and google_container_node_pool as pulumi_gcp 10.2.0 has them, which is made from Google's provider
+(2026-11-27). Modules such as those of GoogleCloudPlatform/cluster-toolkit make these resources.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DRIVERS: Final = {"LATEST": "latest", "INSTALLATION_DISABLED": "disabled"}
 _SHARING: Final = {"TIME_SHARING": "time-sharing", "MPS": "mps"}
 _CONFIDENTIAL: Final = {"SEV": "sev", "SEV_SNP": "sev_snp", "TDX": "tdx"}
 _DEFAULT_DISK_GIB: Final = 100
-"""GKE's own size of a boot disk (documentation of node_config.disk_size_gb, read 2026-11-27)."""
+"""GKE's own size of a boot disk (documentation of NodePool's node_config.disk_size_gb in pulumi_gcp 10.2.0)."""
 
 
 def read_cluster(resource: TerraformResource, found: Found) -> None:

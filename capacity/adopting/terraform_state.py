@@ -20,7 +20,7 @@ MOST_BYTES: Final = 256 * 1024 * 1024
 _MOST_RESOURCES: Final = 200_000
 _STATE_VERSION: Final = 4
 _FORMAT: Final = re.compile(r"1\.\d+")
-"""Of the JSON: minor versions add fields alone (developer.hashicorp.com/terraform/internals/json-format, read 2026-11-27)."""
+"""Of the JSON: minor versions add fields alone (developer.hashicorp.com/terraform/internals/json-format)."""
 
 _MADE: Final = "write it with: terraform show -json > state.json"
 
