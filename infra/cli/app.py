@@ -13,6 +13,7 @@ from infra.cli import (
     cost_commands,
     doctor_commands,
     image_commands,
+    import_commands,
     init_commands,
     lab_commands,
     lint_commands,
@@ -43,6 +44,7 @@ app.add_typer(advise_commands.app, name="advise")
 app.add_typer(lab_commands.app, name="lab")
 app.add_typer(run_commands.app, name="jobs")
 app.command()(init_commands.init)
+app.command("import")(import_commands.import_stack)
 app.command()(doctor_commands.doctor)
 stack_commands.add_to(app)
 app.command()(review_commands.review)

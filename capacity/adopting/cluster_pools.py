@@ -1,0 +1,264 @@
+"""Pools of a cluster that runs, or of the manifests in a state: Karpenter's NodePools with their classes, and what nodes say of others."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from capacity.adopting.found import Block, Found, FoundPool, Known, machine_with_gpus
+from capacity.catalog.accelerators import ACCELERATORS
+from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.node_labels import (
+    CAPACITY_TYPE_LABEL,
+    CLASS_LABEL,
+    GKE_POOL_LABEL,
+    GKE_QUEUED_LABEL,
+    GKE_RESERVATION_NAME_LABEL,
+    GKE_SPOT_LABEL,
+    INSTANCE_TYPE_LABEL,
+    KARPENTER_INSTANCE,
+    KARPENTER_POOL_LABEL,
+    ZONE_ID_LABEL,
+    ZONE_LABEL,
+)
+from capacity.catalog.platform import Platform
+from capacity.chargeback.queries import EKS_CAPACITY_LABEL, EKS_POOL_LABEL, GKE_FLEX_START_LABEL, GKE_PROVISIONING_LABEL
+from capacity.values.quantities import quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Objects = dict[str, list[Block]]
+"""Objects by kind, in the order in which they were listed."""
+
+_PREFERRED: Final = ("reserved", "spot", "on-demand")
+"""In the order in which Karpenter tries them where a NodePool allows several (karpenter.sh/docs/concepts/nodepools)."""
+
+_ALTERNATIVES: Final = 3
+_OTHER_WORK: Final = "other-work"
+_KWOK: Final = "karpenter.kwok.sh"
+
+
+def name_in(each: Block) -> str:
+    """An object's name; empty where it has none."""
+    return each.text("metadata", "name") or ""
+
+
+def read_node_pools(objects: Objects, found: Found, where: dict[str, str]) -> None:
+    """Karpenter's NodePools; `where` is how each object is named in messages, by kind and name."""
+    classes = {name_in(each): each for kind in ("EC2NodeClass", "NodeClass") for each in objects.get(kind, [])}
+    held = _nodes_of(objects, KARPENTER_POOL_LABEL)
+    for each in objects.get("NodePool", []):
+        name = name_in(each)
+        address = where.get(f"NodePool/{name}", f"NodePool {name}")
+        if each.text("spec", "template", "spec", "nodeClassRef", "group") == _KWOK:
+            found.cloud = Platform.LOCAL
+        known = Known("kubernetes:karpenter.sh/v1:NodePool", name, name, address)
+        found.known.append(known)
+        _read_node_pool(each, known, classes, len(held.get(name, [])), found)
+
+
+def _read_node_pool(each: Block, known: Known, classes: dict[str, Block], nodes: int, found: Found) -> None:
+    address = known.address
+    node = each.block("spec", "template", "spec")
+    allowed = {one.text("key") or "": one for one in node.blocks("requirements")}
+    values = {key: one.texts("values") for key, one in allowed.items() if one.text("operator") == "In"}
+    machines, narrowed = _machines(values, allowed)
+    if not machines:
+        of_own = name_in(each) == _OTHER_WORK
+        why = "makes nodes of any machine, or of machines without GPUs" if not of_own else "is the room for work without GPUs"
+        remedy = "cluster.other_work bounds such nodes in a stack" if of_own or not narrowed else "name the machines in a pool"
+        found.leave_out(address, why, remedy)
+        return
+    bought = [one for one in _PREFERRED if one in values.get(CAPACITY_TYPE_LABEL, [])] or ["on-demand"]
+    name, renamed = found.pool_name(name_in(each), address)
+    pool = FoundPool(name, address, machines, CapacityType(bought[0]), known=None if renamed else known)
+    if renamed:
+        pool.guesses["name"] = renamed
+    if len(bought) > 1:
+        why = f"allows {' and '.join(bought)}, and a pool has one capacity type: it is {bought[0]} in the proposal"
+        found.leave_out(f"{address} {CAPACITY_TYPE_LABEL}", why, f"add a pool with a ceiling of its own for {' and for '.join(bought[1:])}")
+    if narrowed:
+        pool.guesses["machine"] = narrowed
+    pool.zones = sorted(values.get(ZONE_LABEL) or values.get(ZONE_ID_LABEL) or [])
+    _limits(each, pool, nodes)
+    taints = {one.text("key"): one.text("value") for one in node.blocks("taints")}
+    pool.labels = each.block("spec", "template", "metadata").words("labels") | {key: of[0] for key, of in values.items() if len(of) == 1}
+    if isinstance(only := taints.get(CLASS_LABEL), str):
+        pool.serves = [only]
+    of_class = classes.get(node.text("nodeClassRef", "name") or "", Block({})).block("spec")
+    _node_class(of_class, pool, found)
+    own = re.compile(r"flexspot\.dev/|nvidia\.com/gpu$|aws\.amazon\.com/neuron$")
+    if others := sorted(key for key in taints if key and not own.match(key)):
+        why = "a pool has the taints of its device, capacity type and class, and no others"
+        found.leave_out(
+            f"{address} taints ({', '.join(others)})", why, "use a class of your own under `classes` for what the taint keeps apart"
+        )
+    found.pools.append(pool)
+
+
+def _machines(values: dict[str, list[str]], allowed: dict[str, Block]) -> tuple[list[str], str | None]:
+    """Machines with one kind of GPU that a NodePool allows, and how they were found where it does not name them."""
+    catalog = {name: machine for name, machine in machines_of(Cloud.AWS).items() if machine.gpu is not None}
+    if INSTANCE_TYPE_LABEL in values:
+        named = [each for each in values[INSTANCE_TYPE_LABEL] if each in catalog]
+        first = catalog[named[0]].gpu if named else None
+        # As they are written: Flexspot's own have their machine first.
+        return [each for each in named if catalog[each].gpu == first], None
+    asks = [key for key in allowed if key.startswith((f"{KARPENTER_INSTANCE}gpu", f"{KARPENTER_INSTANCE}family"))]
+    asks += [key for key in allowed if key == f"{KARPENTER_INSTANCE}category"]
+    if not asks:
+        return [], None
+    fits = [
+        machine
+        for machine in catalog.values()
+        if machine.gpu is not None
+        and _fits(values, "family", machine.name.partition(".")[0])
+        and _fits(values, "category", re.split(r"\d", machine.name)[0])
+        and _fits(values, "gpu-name", machine.gpu.name)
+        and _fits(values, "gpu-count", str(machine.gpu.counts[0]))
+        and _fits(values, "size", machine.name.partition(".")[2])
+    ]
+    if not fits:
+        return [], "none of the catalog's machines is allowed"
+    least = min(fits, key=lambda machine: (machine.gpu.counts[0] if machine.gpu else 0, machine.vcpu, machine.name))
+    # The smallest alone: a larger one with the same GPUs costs more, and the autoscaler takes what it may.
+    same = sorted((machine.vcpu, machine.name) for machine in fits if machine.gpu == least.gpu)
+    return [name for _, name in same[:_ALTERNATIVES]], f"{', '.join(sorted(asks))} allow {len(fits)} machines; these are the smallest"
+
+
+def _fits(values: dict[str, list[str]], part: str, value: str) -> bool:
+    wanted = values.get(f"{KARPENTER_INSTANCE}{part}")
+    return wanted is None or value in wanted
+
+
+def _limits(each: Block, pool: FoundPool, nodes: int) -> None:
+    limits = {key: quantity(value) for key, value in (each.block("spec", "limits").fields or {}).items() if isinstance(value, (str, int))}
+    devices = next((limits[kind.resource] for kind in ACCELERATORS if limits.get(kind.resource)), None)
+    machine = machines_of(Cloud.AWS)[pool.machines[0]]
+    gpus = machine.gpu.counts[0] if machine.gpu else 1
+    if (most := limits.get("nodes")) is not None and most >= 1:
+        pool.max_nodes = int(most)
+    elif devices is not None and devices >= gpus:
+        pool.max_gpus = int(devices)
+    elif (vcpu := limits.get("cpu")) is not None and vcpu >= machine.vcpu:
+        pool.max_nodes = int(vcpu // machine.vcpu)
+        pool.guesses["max_nodes"] = f"limits.cpu {int(vcpu)} is as much as {pool.max_nodes} of {machine.name} have"
+    else:
+        pool.max_nodes = max(1, nodes)
+        pool.guesses["max_nodes"] = f"the NodePool has no limit that says how many GPUs it may make; it has {nodes} node(s) now"
+
+
+def _node_class(spec: Block, pool: FoundPool, found: Found) -> None:
+    terms = spec.blocks("capacityReservationSelectorTerms")
+    if pool.capacity_type is CapacityType.RESERVED and (reservation := _reservation(terms)):
+        pool.options["reservation"] = reservation
+    _of_all_nodes(spec, found)
+    # Of Bottlerocket's two volumes the second is the one for images.
+    for mapping in spec.blocks("blockDeviceMappings"):
+        size = re.fullmatch(r"(\d+)Gi", mapping.text("ebs", "volumeSize") or "")
+        if size and int(size[1]) >= 20:  # noqa: PLR2004 -- the least that the setting takes
+            pool.options["boot_disk_gib"] = int(size[1])
+            for setting, field in {"boot_disk_iops": "iops", "boot_disk_throughput_mib": "throughput"}.items():
+                if (number := mapping.block("ebs").number(field)) is not None:
+                    pool.options[setting] = number
+    if any((each.text("interfaceType") or "").startswith("efa") for each in spec.blocks("networkInterfaces")):
+        pool.options["efa"] = True
+    if spec.block("placementGroupSelector"):
+        pool.options["compact_placement"] = True
+    if "userData" in spec.fields or "kubelet" in spec.fields:
+        why = "user data may hold secrets, so it is not read, and the kubelet's settings are of all nodes in a stack"
+        found.leave_out(f"{pool.address} node class: userData, kubelet", why, "write what nodes need of it in cluster.nodes")
+
+
+def _reservation(terms: list[Block]) -> dict[str, Any] | None:
+    if ids := [identity for term in terms if (identity := term.text("id"))]:
+        return {"ids": ids}
+    if not terms or not (tags := terms[0].words("tags")):
+        return None
+    owner = terms[0].text("ownerID")
+    return {"tags": tags} | ({"owner": owner} if owner else {})
+
+
+def _of_all_nodes(spec: Block, found: Found) -> None:
+    """The role and the image of a node class, which are of all nodes in a stack."""
+    if (role := spec.text("role")) and found.cloud is not Platform.LOCAL:
+        found.settings.setdefault("karpenter", {})["node_role"] = role
+    alias = spec.text("amiSelectorTerms", "alias")
+    cluster = found.settings.get("cluster")
+    if alias and re.fullmatch(r"(al2023|bottlerocket)@v?\d[\w.-]*", alias) and isinstance(cluster, dict):
+        cluster["ami"] = alias
+        found.guesses = [each for each in found.guesses if each.path != "cluster.ami"]
+
+
+def read_nodes(objects: Objects, found: Found) -> None:
+    """Pools that are no objects: node pools of GKE and node groups of EKS, as their nodes are. Their ceilings are in the cloud alone."""
+    taken = {each.name for each in found.pools}
+    for label, word in ((GKE_POOL_LABEL, "node pool"), (EKS_POOL_LABEL, "node group")):
+        for name, nodes in sorted(_nodes_of(objects, label).items()):
+            # One that Karpenter made may be in a group by its user data.
+            own = [each for each in nodes if KARPENTER_POOL_LABEL not in each.words("metadata", "labels")]
+            if own and name not in taken:
+                _of_nodes(f"{word} {name}", name, own, Cloud.GCP if label == GKE_POOL_LABEL else Cloud.AWS, found)
+
+
+def _of_nodes(address: str, name: str, nodes: list[Block], cloud: Cloud, found: Found) -> None:
+    labels = nodes[0].words("metadata", "labels")
+    machine = labels.get(INSTANCE_TYPE_LABEL, "")
+    if machine_with_gpus(cloud, machine) is None:
+        if any(key in nodes[0].block("status", "capacity").fields for key in (kind.resource for kind in ACCELERATORS)):
+            found.leave_out(address, "its machine is not in the catalog", "describe it under `machines`, and add a pool of it")
+        else:
+            found.leave_out(
+                address, "its nodes have no GPUs: it is the cluster's own", "keep it as it is; Flexspot's controllers run there"
+            )
+        return
+    found_name, renamed = found.pool_name(name, address)
+    pool = FoundPool(found_name, address, [machine], _bought(labels), labels=labels)
+    if renamed:
+        pool.guesses["name"] = renamed
+    pool.max_nodes = len(nodes)
+    pool.guesses["max_nodes"] = (
+        f"{len(nodes)} node(s) are there now; the maximum of a {address.rpartition(' ')[0]} is known in its cloud alone"
+    )
+    pool.zones = sorted({zone for each in nodes if (zone := each.words("metadata", "labels").get(ZONE_LABEL))})
+    if (reservation := labels.get(GKE_RESERVATION_NAME_LABEL)) and pool.capacity_type is CapacityType.RESERVED:
+        pool.options["reservation"] = {"name": reservation}
+    counted = machines_of(cloud)[machine].gpu
+    if cloud is Cloud.GCP and counted is not None and len(counted.counts) > 1:
+        held = quantity(nodes[0].block("status", "capacity").text("nvidia.com/gpu") or "0")
+        pool.options["gpus_per_node"] = int(held or counted.counts[0])
+    taints = {each.text("key"): each.text("value") for each in nodes[0].blocks("spec", "taints")}
+    if isinstance(only := taints.get(CLASS_LABEL), str):
+        pool.serves = [only]
+    found.pools.append(pool)
+
+
+def _bought(labels: dict[str, str]) -> CapacityType:
+    if labels.get(GKE_QUEUED_LABEL) == "true":
+        return CapacityType.QUEUED
+    if labels.get(GKE_FLEX_START_LABEL) == "true" or labels.get(GKE_PROVISIONING_LABEL) == "flex-start":
+        return CapacityType.FLEX_START
+    if labels.get(GKE_SPOT_LABEL) == "true" or labels.get(EKS_CAPACITY_LABEL) == "SPOT" or "cloud.google.com/gke-preemptible" in labels:
+        return CapacityType.SPOT
+    if GKE_RESERVATION_NAME_LABEL in labels or labels.get(EKS_CAPACITY_LABEL) == "CAPACITY_BLOCK":
+        return CapacityType.RESERVED
+    return CapacityType.ON_DEMAND
+
+
+def _nodes_of(objects: Objects, label: str) -> dict[str, list[Block]]:
+    found: dict[str, list[Block]] = {}
+    for each in objects.get("Node", []):
+        if name := each.words("metadata", "labels").get(label):
+            found.setdefault(name, []).append(each)
+    return found
+
+
+def by_kind(objects: Iterable[Block]) -> Objects:
+    """Objects by kind."""
+    found: Objects = {}
+    for each in objects:
+        if kind := each.text("kind"):
+            found.setdefault(kind, []).append(each)
+    return found

@@ -1,0 +1,275 @@
+"""The proposed stack: settings out of what was found, with what must be guessed, until `flexspot settings check` takes them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from capacity.adopting.cluster_queues import serves_of
+from capacity.adopting.found import Found, Guess, Remark, gpus_of, name_of, one_line
+from capacity.adopting.terraform_eks import image_for
+from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.platform import VOCABULARIES, Platform
+from capacity.catalog.workload_classes import shipped_classes
+from capacity.plan.build import build_plan
+from capacity.settings.stack_file import parse_settings
+from capacity.values.errors import ExitCode, ExplainedError, SettingsError
+
+if TYPE_CHECKING:
+    from capacity.adopting.found import FoundPool
+    from capacity.values.errors import SettingsProblem
+
+_DEFAULT_DISK_GIB: Final = 200
+_MOST_POOLS: Final = 500
+_TRIES: Final = 200
+"""More than there could be pools to leave out one after the other."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person says beside the source; None: it is to be found or guessed."""
+
+    stack: str
+    owner: str | None = None
+    environment: str | None = None
+    account: str | None = None
+    region: str | None = None
+    cluster: str | None = None
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The settings, which work; what of them is a guess, what of the source is not in them, and what the check warns of."""
+
+    settings: dict[str, Any]
+    guesses: tuple[Guess, ...]
+    remarks: tuple[Remark, ...]
+    warnings: tuple[str, ...]
+    addresses: dict[str, str]
+
+
+def propose(found: Found, asked: Asked) -> Proposal:
+    """A stack that can work. Raises ExplainedError where nothing was found that could make one, or something must be said first."""
+    if found.cloud is None:
+        raise _lacking("no cluster of EKS or GKE was found", "name a state with aws_eks_cluster or google_container_cluster in it")
+    if not found.pools:
+        named = "; ".join(each.addresses[0] for each in found.remarks[:3])
+        raise _lacking(f"no pool of GPU machines was found{f' (seen: {named})' if named else ''}", "a stack has one at least")
+    if len(found.pools) > _MOST_POOLS:
+        raise _lacking(f"it has {len(found.pools)} pools of GPU machines, more than a stack is made for", "write a state with fewer")
+    settings = _of_the_stack(found, asked)
+    pools = [_pool(each, found) for each in found.pools]
+    teams = _teams(found, pools)
+    settings |= {"pools": pools, "teams": teams} | ({"cohorts": found.cohorts} if found.cohorts else {})
+    _shares_fit(settings, found)
+    warnings = _checked(settings, found)
+    addresses = {f"pools.{each.name}": each.address for each in found.pools} | {f"teams.{each.name}": each.address for each in found.teams}
+    return Proposal(settings, tuple(found.guesses), tuple(found.remarks), warnings, addresses)
+
+
+def _of_the_stack(found: Found, asked: Asked) -> dict[str, Any]:
+    read, cloud = dict(found.settings), found.cloud
+    tags = {key.lower(): value for key, value in found.tags.items()}
+    settings: dict[str, Any] = {"cloud": cloud.value if cloud else ""}
+    for key, default in (("environment", "dev"), ("owner", "platform")):
+        said = getattr(asked, key)
+        settings[key] = said or name_of(tags.get(key) or default)
+        if said is None:
+            origin = f"the cluster's tag {key}" if tags.get(key) else f"nothing says it; --{key} does"
+            found.guess(key, origin)
+    if cloud is Platform.LOCAL:
+        return settings | {key: value for key, value in read.items() if key in {"cohort", "classes"}}
+    account = "project" if cloud is Platform.GKE else "account"
+    for key, said in ((account, asked.account), ("region", asked.region)):
+        value = said or read.pop(key, None)
+        read.pop(key, None)
+        if value is None:
+            option = "--account" if key == account else "--region"
+            raise _lacking(f"what was read does not say the {key}", f"give {option}")
+        settings[key] = value
+    settings["zones"] = read.pop("zones", None) or _zones(found, settings["region"])
+    cluster = dict(read.pop("cluster", {}))
+    if asked.cluster is not None:
+        cluster["existing"] = asked.cluster
+    if "existing" not in cluster:
+        raise _lacking("what was read does not say the cluster's name", "give --cluster")
+    if cloud is Platform.EKS and "version" not in cluster:
+        cluster["version"] = "1.35"
+        found.guess("cluster.version", "the cluster does not say it")
+    if cloud is Platform.EKS and "ami" not in cluster:
+        cluster["ami"] = image_for(cluster["version"], found)
+    return settings | {"cluster": cluster} | read
+
+
+def _zones(found: Found, region: str) -> list[str]:
+    named = sorted({zone for pool in found.pools for zone in pool.zones})
+    if named:
+        return named
+    cloud = VOCABULARIES[found.cloud].catalog if found.cloud else Cloud.AWS
+    machine = machines_of(cloud).get(found.pools[0].machines[0])
+    offered = sorted(machine.offered_in(region)) if machine else []
+    found.guess("zones", f"no subnet or node names one; those of {region} that have {found.pools[0].machines[0]}, as far as is known")
+    return offered[:3] or [f"{region}{'-' if found.cloud is Platform.GKE else ''}{letter}" for letter in "ab"]
+
+
+def _pool(pool: FoundPool, found: Found) -> dict[str, Any]:
+    cloud = found.cloud
+    fields: dict[str, Any] = {"name": pool.name, "machine": pool.machines[0]}
+    if len(pool.machines) > 1 and cloud is not Platform.GKE:
+        fields["alternatives"] = pool.machines[1:]
+    fields["capacity_type"] = pool.capacity_type.value
+    options = dict(pool.options)
+    if cloud is Platform.GKE and options.get("boot_disk_gib") == _DEFAULT_DISK_GIB:
+        options.pop("boot_disk_gib")
+    if cloud is Platform.LOCAL:
+        options.clear()
+    fields |= {"max_nodes": pool.max_nodes} if pool.max_nodes else {"max_gpus": pool.max_gpus}
+    if pool.min_nodes and cloud is Platform.GKE:
+        fields["min_nodes"] = pool.min_nodes
+    zones = found.settings.get("zones") or []
+    if pool.zones and cloud is not Platform.LOCAL and set(pool.zones) != set(zones):
+        inside = [zone for zone in pool.zones if not zones or zone in zones]
+        fields |= {"zones": inside} if inside else {}
+    fields |= options
+    fields["serves"] = [each for each in serves_of(pool) if _fits(each, pool)] or list(serves_of(pool))
+    if not pool.serves:
+        found.guess(f"pools.{pool.name}.serves", f"nothing on it says which work it is for; the usual of {pool.capacity_type}")
+    found.guesses += [Guess(f"pools.{pool.name}.{key}", why) for key, why in pool.guesses.items()]
+    return fields
+
+
+def _fits(name: str, pool: FoundPool) -> bool:
+    """Whether a class may have a pool: a shared or divided GPU is for classes without queue alone."""
+    known = shipped_classes().get(name)
+    return not ({"gpu_sharing", "mig_partition"} & set(pool.options)) or known is None or not known.queued
+
+
+def _teams(found: Found, pools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if found.teams:
+        for each in found.teams:
+            found.guesses += [Guess(f"teams.{each.name}.{key}", why) for key, why in each.guesses.items()]
+        return [{"name": each.name, **{key: value for key, value in each.settings.items() if value != {}}} for each in found.teams]
+    shares: dict[str, int] = {}
+    unqueued: dict[str, int] = {}
+    cloud = VOCABULARIES[found.cloud].catalog if found.cloud else Cloud.AWS
+    queued = {name for name, each in shipped_classes().items() if each.queued}
+    for pool, of in zip(found.pools, pools, strict=True):
+        gpus = pool.max_gpus or (pool.max_nodes or 0) * (gpus_of(cloud, pool) or 1)
+        (shares if queued & set(of["serves"]) else unqueued)[pool.name] = gpus
+    found.guess("teams", "no queue and no namespace with a quota of GPUs was found: one team that owns everything, to be divided")
+    return [{"name": "team"} | ({"shares": shares} if shares else {}) | ({"unqueued": unqueued} if unqueued else {})]
+
+
+def _shares_fit(settings: dict[str, Any], found: Found) -> None:
+    """Kueue lets quotas add up to more than a pool can ever have, and a stack does not: the last owners' are lowered."""
+    cloud = VOCABULARIES[found.cloud].catalog if found.cloud else Cloud.AWS
+    for pool in found.pools:
+        per_node = gpus_of(cloud, pool) or 1
+        left = pool.max_gpus or (pool.max_nodes or 0) * per_node
+        mixed = {each["name"]: each["serves"] for each in settings["pools"]}[pool.name]
+        known = shipped_classes()
+        if any(name in known and not known[name].queued for name in mixed):
+            left -= sum(team.get("unqueued", {}).get(pool.name, 0) for team in settings["teams"])
+        for kind, owner in [*(("cohorts", each) for each in settings.get("cohorts", [])), *(("teams", each) for each in settings["teams"])]:
+            gpus = owner.get("shares", {}).get(pool.name)
+            if gpus is None:
+                continue
+            kept = max(0, min(gpus, left))
+            left -= kept
+            if kept != gpus:
+                owner["shares"] = owner["shares"] | {pool.name: kept}
+                lending = owner.get("lending_limits", {})
+                if lending.get(pool.name, 0) > kept:
+                    owner["lending_limits"] = lending | {pool.name: kept}
+                path = f"{kind}.{owner['name']}.shares.{pool.name}"
+                found.guess(path, f"{gpus} in its queue, which with the shares before it is more than the pool's ceiling")
+
+
+def _checked(settings: dict[str, Any], found: Found) -> tuple[str, ...]:
+    """Tries the settings as `settings check` does, and leaves out one after the other the pools that cannot be; returns its warnings."""
+    for _ in range(_TRIES):
+        try:
+            plan = build_plan(parse_settings(settings, "the proposal"), "the proposal")
+        except SettingsError as error:
+            if not any(_mended(problem, settings, found) for problem in error.problems):
+                raise _unworkable(error.problems) from error
+            continue
+        return tuple(f"{each.rule}: {each.path}: {each.text}" for each in plan.warnings)
+    raise _lacking("no proposal works", "report the state's shape, without its values")
+
+
+_NEEDED: Final = {
+    "pools": frozenset({"name", "machine", "capacity_type", "max_nodes", "max_gpus", "serves"}),
+    "teams": frozenset({"name"}),
+    "cohorts": frozenset({"name"}),
+}
+_MAKES_THE_POOL: Final = frozenset({"gpu_sharing", "mig_partition", "reservation", "tpu_topology", "gpus_per_node", "confidential_nodes"})
+"""Without it the pool would be another one: it is left out as a whole."""
+
+_OF_THE_CLUSTER: Final = frozenset({"existing", "version", "ami"})
+_GUIDE: Final = "see docs/guides/import.md"
+
+
+def _mended(problem: SettingsProblem, settings: dict[str, Any], found: Found) -> bool:
+    """Leaves out what a problem is of: an option of a pool first, then the pool; an option of a team, or of the cluster."""
+    steps = problem.path.split(".")
+    told = f"{problem.problem}; {problem.allowed}".strip("; ")
+    if steps[0] in _NEEDED and len(steps) > 1:
+        listed: list[dict[str, Any]] = settings[steps[0]]
+        chosen = [each for each in listed if each["name"] == steps[1]] or (listed[int(steps[1]) :][:1] if steps[1].isdigit() else [])
+        return bool(chosen) and _mended_member(steps, chosen[0], told, settings, found)
+    if steps[0] in {"cluster", "network", "classes"} and len(steps) > 1 and steps[1] in settings.get(steps[0], {}):
+        if steps[1] in _OF_THE_CLUSTER:
+            return False
+        _drop(settings[steps[0]], steps[1:])
+        found.leave_out(problem.path, told, _GUIDE)
+        return True
+    if steps[0] == "control_plane" and "control_plane" in settings:
+        del settings["control_plane"]
+        found.leave_out("control_plane", told, "say from where the API server is reached")
+        return True
+    return False
+
+
+def _mended_member(steps: list[str], each: dict[str, Any], told: str, settings: dict[str, Any], found: Found) -> bool:
+    kind, name = steps[0], each["name"]
+    option = steps[2] if len(steps) > 2 else ""  # noqa: PLR2004 -- list, member, field
+    address = _address(found, name)
+    if option in each and option not in _NEEDED[kind] and not (kind == "pools" and option in _MAKES_THE_POOL):
+        _drop(each, steps[2:])
+        found.leave_out(f"{address} ({kind}.{name}.{'.'.join(steps[2:])})", told, _GUIDE)
+        return True
+    if kind != "pools" or len(settings["pools"]) == 1:
+        return False
+    settings["pools"].remove(each)
+    for owner in [*settings["teams"], *settings.get("cohorts", [])]:
+        for field in ("shares", "borrowing_limits", "lending_limits", "unqueued"):
+            owner.get(field, {}).pop(name, None)
+    # What was said of a pool that is not there would mislead.
+    found.remarks = [remark for remark in found.remarks if not remark.addresses[0].startswith(address)]
+    found.guesses = [guess for guess in found.guesses if not guess.path.startswith(f"pools.{name}.")]
+    found.leave_out(address, f"makes no pool that could work: {told}", "mend it in the source, or write the pool")
+    return True
+
+
+def _drop(fields: dict[str, Any], steps: list[str]) -> None:
+    inside = fields.get(steps[0])
+    if len(steps) > 1 and isinstance(inside, dict) and steps[1] in inside and steps[0] != "reservation":
+        fields[steps[0]] = {key: value for key, value in inside.items() if key != steps[1]}
+    else:
+        del fields[steps[0]]
+
+
+def _address(found: Found, name: str) -> str:
+    return next((each.address for each in [*found.pools, *found.teams] if each.name == name), name)
+
+
+def _lacking(problem: str, remedy: str) -> ExplainedError:
+    return ExplainedError(one_line(f"{problem}."), f"{remedy}.", exit_code=ExitCode.BAD_USAGE)
+
+
+def _unworkable(problems: Any) -> ExplainedError:
+    first = re.sub(r"\s+", " ", str(next(iter(problems))))
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return _lacking(f"what was read makes no stack that can work: {first}{more}", "mend it in the source, or give the option that says it")
