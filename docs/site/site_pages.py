@@ -24,6 +24,9 @@ LANGUAGES = {".yaml": "yaml", ".yml": "yaml", ".py": "python", ".json": "json", 
 SHOWN_FOLDER = "repository"
 """Where the site has files of the repository that documents lead to."""
 
+_MANY = ("rules/", "decisions/", "changelog")
+"""Pages of which there is one for nearly every word: search names guides before them."""
+
 _LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)\s#]+)(#[^)\s]+)?(?=\))")
 _BLOCK = re.compile(r"(^```.*?^```[^\n]*$|^(?: {4}|\t)[^\n]*$)", re.MULTILINE | re.DOTALL)
 
@@ -174,6 +177,8 @@ def on_page_markdown(markdown: str, page: Any, **_more: Any) -> str:
     """Links as the site has them."""
     pages = {path: name for name, path in (documents() | shown_files()).items()}
     path = documents().get(page.file.src_uri)
+    if page.file.src_uri.startswith(_MANY):
+        page.meta.setdefault("search", {"boost": 0.5})
     return markdown if path is None else in_site(path, markdown, pages)
 
 

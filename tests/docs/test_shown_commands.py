@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import site_pages
 import yaml
+from plan_settings import own_class
 from shown_commands import Shown, commands_of, shown_commands
 from spot_traces import made_trace, write_trace
 
@@ -142,6 +143,19 @@ def checkout(tmp_path: Path) -> Path:
     return place
 
 
+def with_the_guides_tpus(place: Path) -> None:
+    """The stack prod-gke of a reader who has the pool of TPU slices that the guide shows, for a class of work with JAX."""
+    guide = site_pages.documents()["guides/gke.md"].read_text(encoding="utf-8")
+    [pool] = [yaml.safe_load(line) for line in guide.splitlines() if line.startswith("      - {name: v5e-16")]
+    path = place / "stacks" / "Pulumi.prod-gke.yaml"
+    stack = yaml.safe_load(path.read_text(encoding="utf-8"))
+    settings = stack["config"]["flexspot:platform"]
+    settings["pools"] += pool
+    settings["classes"]["jax"] = own_class("jax", capacity=["flex-start"], checkpoint=True)
+    next(each for each in settings["teams"] if each["name"] == "nlp")["shares"]["v5e-16"] = 16
+    path.write_text(yaml.safe_dump(stack), encoding="utf-8")
+
+
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
     """What is on PATH before all else: the command as it is in this checkout, and a Helm that renders one chart."""
@@ -171,6 +185,8 @@ def script(shown: list[Shown]) -> str:
 @pytest.mark.parametrize("page", sorted({each.page for each in SHOWN if runs_here(each)}))
 def test_the_lines_of_a_page_work_as_they_are_written(page: str, checkout: Path, programs: Path) -> None:
     mine = [each for each in SHOWN if each.page == page and runs_here(each)]
+    if page == "guides/gke.md":
+        with_the_guides_tpus(checkout)
     own = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(CHECKOUT), "COLUMNS": "160"}
 
     command = [shutil.which("bash") or "bash", "-c", script(mine)]

@@ -114,7 +114,7 @@ def test_programs_get_everything_as_json() -> None:
 def test_a_refusal_is_told_once_and_without_the_paths_of_the_machine() -> None:
     lines = (
         "error: preview of stack prod-gke did not succeed.",
-        "  |     ❌ flexspot@v0.1.0 (local: /home/ann/flexspot/policies/pack)",
+        "  |     ❌ flexspot@v0.1.0 (local: /x/policies/pack)",
         "  |         - [mandatory]  [severity: high]  gpu-pool-without-taint  (gcp:container/nodePool:NodePool: h100)",
         "  |           the pool has no taint",
         "  |         - [mandatory]  [severity: high]  budget-exceeded  (flexspot:index:MonthlyCost: monthly-cost)",
