@@ -76,7 +76,7 @@ sbom: setup ## what Flexspot is made of, with licences: a bill of materials in C
 	$(call step,bill of materials,mkdir -p dist && $(UV) export --quiet --locked --no-dev --all-extras --format cyclonedx1.5 | $(RUN)/python -m infra.cli.sbom > dist/flexspot.cdx.json)
 
 docs: .docs/.synced ## the documentation as a site, in site/; open site/index.html
-	$(call step,site,NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --quiet --strict)
+	$(call step,site,NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict)
 
 clean: ## remove .venv, .torch, .docs, .tools and site (labs and the user's tool cache stay)
 	rm -rf .venv .torch .docs .tools site

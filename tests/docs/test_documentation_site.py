@@ -133,3 +133,13 @@ def test_the_sites_versions_are_pinned_with_hashes() -> None:
 
     assert len(wanted) == 2
     assert [each for each in wanted if f"{each} \\\n    --hash=sha256:" not in locked] == []
+
+
+def test_make_docs_counts_warnings_which_a_quiet_build_does_not() -> None:
+    """MkDocs 1.6.1 with --quiet sees no warning, so that --strict lets a link to nowhere pass."""
+    recipe = (site_pages.CHECKOUT / "Makefile").read_text(encoding="utf-8").partition("\ndocs: ")[2].partition("\n\n")[0]
+
+    assert "mkdocs build --strict" in recipe
+    assert "--quiet" not in recipe
+    assert SETTINGS["strict"] is True
+    assert set(SETTINGS["validation"]["links"].values()) == {"warn"}
