@@ -1,7 +1,7 @@
 # The project's tasks. Each sets up what it needs, says what it does and for how long, and can be run again.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help up down setup tools check fast lint types test test-torch bench sbom clean
+.PHONY: help up down setup tools check fast lint types test test-torch bench sbom docs clean
 
 UV_VERSION := 0.13.9
 UV := $(or $(shell command -v uv 2>/dev/null),.tools/uv/bin/uv)
@@ -75,14 +75,20 @@ bench: setup tools ## how long things take, as ratios within one run
 sbom: setup ## what Flexspot is made of, with licences: a bill of materials in CycloneDX, dist/flexspot.cdx.json
 	$(call step,bill of materials,mkdir -p dist && $(UV) export --quiet --locked --no-dev --all-extras --format cyclonedx1.5 | $(RUN)/python -m infra.cli.sbom > dist/flexspot.cdx.json)
 
-clean: ## remove .venv, .torch and .tools (labs and the user's tool cache stay)
-	rm -rf .venv .torch .tools
+docs: .docs/.synced ## the documentation as a site, in site/; open site/index.html
+	$(call step,site,NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict)
+
+clean: ## remove .venv, .torch, .docs, .tools and site (labs and the user's tool cache stay)
+	rm -rf .venv .torch .docs .tools site
 
 .tools/uv/bin/uv:
 	$(call step,uv $(UV_VERSION) from PyPI,python3 -c 'import sys; sys.exit("flexspot needs Python 3.11 or later; python3 is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)' && python3 -m venv .tools/uv && .tools/uv/bin/pip install --quiet uv==$(UV_VERSION))
 
 .torch/.synced: tests/pytorch/requirements.txt | $(UV)
 	$(call step,PyTorch environment,$(UV) venv --quiet --clear .torch && $(UV) pip sync --quiet --python .torch/bin/python tests/pytorch/requirements.txt && touch $@)
+
+.docs/.synced: docs/site/requirements.txt | $(UV)
+	$(call step,environment of the site,$(UV) venv --quiet --clear .docs && $(UV) pip sync --quiet --python .docs/bin/python docs/site/requirements.txt && touch $@)
 
 .venv/.synced: pyproject.toml uv.lock runtime/pyproject.toml | $(UV)
 	$(call step,Python environment,$(UV) sync --quiet --locked --all-packages && $(RUN)/python -m infra.precompile && touch $@)

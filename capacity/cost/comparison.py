@@ -126,34 +126,50 @@ def _mean(amounts: list[Decimal]) -> Decimal:
     return sum(amounts, start=Decimal(0)) / len(amounts)
 
 
-_WIDTH, _HEIGHT = 760, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 240, 36, 46
-_ROW = 15
+_WIDTH, _HEIGHT = 560, 300
+_LEFT, _RIGHT, _TOP, _BOTTOM = 72, 20, 46, 56
 _TICKS = 5
 """Marks on an axis at most, its beginning not counted."""
-_COLOURS = ("#4269d0", "#d1751f", "#3b8a5a", "#a34bb5", "#c0392b", "#7d6b3f", "#5a6a7a")
+COLOURS = ("#4a73d9", "#c76a14", "#3b8a5a", "#b05cc2", "#d1493a", "#8d7945", "#6f8296", "#c2548a")
+"""One for each strategy; each can be told from both grounds."""
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1c2430; --quiet: #68707c; --line: #d4d8de; --ground: #ffffff }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --quiet: #9aa3af; --line: #3a424d; --ground: #14181d } }
+STYLE = """
+:root { color-scheme: light dark; --ink: #1c2430; --quiet: #5b6470; --line: #d4d8de; --ground: #ffffff }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --quiet: #a3acb8; --line: #3a424d; --ground: #14181d } }
+* { box-sizing: border-box }
 body { font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--ground) }
 body { max-width: 860px; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.4rem } h2 { font-size: 1.05rem; margin: 2.2rem 0 .3rem; overflow-wrap: anywhere }
 p { color: var(--quiet); margin: .2rem 0 .8rem }
-svg { width: 100%; height: auto } svg text { font: 11px system-ui, sans-serif; fill: var(--ink) } svg .quiet { fill: var(--quiet) }
+.plot { display: flex; flex-wrap: wrap; gap: .4rem 1.5rem } .plot > svg { flex: 1 1 22rem; min-width: 0; width: 100%; height: auto }
+.key { list-style: none; margin: 2rem 0 0; padding: 0; font-size: .85rem; display: flex; flex-direction: column; gap: .15rem }
+.key svg { width: 12px; height: 12px; margin-right: .45rem; vertical-align: -1px }
+svg text { font: 12px system-ui, sans-serif; fill: var(--ink) } svg .quiet { fill: var(--quiet) }
 svg line { stroke: var(--line) } svg .faint { stroke-opacity: .5 } svg .limit { stroke: var(--quiet); stroke-dasharray: 4 3 }
 .wide { overflow-x: auto } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .5rem; border-bottom: 1px solid var(--line) }
 th { text-align: right; font-weight: 600 } td { text-align: right } th:first-child, td:first-child { text-align: left }
+@media screen and (max-width: 620px) { svg text { font-size: 18px } .key { flex-flow: row wrap; gap: .2rem 1rem; margin: 0 }
+  thead { position: absolute; left: -9999px }
+  tr { display: grid; grid-template-columns: repeat(3, 1fr); gap: .2rem .6rem; padding: .5rem 0; border-bottom: 1px solid var(--line) }
+  td { display: block; border: 0; padding: 0; text-align: left } td:first-child { grid-column: 1 / -1; font-weight: 600 }
+  td::before { content: attr(data-of); display: block; color: var(--quiet); font-size: .75rem; font-weight: 400 }
+  td:first-child::before { display: none } }
 """
+
+_HEADS = ("strategy", "USD", "saved %", "ends in h", "missed", "interrupted", "at least USD")
+
+# The policy forbids the page to load or run anything, whatever a name may hold.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def comparison_page(comparisons: Sequence[Comparison]) -> str:
     """The page. Nothing in it is loaded from elsewhere; names of traces are escaped."""
     sections = "".join(_section(each) for each in comparisons)
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>Spot strategies</title><style>{_STYLE}</style></head><body><h1>Ways to place a job, over records of Spot</h1>"
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
+        f"<title>Spot strategies</title><style>{STYLE}</style></head><body><h1>Ways to place a job, over records of Spot</h1>"
         "<p>Means over all starts. Left and low is good. Right of the upright dashed line is too late; below the other one nothing can be "
         "that is in time for certain, on Spot and on demand.</p>"
         f"{sections}</body></html>\n"
@@ -165,16 +181,18 @@ def _section(found: Comparison) -> str:
     work, deadline = job.work_seconds / SECONDS_OF_AN_HOUR, job.deadline_seconds / SECONDS_OF_AN_HOUR
     told = f"{work:g} h of work on {job.nodes} node(s), deadline after {deadline:g} h; Spot {found.available_share * 100:.0f} % of the time"
     rows = "".join(_row(each) for each in found.results)
-    heads = "".join(f"<th>{each}</th>" for each in ("strategy", "USD", "saved %", "ends in h", "missed", "interrupted", "at least USD"))
-    return f"<h2>{escape(found.name)}</h2><p>{escape(told)}</p>{_plot(found)}<div class=wide><table><tr>{heads}</tr>{rows}</table></div>"
+    heads = "".join(f'<th scope="col">{each}</th>' for each in _HEADS)
+    table = f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+    return f"<h2>{escape(found.name)}</h2><p>{escape(told)}</p>{_plot(found)}{table}"
 
 
 def _row(result: StrategyResult) -> str:
     saved = "" if result.saved_percent is None else f"{result.saved_percent:z.0f}"
     ends = "none ended" if result.mean_finish_hours is None else f"{result.mean_finish_hours:.1f}"
-    cells = (f"{cents(result.mean_usd):,}", saved, ends, f"{result.missed} of {result.starts}", f"{result.mean_interruptions:.1f}")
-    told = "".join(f"<td>{each}</td>" for each in (*cells, f"{cents(result.mean_bound_usd):,}"))
-    return f"<tr><td>{escape(result.strategy)}</td>{told}</tr>"
+    missed, interrupted = f"{result.missed} of {result.starts}", f"{result.mean_interruptions:.1f}"
+    cells = (result.strategy, f"{cents(result.mean_usd):,}", saved, ends, missed, interrupted, f"{cents(result.mean_bound_usd):,}")
+    told = "".join(f'<td data-of="{head}">{escape(each)}</td>' for head, each in zip(_HEADS, cells, strict=True))
+    return f"<tr>{told}</tr>"
 
 
 def ticks(most: int) -> list[int]:
@@ -206,7 +224,7 @@ def _plot(found: Comparison) -> str:
         ),
         *(
             f'<line x1="{x(hours):.1f}" y1="{floor}" x2="{x(hours):.1f}" y2="{floor + 4}"/>'
-            f'<text class="quiet" x="{x(hours):.1f}" y="{floor + 17}" text-anchor="middle">{hours}</text>'
+            f'<text class="quiet" x="{x(hours):.1f}" y="{floor + 20}" text-anchor="middle">{hours}</text>'
             for hours in ticks(int(last))
         ),
         f'<line x1="{_LEFT}" y1="{floor}" x2="{right}" y2="{floor}"/><line x1="{_LEFT}" y1="{_TOP}" x2="{_LEFT}" y2="{floor}"/>',
@@ -215,16 +233,27 @@ def _plot(found: Comparison) -> str:
         f'<line class="limit" x1="{_LEFT}" y1="{y(found.bound_usd):.1f}" x2="{right}" y2="{y(found.bound_usd):.1f}"/>',
         f'<text class="quiet" x="{_LEFT + 4}" y="{y(found.bound_usd) - 4:.1f}">knowing the future, in time</text>',
         f'<text class="quiet" x="{right}" y="{_HEIGHT - 10}" text-anchor="end">mean end, hours after the start</text>',
-        f'<text class="quiet" x="4" y="{_TOP - 20}">mean cost, USD</text>',
+        f'<text class="quiet" x="4" y="{_TOP - 28}">mean cost, USD</text>',
     ]
+    key = ""
     for number, (each, hours) in enumerate(drawn):
-        colour = _COLOURS[number % len(_COLOURS)]
+        colour = COLOURS[number % len(COLOURS)]
         fill = colour if each.finished == each.starts else "none"
         late = " (beyond the edge)" if hours > last else ""
         title = f"<title>{escape(each.strategy)}: {cents(each.mean_usd)} USD, {hours:.1f} h</title>"
-        dot = f'cx="{x(hours):.1f}" cy="{y(each.mean_usd):.1f}" r="6" fill="{fill}" stroke="{colour}" stroke-width="2" fill-opacity="0.75"'
-        parts.append(f"<circle {dot}>{title}</circle>")
-        key = _TOP + 8 + number * _ROW
-        parts.append(f'<circle cx="{right + 18}" cy="{key - 4}" r="5" fill="{fill}" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<text x="{right + 30}" y="{key}">{escape(each.strategy)}{late}</text>')
-    return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="cost over time of each strategy">{"".join(parts)}</svg>'
+        look = f'fill="{fill}" stroke="{colour}" stroke-width="2"'
+        # Those that cost and take the same lie on one another: rings of falling size show each.
+        radius = 6 + 2 * sum(
+            _near((x(hours), y(each.mean_usd)), (x(other_hours), y(other.mean_usd))) for other, other_hours in drawn[number + 1 :]
+        )
+        dot = f'cx="{x(hours):.1f}" cy="{y(each.mean_usd):.1f}" r="{radius}" fill-opacity="0.75"'
+        parts.append(f"<circle {dot} {look}>{title}</circle>")
+        mark = f'<svg viewBox="0 0 12 12" aria-hidden="true"><circle cx="6" cy="6" r="5" {look}/></svg>'
+        key += f"<li>{mark}{escape(each.strategy)}{late}</li>"
+    drawing = f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="cost over time of each strategy">{"".join(parts)}</svg>'
+    return f'<div class="plot">{drawing}<ul class="key">{key}</ul></div>'
+
+
+def _near(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether two points would hide each other."""
+    return abs(one[0] - other[0]) + abs(one[1] - other[1]) < 3  # noqa: PLR2004 -- of the drawing's units, half a mark

@@ -15,6 +15,7 @@ from capacity.settings.platform import MODELS
 from capacity.settings.pools import EksPool, GkePool, LocalPool
 from capacity.settings.stack_file import SETTINGS_KEY
 from capacity.values.names import EC2_MACHINE, FORMS, GKE_MACHINE, NAME
+from capacity.values.tables import anchor, table_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +106,7 @@ def page() -> str:
         model = models[name]
         lines += [
             f"### {_title(name)}",
-            _cell(model.get("description", "")),
+            table_cell(model.get("description", "")),
             _table(model, models, only=set(model["properties"])),
         ]
     return "\n\n".join(lines) + "\n"
@@ -138,7 +139,7 @@ def _references(schema: Any) -> Iterator[str]:
 def _table(model: dict[str, Any], models: dict[str, Any], only: set[str]) -> str:
     required = set(model.get("required", ()))
     rows = [
-        f"| `{name}` | {_takes(told, models)} | {_default(told, needed=name in required)} | {_cell(told['description'])} |"
+        f"| `{name}` | {_takes(told, models)} | {_default(told, needed=name in required)} | {table_cell(told['description'])} |"
         for name, told in model["properties"].items()
         if name in only
     ]
@@ -150,7 +151,7 @@ def _takes(told: dict[str, Any], models: dict[str, Any]) -> str:
     if "$ref" in told:
         name = told["$ref"].rpartition("/")[2]
         title = _title(name)
-        return f"[{title}](#{title.lower().replace(' ', '-')})" if "properties" in models[name] else _choice(models[name]["enum"])
+        return f"[{title}](#{anchor(title)})" if "properties" in models[name] else _choice(models[name]["enum"])
     if "anyOf" in told:
         return " or ".join(_takes(each, models) for each in told["anyOf"] if each.get("type") != "null")
     if "enum" in told or "const" in told:
@@ -174,7 +175,7 @@ def _plain(told: dict[str, Any]) -> str:
             return f"a number up to {told['maximum']:,}"
         case _:
             pattern = told.get("pattern", "")
-            return "a name" if pattern == NAME else _cell(FORMS.get(pattern, "text"))
+            return "a name" if pattern == NAME else table_cell(FORMS.get(pattern, "text"))
 
 
 def _choice(words: list[Any]) -> str:
@@ -204,11 +205,6 @@ def _title(model: str) -> str:
     words = [_TITLES.get(word, word.lower()) for word in re.findall("[A-Z][a-z]+", model)]
     title = " ".join(word for word in words if word)
     return title[0].upper() + title[1:]
-
-
-def _cell(text: str) -> str:
-    """Text as a cell of a table has it: in one line, with bars that end no cell."""
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 if __name__ == "__main__":

@@ -80,9 +80,9 @@ def _bar(name: str, figure: str, values: tuple[float, ...], most: float, parts: 
     )
 
 
-_STYLE = """
+STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --quiet: #5b6470; --line: #d4d8de; --ground: #ffffff; --warn: #fff4dc; --edge: #d1971f;
-  --first: #3a62c8; --second: #e0a83c; --third: #3b8a5a }
+  --first: #3a62c8; --second: #b3740f; --third: #3b8a5a }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e9ee; --quiet: #a3acb8; --line: #3a424d; --ground: #14181d; --warn: #33290f;
   --first: #7b9bea; --second: #d59a35; --third: #62b886 } }
 * { box-sizing: border-box }
@@ -100,7 +100,7 @@ dt { color: var(--quiet); font-size: .85rem } dd { margin: 0; font-weight: 600; 
 .bar span { overflow-wrap: anywhere } .bar b { font-weight: 500; font-variant-numeric: tabular-nums }
 .bar svg { grid-column: 1 / -1; width: 100%; height: .8rem; display: block }
 .key { display: flex; flex-wrap: wrap; gap: .2rem 1rem; color: var(--quiet); font-size: .85rem }
-.key svg { width: .8rem; height: .8rem; margin-right: .35rem; vertical-align: -1px }
+.key svg { width: .8rem; height: .8rem; margin-right: .35rem; vertical-align: -1px; outline: 1px solid var(--quiet) }
 .rail { fill: var(--line); fill-opacity: .45 } .first { fill: var(--first) } .second { fill: var(--second) } .third { fill: var(--third) }
 .wide { overflow-x: auto } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
 th, td { padding: .3rem .55rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap } th { font-weight: 600 }
@@ -130,7 +130,7 @@ def report_html(report: Report, top: int = TOP_CONSUMERS) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
-        f"<title>{escape(words.title(report))}</title><style>{_STYLE}</style></head><body>"
+        f"<title>{escape(words.title(report))}</title><style>{STYLE}</style></head><body>"
         f"<h1>{escape(words.title(report))}</h1><p>{escape(words.how(report))}</p><dl>{sums}</dl>"
         + (f'<ul class="notes">{notes}</ul>' if notes else "")
         + f'<div class="charts">{charts(report)}</div>{sections}<footer>{prices}</footer></body></html>\n'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
@@ -168,7 +169,7 @@ def why(each: ResourceChange) -> str:
 def _lines(review: StackReview) -> Iterator[tuple[str, str]]:
     """What matters of a stack, the worst first, each with its kind."""
     head, base = review.head, review.base
-    for line in head.refused if head is not None else ():
+    for line in _refusal(head.refused, review.new_verdicts) if head is not None else ():
         yield "refused", line
     if base is not None and base.refused and head is not None and not head.refused:
         yield "fixed", f"it was refused before: {base.refused[0]}"
@@ -180,6 +181,21 @@ def _lines(review: StackReview) -> Iterator[tuple[str, str]]:
         yield "new" if verdict.mandatory else "advice", _verdict(verdict)
     for verdict in review.fixed_verdicts:
         yield "fixed", _verdict(verdict)
+
+
+_PACK = re.compile(r"❌ \S+@v\S+( \(local: .*\))?")
+"""A policy pack's heading, which says where it lies on the machine that ran it."""
+
+
+def _refusal(lines: Iterable[str], verdicts: Iterable[Verdict]) -> Iterator[str]:
+    """The lines that say why a preview failed, without their margin, and without what the new verdicts say below, in one line each."""
+    found = list(verdicts)
+    messages = [" ".join(each.message.split()) for each in found]
+    for line in lines:
+        text = " ".join(line.strip().removeprefix("|").split())
+        heads_one = text.startswith("- [mandatory]") and any(f" {each.policy} (" in text for each in found)
+        if not heads_one and not _PACK.fullmatch(text) and not any(text in message for message in messages):
+            yield text
 
 
 def _verdict(verdict: Verdict) -> str:

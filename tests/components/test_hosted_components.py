@@ -12,6 +12,7 @@ from program_declarations import COMPONENTS, Preview, shipped
 from pulumi.errors import InputPropertiesError
 from pulumi.output import Unknown
 
+from components.hosting import components_page
 from components.hosting.host import PACKAGE, hosted
 
 if TYPE_CHECKING:
@@ -225,3 +226,12 @@ def test_the_version_of_the_schema_is_that_of_the_package() -> None:
 
     assert (schema["name"], schema["version"]) == (PACKAGE, host().version)
     assert {each["name"] for each in schema.get("dependencies", [])} <= {"aws", "gcp", "kubernetes"}
+
+
+def test_the_reference_of_components_is_written_from_the_schema() -> None:
+    """When this fails: `python -m components.hosting.components_page`."""
+    written = components_page.page(host().described_schema)
+
+    assert components_page.PAGE.read_text(encoding="utf-8") == written
+    for token in host().described_schema["resources"]:
+        assert f"\n### {token.rpartition(':')[2]}\n" in written

@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
+import site_pages
 from chargeback_months import HOUR, Month
 from fake_prometheus import FakePrometheus, refused, served
 from focus_conformance import broken
@@ -146,7 +147,8 @@ def test_the_page_loads_and_runs_nothing_and_shows_names_as_they_are(prometheus:
     assert not [name for name, _ in page.attributes if name.startswith("on")]
     assert {value for name, value in page.attributes if name in {"src", "href"}} == {"data:,"}
     assert HOSTILE in page.text
-    assert ("viewport" in dict(page.attributes).values()) or "width=device-width" in out.read_text()
+    assert site_pages.wrong_of(out.read_text()) == []
+    assert out.read_text().count("<table>") == out.read_text().count('<div class="wide"><table>')
     assert {"svg", "rect", "table"} <= page.tags
 
 

@@ -180,6 +180,27 @@ def test_programs_get_everything_as_json() -> None:
     assert [each["policy"] for each in stack["verdicts"]["new"]] == ["gpu-pool-without-taint"]
 
 
+def test_a_refusal_is_told_once_and_without_the_paths_of_the_machine() -> None:
+    lines = (
+        "error: preview of stack prod-gke did not succeed.",
+        "  |     ❌ flexspot@v0.1.0 (local: /x/policies/pack)",
+        "  |         - [mandatory]  [severity: high]  gpu-pool-without-taint  (gcp:container/nodePool:NodePool: h100)",
+        "  |           the pool has no taint",
+        "  |         - [mandatory]  [severity: high]  budget-exceeded  (flexspot:index:MonthlyCost: monthly-cost)",
+        "  |           it costs too much, as before",
+        "what to do: mend what the policies name above; nothing that they stopped was deployed.",
+    )
+    told = review_markdown(reviewed(review_of("h100", head=StackPreview(None, lines))))
+
+    assert [line for line in told.splitlines() if line.startswith("- ⛔")] == [
+        "- ⛔ refused: error: preview of stack prod-gke did not succeed.",
+        "- ⛔ refused: - &#91;mandatory&#93; &#91;severity: high&#93; budget-exceeded (flexspot:index:MonthlyCost: monthly-cost)",
+        "- ⛔ refused: it costs too much, as before",
+        "- ⛔ refused: what to do: mend what the policies name above; nothing that they stopped was deployed.",
+    ]
+    assert told.count("the pool has no taint") == 1
+
+
 def test_code_scanning_gets_sarif_at_the_stacks_file() -> None:
     refused = review_of("h100", head=StackPreview(None, ("error: no such machine",)), new_verdicts=())
     told = json.loads(review_sarif(reviewed(review_of("a"), refused), "1.2.3", {"prod-gke": "stacks/Pulumi.prod-gke.yaml"}))

@@ -1,0 +1,90 @@
+"""The reference of the components; `python -m components.hosting.components_page` writes docs/components-reference.md from their schema.
+
+It is the schema that programs in other languages get, so one page serves all: Python's names are the same with underscores.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from capacity.values.tables import anchor, table_cell
+from components.hosting.host import Host, hosted
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "components-reference.md"
+
+_ABOUT = (
+    "Every component with its inputs and outputs; written by `python -m components.hosting.components_page` from the schema of the "
+    "package. Names are the schema's, as programs in YAML, TypeScript, Go, C# and Java have them; Python's are the same with underscores "
+    "(`max_nodes` for `maxNodes`). How a program comes to have them: [guides/other-languages.md](guides/other-languages.md). An input is "
+    "plain if it shapes the graph, and must then be known when the program runs; all others also take outputs of other resources."
+)
+_KINDS = {"integer": "a whole number", "number": "a number", "string": "text", "boolean": "`true` or `false`", "object": "an object"}
+
+
+def page(schema: dict[str, Any]) -> str:
+    """The page's text, of the schema that the host has."""
+    types: dict[str, Any] = schema["types"]
+    modules = {each.__name__: each.__module__ for each in hosted()}
+    rooms: dict[str, list[str]] = {}
+    for token in schema["resources"]:
+        rooms.setdefault(_room(modules[_name(token)]), []).append(token)
+    lines = ["# Components", _ABOUT]
+    for room, tokens in sorted(rooms.items()):
+        lines.append(f"## {room}")
+        for token in tokens:
+            described = schema["resources"][token]
+            lines += [f"### {_name(token)}", f"Python: `{modules[_name(token)]}.{_name(token)}`", *_paragraphs(described["description"])]
+            lines.append(_table("input", described.get("inputProperties", {}), set(described.get("requiredInputs", ()))))
+            if outputs := described.get("properties"):
+                lines.append(_table("output", outputs, set(described.get("required", ()))))
+    lines.append("## Types of inputs")
+    for token, described in types.items():
+        lines += [f"### {_name(token)}", *_paragraphs(described.get("description", ""))]
+        lines.append(_table("field", described["properties"], set(described.get("required", ()))))
+    return "\n\n".join(each for each in lines if each) + "\n"
+
+
+def _name(token: str) -> str:
+    return token.rpartition(":")[2]
+
+
+def _room(module: str) -> str:
+    """The folder that a component is in; of those that stand beside the folders, the package."""
+    parts = module.split(".")[1:-1]
+    return f"components/{'/'.join(parts)}".rstrip("/")
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [table_cell(each) for each in re.split(r"\n\s*\n", text.strip())]
+
+
+def _table(what: str, fields: dict[str, Any], required: set[str]) -> str:
+    if not fields:
+        return ""
+    if what == "output":
+        rows = [f"| `{name}` | {_takes(each)} |" for name, each in fields.items()]
+        return "\n".join(["| output | is |", "|---|---|", *rows])
+    rows = [
+        f"| `{name}` | {_takes(each)}{', plain' if each.get('plain') else ''} | {'**yes**' if name in required else ''} "
+        f"| {table_cell(each.get('description', ''))} |"
+        for name, each in fields.items()
+    ]
+    return "\n".join([f"| {what} | takes | required | says |", "|---|---|---|---|", *rows])
+
+
+def _takes(told: dict[str, Any]) -> str:
+    """What it may be, in words; a type of the package leads to its table."""
+    if reference := told.get("$ref"):
+        name = _name(reference.rpartition("/")[2])
+        return f"[{name}](#{anchor(name)})" if reference.startswith("#") else f"`{name or reference}`"
+    if told["type"] == "array":
+        return f"list of: {_takes(told['items'])}"
+    if told["type"] == "object" and (values := told.get("additionalProperties")):
+        return f"by name: {_takes(values)}"
+    return _KINDS[told["type"]]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(Host().described_schema), encoding="utf-8")
