@@ -134,6 +134,7 @@ def checkout(tmp_path: Path) -> Path:
     (fixtures / "fails_theirs.yaml").write_text(POD.format("docker.io"))
     hours = [f"2026-10-{day:02}T{hour:02}:00Z,us-east-1,p4d.24xlarge,on-demand,2" for day in range(1, 16) for hour in range(24)]
     (place / "hours.csv").write_text("\n".join(("hour,region,machine,capacity_type,nodes", *hours)))
+    shutil.copy(CHECKOUT / "tests" / "capacity" / "adopting" / "states" / "eks-module.json", place / "state.json")
     (place / "use.txt").write_text("4\n3\n")
     (place / "jobs.yaml").write_text("jobs: [{name: a, cloud: aws, region: us-east-1, machine: p4d.24xlarge, work_hours: 2}]")
     (place / "prices.yaml").write_text(
