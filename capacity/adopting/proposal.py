@@ -11,8 +11,10 @@ from capacity.adopting.found import Found, Guess, Remark, gpus_of, name_of, one_
 from capacity.adopting.terraform_eks import image_for
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.platform import VOCABULARIES, Platform
+from capacity.catalog.versions import PROPOSED_KUBERNETES
 from capacity.catalog.workload_classes import shipped_classes
 from capacity.plan.build import build_plan
+from capacity.settings.pools import GkePool
 from capacity.settings.stack_file import parse_settings
 from capacity.values.errors import ExitCode, ExplainedError, SettingsError
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from capacity.adopting.found import FoundPool
     from capacity.values.errors import SettingsProblem
 
-_DEFAULT_DISK_GIB: Final = 200
 _MOST_POOLS: Final = 500
 _TRIES: Final = 200
 """More than there could be pools to leave out one after the other."""
@@ -95,7 +96,7 @@ def _of_the_stack(found: Found, asked: Asked) -> dict[str, Any]:
     if "existing" not in cluster:
         raise _lacking("what was read does not say the cluster's name", "give --cluster")
     if cloud is Platform.EKS and "version" not in cluster:
-        cluster["version"] = "1.35"
+        cluster["version"] = PROPOSED_KUBERNETES
         found.guess("cluster.version", "the cluster does not say it")
     if cloud is Platform.EKS and "ami" not in cluster:
         cluster["ami"] = image_for(cluster["version"], found)
@@ -120,7 +121,7 @@ def _pool(pool: FoundPool, found: Found) -> dict[str, Any]:
         fields["alternatives"] = pool.machines[1:]
     fields["capacity_type"] = pool.capacity_type.value
     options = dict(pool.options)
-    if cloud is Platform.GKE and options.get("boot_disk_gib") == _DEFAULT_DISK_GIB:
+    if cloud is Platform.GKE and options.get("boot_disk_gib") == GkePool.model_fields["boot_disk_gib"].default:
         options.pop("boot_disk_gib")
     if cloud is Platform.LOCAL:
         options.clear()

@@ -17,6 +17,7 @@ from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.node_images import shipped_images
 from capacity.catalog.node_labels import CLASS_LABEL
 from capacity.catalog.platform import Platform
+from capacity.catalog.versions import PROPOSED_KUBERNETES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +43,7 @@ def read_cluster(resource: TerraformResource, found: Found) -> None:
         return
     if place := _ARN.fullmatch(values.text("arn") or ""):
         found.settings |= {"account": place[2], "region": place[1]}
-    version = values.text("version") or "1.35"
+    version = values.text("version") or PROPOSED_KUBERNETES
     if values.text("version") is None:
         found.guess("cluster.version", f"{resource.address} says none")
     found.settings["cluster"] = {"existing": name, "version": version, "ami": image_for(version, found)}
@@ -65,7 +66,7 @@ def read_cluster(resource: TerraformResource, found: Found) -> None:
 
 def image_for(version: str, found: Found) -> str:
     """The newest release of Amazon Linux 2023 that is known to have images for a version."""
-    known = shipped_images().with_images_for("al2023", version) or shipped_images().with_images_for("al2023", "1.35")
+    known = shipped_images().with_images_for("al2023", version) or shipped_images().with_images_for("al2023", PROPOSED_KUBERNETES)
     found.guess("cluster.ami", "the newest release that is known; whoever wants the image that nodes have now names its release")
     return known[-1]
 

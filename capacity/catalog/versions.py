@@ -32,6 +32,9 @@ class Addon(StrEnum):
 RECOMMENDED = "recommended"
 """What settings write for the version of an add-on that AWS has as its default for the cluster's Kubernetes, asked of AWS at each `up`."""
 
+PROPOSED_KUBERNETES = "1.35"
+"""The version that a stack file is written with for a person: init's, and import's where a cluster does not say its own."""
+
 BEFORE_NODES = (Addon.POD_IDENTITY_AGENT, Addon.KUBE_PROXY, Addon.VPC_CNI)
 """Those without which no node becomes ready; all others wait for a node to run on."""
 

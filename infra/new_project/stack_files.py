@@ -8,6 +8,7 @@ import yaml
 
 from capacity.catalog.node_images import shipped_images
 from capacity.catalog.platform import VOCABULARIES, Platform
+from capacity.catalog.versions import PROPOSED_KUBERNETES
 from infra.new_project.answers import MACHINES
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
     from infra.new_project.answers import Answers
 
-_EKS_VERSION = "1.35"
-_GKE_VERSION = "1.35"
 _ALTERNATIVES = {"g6.xlarge": ["g6.2xlarge", "g6.4xlarge"]}
 """Machines with as many of the same GPUs: the more there are, the rarer is a stock-out of Spot."""
 
@@ -145,7 +144,7 @@ def _gke(answers: Answers, environment: str) -> list[str]:
         "    control_plane: {access: dns_iam}",
         "    cluster:",
         f"      release_channel: {'stable' if production else 'regular'}",
-        f"      min_version: {flow(_GKE_VERSION)}",
+        f"      min_version: {flow(PROPOSED_KUBERNETES)}",
         *([] if production else ["      deletion_protection: false"]),
         "      # For a pod that selects no pool GKE would make a node at the on-demand price.",
         "      gpu_auto_provisioning: false",
@@ -159,7 +158,7 @@ def _eks(answers: Answers, environment: str) -> list[str]:
     access = {"access": "public_cidrs", "cidrs": list(answers.cidrs)} if public else {"access": "private"}
     book = shipped_images()
     # The newest release whose version in a node group is known as well.
-    image = [each for each in book.with_images_for("al2023", _EKS_VERSION) if book.eks_release(each, _EKS_VERSION)][-1]
+    image = [each for each in book.with_images_for("al2023", PROPOSED_KUBERNETES) if book.eks_release(each, PROPOSED_KUBERNETES)][-1]
     system = {"machine": "m6i.xlarge", "min_nodes": 2, "max_nodes": 4 if production else 3}
     return [
         f"  aws:region: {flow(answers.region)}",
@@ -170,7 +169,7 @@ def _eks(answers: Answers, environment: str) -> list[str]:
         *([] if public else ["    # `up` needs a runner inside the network: the API server has no public address."]),
         f"    control_plane: {flow(access)}",
         "    cluster:",
-        f"      version: {flow(_EKS_VERSION)}",
+        f"      version: {flow(PROPOSED_KUBERNETES)}",
         f"      ami: {flow(image)}",
         *([] if production else ["      deletion_protection: false"]),
         f"      system_pool: {flow(system)}",
