@@ -12,6 +12,7 @@ from capacity.plan.cpu_work import OTHER_WORK, has_room
 from capacity.plan.own_machines import machines_of_pool
 from capacity.plan.spending import EKS_SYSTEM_DISK_GIB
 from capacity.settings.pools import OTHER_WORK_VOLUME, Gp3Volume, default_volume
+from capacity.values.quantities import SECONDS_OF_AN_HOUR
 from components.eks.auto_addons import AutoAddons
 from components.eks.auto_node_class import AutoNodeClass, auto_node_class_ref
 from components.eks.auto_node_identity import AutoNodeIdentity
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from components.karpenter.ec2_node_class import EfaPlacementGroupArgs
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs
     from components.shared_args import NodeTaint
-
-_HOUR = 3600
 
 
 def declare_auto_mode(  # noqa: PLR0913 -- what it stands on, each from its own place
@@ -186,8 +185,8 @@ def auto_node_pool_args(plan: Plan, pool: PoolPlan, wanted: EksPool, startup: li
     args["instance_labels"] = AUTO_MODE_INSTANCE
     args["quiet_hours"] = [{"schedule": each.schedule, "hours": each.hours} for each in wanted.quiet_hours]
     args["startup_taints"] = startup
-    args["expire_after_seconds"] = node_hours() * _HOUR
-    args["termination_grace_seconds"] = args.get("termination_grace_seconds") or DRAIN_HOURS * _HOUR
+    args["expire_after_seconds"] = node_hours() * SECONDS_OF_AN_HOUR
+    args["termination_grace_seconds"] = args.get("termination_grace_seconds") or DRAIN_HOURS * SECONDS_OF_AN_HOUR
     return args
 
 

@@ -75,7 +75,7 @@ def _of_the_stack(found: Found, asked: Asked) -> dict[str, Any]:
     settings: dict[str, Any] = {"cloud": cloud.value if cloud else ""}
     for key, default in (("environment", "dev"), ("owner", "platform")):
         said = getattr(asked, key)
-        settings[key] = said or name_of(tags.get(key) or default)
+        settings[key] = name_of(tags.get(key) or default) if said is None else said
         if said is None:
             origin = f"the cluster's tag {key}" if tags.get(key) else f"nothing says it; --{key} does"
             found.guess(key, origin)
@@ -83,8 +83,8 @@ def _of_the_stack(found: Found, asked: Asked) -> dict[str, Any]:
         return settings | {key: value for key, value in read.items() if key in {"cohort", "classes"}}
     account = "project" if cloud is Platform.GKE else "account"
     for key, said in ((account, asked.account), ("region", asked.region)):
-        value = said or read.pop(key, None)
-        read.pop(key, None)
+        there = read.pop(key, None)
+        value = there if said is None else said
         if value is None:
             option = "--account" if key == account else "--region"
             raise _lacking(f"what was read does not say the {key}", f"give {option}")

@@ -15,12 +15,12 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.node_labels import CLASS_LABEL, COMPUTE_CLASS_LABEL
 from capacity.catalog.platform import Platform
+from capacity.values.quantities import SECONDS_OF_AN_HOUR
 
 if TYPE_CHECKING:
     from capacity.adopting.terraform_state import TerraformResource
 
 CLUSTER, NODE_POOL = "google_container_cluster", "google_container_node_pool"
-_SECONDS_OF_AN_HOUR: Final = 3600
 _DRIVERS: Final = {"LATEST": "latest", "INSTALLATION_DISABLED": "disabled"}
 _SHARING: Final = {"TIME_SHARING": "time-sharing", "MPS": "mps"}
 _CONFIDENTIAL: Final = {"SEV": "sev", "SEV_SNP": "sev_snp", "TDX": "tdx"}
@@ -206,7 +206,7 @@ def _bought(values: Block, node: Block, pool: FoundPool) -> None:
             pool.options["reservation"] = {"use": "any"}
             pool.guesses["reservation"] = "with ANY_RESERVATION GKE goes on to on-demand prices; a reserved pool of Flexspot does not"
     if pool.capacity_type is CapacityType.FLEX_START and (seconds := re.fullmatch(r"(\d{1,9})s", node.text("max_run_duration") or "")):
-        pool.options["max_run_hours"] = max(1, int(seconds[1]) // _SECONDS_OF_AN_HOUR)
+        pool.options["max_run_hours"] = max(1, int(seconds[1]) // SECONDS_OF_AN_HOUR)
     placement = values.block("placement_policy")
     if topology := placement.text("tpu_topology"):
         pool.options["tpu_topology"] = topology

@@ -69,13 +69,20 @@ def _resources(fields: dict[str, Any], name: str) -> Iterator[TerraformResource]
     if isinstance(form, str):
         if not _FORMAT.fullmatch(form):
             raise _unusable(name, "is of a format_version that is not 1.x", "use a Terraform of version 1.x")
-        yield from _shown(fields, name)
+        yield from _bounded(_shown(fields, name), name)
     elif isinstance(version, int) and not isinstance(version, bool) and "resources" in fields:
         if version != _STATE_VERSION:
             raise _unusable(name, f"is a state of version {version if abs(version) < 1000 else '?'}, not {_STATE_VERSION}")  # noqa: PLR2004
-        yield from _stored(fields, name)
+        yield from _bounded(_stored(fields, name), name)
     else:
         raise _unusable(name, "is no Terraform state: it has neither format_version nor version and resources")
+
+
+def _bounded(resources: Iterator[TerraformResource], name: str) -> Iterator[TerraformResource]:
+    for count, each in enumerate(resources, start=1):
+        if count > _MOST_RESOURCES:
+            raise _unusable(name, f"has more than {_MOST_RESOURCES:,} resources")
+        yield each
 
 
 def _shown(fields: dict[str, Any], name: str) -> Iterator[TerraformResource]:
@@ -84,7 +91,6 @@ def _shown(fields: dict[str, Any], name: str) -> Iterator[TerraformResource]:
     if root is not None and not isinstance(root, dict):
         raise _unusable(name, "is no Terraform state: its root_module is not an object")
     todo: deque[Any] = deque([root or {}])
-    count = 0
     while todo:
         module = todo.popleft()
         if not isinstance(module, dict):
@@ -92,9 +98,6 @@ def _shown(fields: dict[str, Any], name: str) -> Iterator[TerraformResource]:
         part = cast("dict[str, Any]", module)
         path = part.get("address")
         for each in _list(part.get("resources"), name):
-            count += 1
-            if count > _MOST_RESOURCES:
-                raise _unusable(name, f"has more than {_MOST_RESOURCES:,} resources")
             resource = _object(each, name)
             if resource.get("deposed_key") is not None:
                 continue
@@ -106,16 +109,12 @@ def _shown(fields: dict[str, Any], name: str) -> Iterator[TerraformResource]:
 
 def _stored(fields: dict[str, Any], name: str) -> Iterator[TerraformResource]:
     """Of terraform.tfstate: a resource with its instances."""
-    count = 0
     for each in _list(fields["resources"], name):
         resource = _object(each, name)
         module = resource.get("module")
         data = "data." if resource.get("mode") == "data" else ""
         within = f"{module}." if isinstance(module, str) and module else ""
         for one in _list(resource.get("instances"), name):
-            count += 1
-            if count > _MOST_RESOURCES:
-                raise _unusable(name, f"has more than {_MOST_RESOURCES:,} resources")
             instance = _object(one, name)
             if instance.get("deposed") is not None:
                 continue

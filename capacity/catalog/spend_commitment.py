@@ -16,8 +16,7 @@ from pydantic import Field, model_validator
 from capacity.catalog.data_files import Record
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_changes import moment_problem
-
-_HOUR = 3600
+from capacity.values.quantities import SECONDS_OF_AN_HOUR
 
 
 class SpendKind(StrEnum):
@@ -61,7 +60,7 @@ class SpendCommitment(Record):
         for name, moment in (("start", self.start), ("end", self.end)):
             if problem := moment_problem(moment, name):
                 raise ValueError(f"the commitment {self.name}: {problem}")
-            if moment is not None and moment.timestamp() % _HOUR:
+            if moment is not None and moment.timestamp() % SECONDS_OF_AN_HOUR:
                 raise ValueError(f"the commitment {self.name}: the {name} {moment} is no start of a clock-hour; it is applied hour by hour")
         if self.start is not None and self.end is not None and self.end <= self.start:
             raise ValueError(f"the commitment {self.name} ends at {self.end}, which is not after its start {self.start}")

@@ -13,6 +13,7 @@ from capacity.chargeback.gpu_use import Books, Held, LostWork, NodeBook, NodeKey
 from capacity.chargeback.nodes import Doubled, KnownLabels, gpus_of_node, unit_share
 from capacity.chargeback.queries import Question
 from capacity.chargeback.samples import BRIDGED_STEPS, Gap, Matrix, Span, SpanReader, merged
+from capacity.values.quantities import SECONDS_OF_AN_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from capacity.chargeback.samples import Period, Seconds
     from capacity.chargeback.work import Work
 
-_HOUR = 3600
 MOVING_SECONDS = 600
 """For so many seconds the old and the new may both be told of: Prometheus repeats the last sample of what vanished for five minutes."""
 
@@ -116,7 +116,9 @@ class Ledger:
                 for facts, whole, _ in self._labels.of_node(node, span):
                     for piece in self._cut(whole):
                         book = self._book(node, facts, piece.start)
-                        book.opencost_usd = (book.opencost_usd or Decimal(0)) + Decimal(repr(piece.value)) * piece.seconds / _HOUR
+                        book.opencost_usd = (book.opencost_usd or Decimal(0)) + Decimal(
+                            repr(piece.value)
+                        ) * piece.seconds / SECONDS_OF_AN_HOUR
 
     def close(self) -> Books:
         """What was counted."""

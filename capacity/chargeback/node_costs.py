@@ -12,6 +12,7 @@ from capacity.chargeback.charges import Rate
 from capacity.chargeback.commitments import Uncommitted, commitments_of
 from capacity.chargeback.nodes import UNKNOWN, cloud_of
 from capacity.chargeback.spending_plans import PlanUse, apply_plans
+from capacity.values.quantities import SECONDS_OF_AN_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.price_times import PriceTimes
     from capacity.chargeback.samples import Seconds
-
-_HOUR = 3600
 
 
 @dataclass(frozen=True)
@@ -122,15 +121,15 @@ def _cost_node(costs: NodeCosts, key: NodeKey, book: NodeBook, prices: Callable[
     if usd_per_hour is None:
         costs.is_unknown(facts, of_type, book.seconds)
     else:
-        costs.usd[key] = usd_per_hour * book.seconds / _HOUR
+        costs.usd[key] = usd_per_hour * book.seconds / SECONDS_OF_AN_HOUR
         fee = usd_per_hour - (paid or 0)
         costs.priced[key] = (Priced(Fraction(1), Rate(usd_per_hour, _listed(facts, prices, fee), fee=fee)),)
         if fee:
-            costs.fees[key] = fee * book.seconds / _HOUR
+            costs.fees[key] = fee * book.seconds / SECONDS_OF_AN_HOUR
     if paid is not None and facts.capacity_type is not CapacityType.ON_DEMAND:
         # The fee is the same, however a node was bought.
         full = _usd_per_hour(replace(facts, capacity_type=CapacityType.ON_DEMAND), prices, costs.sources)
-        costs.saved[key] = Fraction(0) if full is None else (full - paid) * book.seconds / _HOUR
+        costs.saved[key] = Fraction(0) if full is None else (full - paid) * book.seconds / SECONDS_OF_AN_HOUR
         if full is None:
             costs.unsaved.add(UnknownPrice(facts.machine, facts.region, CapacityType.ON_DEMAND.value))
 
@@ -149,7 +148,7 @@ def _apply_plans(costs: NodeCosts, books: Books, prices: PriceTimes) -> None:
         for each in covered:
             off = replace(rate, paid=each.usd_per_hour + rate.fee, contracted=rate.paid)
             parts.append(Priced(each.seconds / seconds, off, each.plan))
-            less = (rate.paid - off.paid) * each.seconds / _HOUR
+            less = (rate.paid - off.paid) * each.seconds / SECONDS_OF_AN_HOUR
             costs.usd[key] -= less
             costs.saved[key] = costs.saved.get(key, Fraction(0)) + less
         left = 1 - sum((each.part for each in parts), Fraction(0))
@@ -172,7 +171,7 @@ def _cost_commitments(costs: NodeCosts, books: Books, prices: PriceTimes) -> Non
                 costs.is_unknown(kept.facts, kept.facts.bought_as, seconds)
                 continue
             costs.unused_rates.setdefault(kept, []).append((since, Rate(usd_per_hour, _listed(kept.facts, book)), seconds))
-            usd += usd_per_hour * seconds / _HOUR
+            usd += usd_per_hour * seconds / SECONDS_OF_AN_HOUR
         costs.unused.append((kept, usd))
 
 

@@ -15,6 +15,7 @@ from capacity.chargeback.bills.entries import Bought, Kind, Place
 from capacity.chargeback.bills.gcp import FAMILY, cores_of
 from capacity.chargeback.charges import SPEND
 from capacity.chargeback.rounding import to_cents
+from capacity.values.quantities import SECONDS_OF_AN_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from capacity.chargeback.billed import Bill, Sum
     from capacity.chargeback.reported_nodes import ReportedMonth, ReportedNodes
 
-HOUR = 3600
 
 START_SECONDS = 600
 """For how long a node may be billed before Kubernetes knows it and after it is gone; clouds bill from the machine's start on.
@@ -180,8 +180,8 @@ class _Reported:
         if factor is None or self.hours is None:
             self.hours = None
             return
-        self.hours += Fraction((nodes.node_seconds + nodes.unused_seconds) * factor, HOUR)
-        self.unpriced += Fraction(nodes.unpriced_seconds * factor, HOUR)
+        self.hours += Fraction((nodes.node_seconds + nodes.unused_seconds) * factor, SECONDS_OF_AN_HOUR)
+        self.unpriced += Fraction(nodes.unpriced_seconds * factor, SECONDS_OF_AN_HOUR)
         self.nodes += nodes.nodes * factor
 
 
@@ -293,7 +293,7 @@ def _why(mine: _Reported | None, theirs: Machines | None, step_seconds: int, *, 
 def _hours(more: Fraction, price: Fraction, nodes: Fraction, step_seconds: int, loose: Fraction) -> dict[Reason, Fraction]:
     """Why the bill has `more` hours than the report, or fewer."""
     if more >= 0:
-        starting = min(more, nodes * START_SECONDS / HOUR)
+        starting = min(more, nodes * START_SECONDS / SECONDS_OF_AN_HOUR)
         of_nobody = min(more - starting, loose)
         return {
             Reason.START: starting * price,
@@ -301,7 +301,7 @@ def _hours(more: Fraction, price: Fraction, nodes: Fraction, step_seconds: int, 
             Reason.MORE_HOURS: (more - starting - of_nobody) * price,
         }
     # A sample stands for a step: a node's first and last may each be off by one.
-    sampled = min(-more, nodes * 2 * step_seconds / HOUR)
+    sampled = min(-more, nodes * 2 * step_seconds / SECONDS_OF_AN_HOUR)
     return {Reason.START: -sampled * price, Reason.FEWER_HOURS: (more + sampled) * price}
 
 

@@ -13,6 +13,7 @@ from capacity.catalog.data_files import Record, read_records
 from capacity.catalog.machines import Cloud
 from capacity.chargeback.charges import LineKey
 from capacity.chargeback.queries import NONE
+from capacity.values.quantities import SECONDS_OF_AN_HOUR
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -63,7 +64,7 @@ def read_extra_costs(path: Path) -> tuple[ExtraCost, ...]:
     return tuple(read_records(path, ExtraCostFile).costs)
 
 
-HOUR = 3600
+HOUR = SECONDS_OF_AN_HOUR
 
 
 class IdlePolicy(StrEnum):

@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.spend_commitment import SpendCommitment, SpendKind
+from capacity.values.quantities import SECONDS_OF_AN_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from capacity.chargeback.gpu_use import Books, NodeKey
     from capacity.chargeback.samples import Period, Seconds
-
-HOUR = 3600
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def hours_of(plans: Iterable[SpendCommitment], period: Period) -> set[Seconds]:
     for plan in plans:
         first, last = plan.holds(period.start, period.end)
         if last > first:
-            found.update(range(first + -first % HOUR, last + 1, HOUR))
+            found.update(range(first + -first % SECONDS_OF_AN_HOUR, last + 1, SECONDS_OF_AN_HOUR))
     return {each for each in found if period.start < each < period.end}
 
 
@@ -106,14 +105,14 @@ def apply_plans(books: Books, on_demand: dict[NodeKey, Fraction], plans: Sequenc
     by_hour: defaultdict[Seconds, list[Usage]] = defaultdict(list)
     for key, usd_per_hour in on_demand.items():
         if key.facts.capacity_type is CapacityType.ON_DEMAND:
-            by_hour[key.since - key.since % HOUR].append(Usage(key, books.nodes[key].seconds, usd_per_hour))
+            by_hour[key.since - key.since % SECONDS_OF_AN_HOUR].append(Usage(key, books.nodes[key].seconds, usd_per_hour))
     found = Applied(plans=[PlanUse(each) for each in plans])
-    first, last = period.start - period.start % HOUR, period.end
-    for hour in range(first, last, HOUR):
-        until = min(hour + HOUR, last)
+    first, last = period.start - period.start % SECONDS_OF_AN_HOUR, period.end
+    for hour in range(first, last, SECONDS_OF_AN_HOUR):
+        until = min(hour + SECONDS_OF_AN_HOUR, last)
         spans = (each.plan.holds(max(hour, period.start), until) for each in found.plans)
         budgets = [
-            (each, Fraction(each.plan.usd_per_hour) * (end - start) / HOUR)
+            (each, Fraction(each.plan.usd_per_hour) * (end - start) / SECONDS_OF_AN_HOUR)
             for each, (start, end) in zip(found.plans, spans, strict=True)
             if end > start
         ]
@@ -152,7 +151,7 @@ class _Hour:
             for usage in self._usages:
                 rate = use.plan.rate_of(usage.key.facts.machine, usage.key.facts.region)
                 if rate is not None:
-                    use.eligible += usage.usd_per_hour * usage.seconds / HOUR
+                    use.eligible += usage.usd_per_hour * usage.seconds / SECONDS_OF_AN_HOUR
                     pairs.append(_Pair(use, usage, Fraction(rate)))
         order = list(SpendKind)
         pairs.sort(key=lambda pair: (order.index(pair.use.plan.kind), pair.rank))
@@ -162,7 +161,7 @@ class _Hour:
     def _pay(self, equals: list[_Pair], left: dict[str, Fraction]) -> None:
         """Machines of one saving and one rate, and the commitment that pays for them, in equal parts where it does not reach."""
         name, rate = equals[0].use.plan.name, equals[0].rate
-        wanted = sum((self._left[pair.usage.key] for pair in equals), Fraction(0)) * rate / HOUR
+        wanted = sum((self._left[pair.usage.key] for pair in equals), Fraction(0)) * rate / SECONDS_OF_AN_HOUR
         if not wanted or not left[name]:
             return
         part = min(Fraction(1), left[name] / wanted)
@@ -171,6 +170,6 @@ class _Hour:
             seconds = self._left[pair.usage.key] * part
             if seconds:
                 self._left[pair.usage.key] -= seconds
-                pair.use.used += seconds * rate / HOUR
-                pair.use.instead_of += seconds * pair.usage.usd_per_hour / HOUR
+                pair.use.used += seconds * rate / SECONDS_OF_AN_HOUR
+                pair.use.instead_of += seconds * pair.usage.usd_per_hour / SECONDS_OF_AN_HOUR
                 self._into.covered.setdefault(pair.usage.key, []).append(Covered(pair.use.plan, seconds, rate))

@@ -26,7 +26,7 @@ from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.node_costs import cost_nodes
 from capacity.chargeback.price_times import PriceTimes
 from capacity.chargeback.queries import PLATFORM
-from capacity.chargeback.reconciling import Reason, reconcile
+from capacity.chargeback.reconciling import Reason, Reconciliation, reconcile
 from capacity.chargeback.report import ExtraCost, ExtraKind, IdlePolicy, Report
 from capacity.chargeback.reported_nodes import read_report
 from capacity.chargeback.samples import month_period
@@ -151,19 +151,23 @@ def test_every_row_keeps_the_rules_and_all_sum_to_what_the_report_says(made: Any
     assert float(had_hours) < float(gpu_hours) < report.gpu_seconds / HOUR, "with the idle ones, without those that have no price"
 
 
-@pytest.mark.parametrize("policy", IdlePolicy)
-def test_held_against_the_report_as_if_it_were_a_bill_the_dataset_leaves_nothing_unexplained(policy: IdlePolicy, tmp_path: Path) -> None:
-    """By `flexspot chargeback-reconcile`, which knows FOCUS from the clouds' own exports and the report from its JSON alone."""
-    report = mixed_report(policy)
-    bill, told = tmp_path / "focus.csv", tmp_path / "report.json"
+def held_against_itself(report: Report, folder: Path) -> Reconciliation:
+    """The report's JSON against its own dataset, as if that were the cloud's bill."""
+    bill, told = folder / "focus.csv", folder / "report.json"
     bill.write_text(report_focus(report, "123456789012"))
     told.write_text(report_json(report))
     month = read_report(told)
     billed = Bill(month.start, month.end)
     for row in read_bill(bill, {}):
         billed.add(row)
+    return reconcile(month, billed)
 
-    found = reconcile(month, billed)
+
+@pytest.mark.parametrize("policy", IdlePolicy)
+def test_held_against_the_report_as_if_it_were_a_bill_the_dataset_leaves_nothing_unexplained(policy: IdlePolicy, tmp_path: Path) -> None:
+    """By `flexspot chargeback-reconcile`, which knows FOCUS from the clouds' own exports and the report from its JSON alone."""
+    report = mixed_report(policy)
+    found = held_against_itself(report, tmp_path)
 
     assert (found.report_usd, found.bill_usd) == (report.node_usd, report.node_usd + report.extra_usd)
     assert {reason for reason, usd in found.by_reason.items() if usd} == {Reason.SERVICE}, "storage and egress"
@@ -198,14 +202,7 @@ def test_commitments_of_dollars_are_rows_that_keep_the_rules_and_bill_what_is_pa
     assert {row["PricingCategory"] for row in rows if row["x_CapacityType"] == "on-demand"} == {"Committed", "Standard"}
     assert {row["PricingCategory"] for row in rows if row["x_CapacityType"] == "spot"} == {"Dynamic"}
 
-    bill, told = tmp_path / "focus.csv", tmp_path / "report.json"
-    bill.write_text(report_focus(report, "123456789012"))
-    told.write_text(report_json(report))
-    month = read_report(told)
-    billed = Bill(month.start, month.end)
-    for row in read_bill(bill, {}):
-        billed.add(row)
-    found = reconcile(month, billed)
+    found = held_against_itself(report, tmp_path)
     assert found.bill_usd == report.node_usd + report.extra_usd
     assert found.bill_usd == found.report_usd + sum(found.by_reason.values(), Decimal(0))
     assert found.by_reason[Reason.COMMITMENT] > 0

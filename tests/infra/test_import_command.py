@@ -134,6 +134,15 @@ def test_bad_usage_is_told_and_has_exit_code_2(arguments: tuple[str, ...]) -> No
     assert getattr(result.exception, "exit_code", result.exit_code) == 2
 
 
+@pytest.mark.parametrize("option", ["--owner", "--environment", "--account", "--region", "--cluster"])
+@pytest.mark.parametrize("value", ["", "Not a Name"])
+def test_what_a_person_says_is_judged_and_nothing_is_guessed_in_its_place(option: str, value: str) -> None:
+    result = ran(STATES / "eks-module.json", "--stack", "taken", option, value)
+
+    assert getattr(result.exception, "exit_code", result.exit_code) == 2
+    assert result.stdout == ""
+
+
 def test_a_cluster_is_read_beside_a_state_and_gives_the_teams(tmp_path: Path) -> None:
     flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "gpu-l4"}, "spec": {}}
     quota = {"name": "gpu-l4", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "8"}]}

@@ -17,15 +17,13 @@ from capacity.settings.gke_rules import refusals
 from capacity.settings.platform import EksSettings
 from capacity.settings.pools import MAX_NODES, EksPool, GkePool, ReservationKind
 from capacity.values.errors import SettingsProblem, nearest
+from capacity.values.quantities import SECONDS_OF_AN_HOUR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.catalog.machines import Machine
     from capacity.plan.resolve import ResolvedPool, ResolvedSettings
-
-
-_HOUR = 3600
 
 
 def user_data_is_of_the_images_form(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -76,11 +74,11 @@ def work_fits_into_the_run_time(resolved: ResolvedSettings) -> Iterator[Settings
         end = max_run_seconds(resolved, pool)
         for name in sorted(set(pool.settings.serves) & set(resolved.classes)):
             each = resolved.classes[name]
-            if end is None or (each.run_limit_hours is not None and each.run_limit_hours * _HOUR <= end):
+            if end is None or (each.run_limit_hours is not None and each.run_limit_hours * SECONDS_OF_AN_HOUR <= end):
                 continue
             limit = "no run_limit_hours" if each.run_limit_hours is None else f"run_limit_hours {each.run_limit_hours}"
-            problem = f"its nodes end after {end // _HOUR} hours, but class {name} has {limit}"
-            remedy = f"set run_limit_hours of {name} to {end // _HOUR} or less, or let it write checkpoints"
+            problem = f"its nodes end after {end // SECONDS_OF_AN_HOUR} hours, but class {name} has {limit}"
+            remedy = f"set run_limit_hours of {name} to {end // SECONDS_OF_AN_HOUR} or less, or let it write checkpoints"
             yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "run-limit-beyond-nodes", refused=not each.checkpoint)
 
 
