@@ -171,8 +171,8 @@ class StackRun:
             pulumi_command=_command_line(self.engine_root),
         )
         self._wait_for_others()
-        if mended := mend_state_file(self.backend_url, self.project.name, self.stack):
-            tell(mended)
+        if fixed := mend_state_file(self.backend_url, self.project.name, self.stack):
+            tell(fixed)
         return self._explained("preview", lambda: automation.create_or_select_stack(self.stack, self.project.name, program, opts=options))
 
     def _copy_project(self) -> None:
@@ -275,7 +275,7 @@ def _errors_in(text: str) -> tuple[str, ...]:
 
 def _remedy(text: str) -> str:
     if "[mandatory]" in text:
-        return "mend what the policies name above; nothing that they stopped was deployed."
+        return "fix what the policies name above; nothing that they stopped was deployed."
     if "marked for protection" in text or "because it is protected" in text:
         return (
             "take the change back; or, if it is meant, run `up` with `cluster.deletion_protection: false` as the only change first, "
@@ -283,4 +283,4 @@ def _remedy(text: str) -> str:
         )
     if filled := filled_buckets_remedy(text):
         return filled
-    return "read the messages above, mend their cause and run the same command again: it continues where this one stopped."
+    return "read the messages above, fix their cause and run the same command again: it continues where this one stopped."

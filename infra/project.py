@@ -107,5 +107,5 @@ def _read(folder: Path) -> Project:
 
 
 def _broken(path: Path, what: str, *evidence: str) -> ExplainedError:
-    remedy = "mend it; it needs at least `name: my-platform` and `runtime: python`."
+    remedy = "fix it; it needs at least `name: my-platform` and `runtime: python`."
     return ExplainedError(f"{path} cannot be used: {what}.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=evidence)

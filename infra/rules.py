@@ -42,7 +42,7 @@ def rules_of(settings: PlatformSettings, folder: Path, source: str) -> Settings:
     try:
         return read_configuration(folder / written).settings
     except ExplainedError as error:
-        problems = [SettingsProblem(SETTING, repr(written), each, "mend the file; docs/lint.md has an example") for each in error.evidence]
+        problems = [SettingsProblem(SETTING, repr(written), each, "fix the file; docs/lint.md has an example") for each in error.evidence]
         raise SettingsError(source, problems) from error
 
 

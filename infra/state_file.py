@@ -40,7 +40,7 @@ def mend_state_file(backend_url: str | None, project: str, stack: str) -> str | 
     cut_off = state.with_name(f"{state.name}.cut-off")
     state.replace(cut_off)
     # By way of another name, so that an interruption here leaves no half of a copy.
-    fresh = state.with_name(f"{state.name}.mended")
+    fresh = state.with_name(f"{state.name}.fixed")
     shutil.copyfile(copy, fresh)
     os.replace(fresh, state)  # noqa: PTH105 -- one step, over whatever is there
     return f"An earlier run was killed while it wrote the state; the state before that is used, the rest is kept in {cut_off.name}.\n"

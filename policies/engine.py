@@ -223,7 +223,7 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         return empty_pb2.Empty()
 
     def Remediate(self, request: proto.AnalyzeRequest, context: Any) -> proto.RemediateResponse:  # noqa: ARG002, N802 -- the protocol's
-        """Nothing is changed: whoever declares a resource mends it."""
+        """Nothing is changed: whoever declares a resource fixes it."""
         return proto.RemediateResponse()
 
     def Configure(self, request: proto.ConfigureAnalyzerRequest, context: Any) -> empty_pb2.Empty:  # noqa: ARG002, N802 -- the protocol's

@@ -250,7 +250,7 @@ def _mended_member(steps: list[str], each: dict[str, Any], told: str, settings: 
     # What was said of a pool that is not there would mislead.
     found.remarks = [remark for remark in found.remarks if not remark.addresses[0].startswith(address)]
     found.guesses = [guess for guess in found.guesses if not guess.path.startswith(f"pools.{name}.")]
-    found.leave_out(address, f"makes no pool that could work: {told}", "mend it in the source, or write the pool")
+    found.leave_out(address, f"makes no pool that could work: {told}", "fix it in the source, or write the pool")
     return True
 
 
@@ -273,4 +273,4 @@ def _lacking(problem: str, remedy: str) -> ExplainedError:
 def _unworkable(problems: Any) -> ExplainedError:
     first = re.sub(r"\s+", " ", str(next(iter(problems))))
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return _lacking(f"what was read makes no stack that can work: {first}{more}", "mend it in the source, or give the option that says it")
+    return _lacking(f"what was read makes no stack that can work: {first}{more}", "fix it in the source, or give the option that says it")

@@ -202,10 +202,10 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
             raise _wrong(f"{path} has other columns.", f"its first line must be {','.join(COLUMNS)}.")
         for row in reader:
             if None in row or None in row.values():
-                raise _wrong(f"{path}, line {reader.line_num}: it has not {len(COLUMNS)} fields.", "mend the row.")
+                raise _wrong(f"{path}, line {reader.line_num}: it has not {len(COLUMNS)} fields.", "fix the row.")
             yield reader.line_num, {name: value.strip() for name, value in row.items()}
     except csv.Error as error:
-        raise _wrong(f"{path}, line {reader.line_num}: {error}.", "mend it; it must be CSV.") from error
+        raise _wrong(f"{path}, line {reader.line_num}: {error}.", "fix it; it must be CSV.") from error
 
 
 def _hour(where: str, text: str) -> Seconds:

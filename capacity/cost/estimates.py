@@ -148,7 +148,7 @@ class JobNeeds(Record):
     """One job. What is None is taken from the rules' assumptions, or does not apply.
 
     `work_hours` is its length on `nodes` machines without interruptions. `interruptible`: it may be stopped at any time and started
-    again. `checkpoint_minutes` is how long the work stands still for one checkpoint (None: it has none); `piece_hours` is the longest
+    again. `checkpoint_minutes` is how long the work pauses for a checkpoint (None: it makes none); `piece_hours` is the longest
     piece of work that can be done again on its own (a trial of a sweep, a batch), which needs no checkpoint. `user_facing`: users wait
     for its answers. `interactive`: somebody works in it by fits and starts, as in a notebook. `start_within_hours` and `deadline_hours`
     count from now. `interruptions_per_node_hour` is of one node; what a gang meets follows from it by `gang_share_taken`, how much of a

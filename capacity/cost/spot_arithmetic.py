@@ -26,7 +26,7 @@ class SpotConditions:
 
     `interruptions_per_node_hour` is of one node; `nodes` run as a gang, so that losing one interrupts all. `share_taken` is how much of the
     gang an interruption takes (capacity/cost/gang_interruptions.py); 0: nodes are lost one by one. `checkpoint_hours` is how long
-    the work stands still for one checkpoint, `restart_hours` what a new start takes while it is billed (boot, image, restoring),
+    the work pauses for a checkpoint, `restart_hours` what a new start takes while it is billed (boot, image, restoring),
     `wait_hours` how long there is no capacity after an interruption, unbilled. `saved_share` is the share of interruptions before which the
     grace period suffices to save. Raises ValueError for what cannot be.
     """

@@ -188,7 +188,7 @@ def _own_file(source: str, path: str, written: str, form: str) -> Generator[None
     except FileNotFoundError:
         problem = SettingsProblem(path, repr(written), "is not there", "a path from the stack file's own folder")
     except (DataFileError, OSError, UnicodeDecodeError) as error:
-        problem = SettingsProblem(path, repr(written), str(error), f"mend the file; {form}")
+        problem = SettingsProblem(path, repr(written), str(error), f"fix the file; {form}")
     else:
         return
     raise SettingsError(source, [problem])

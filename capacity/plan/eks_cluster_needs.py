@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KubernetesNeed:
-    """The versions of Kubernetes that `user`, in words, works with; None: any. `remedy` is what else mends it."""
+    """The versions of Kubernetes that `user`, in words, works with; None: any. `remedy` is what else fixes it."""
 
     user: str
     least: str | None

@@ -1,4 +1,4 @@
-"""What is wrong, told so that a person can mend it: what and where, what is allowed, what to do next."""
+"""What is wrong, told so that a person can fix it: what and where, what is allowed, what to do next."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ class Verdict(StrEnum):
     """The answer of one rule about one object. It is never a bool: what cannot be decided is an answer of its own.
 
     PASS: the object is what the rule asks for, and nothing that is still unknown can change that.
-    FAIL: the object breaks the rule, and nothing that is still unknown can mend it.
+    FAIL: the object breaks the rule, and nothing that is still unknown can fix it.
     UNKNOWN: the answer hangs on a value that is known only later; it is not a weaker FAIL.
     NOT_APPLICABLE: the rule has nothing to say about this object: it is exempt, or only part of it is written here.
     SUPPRESSED: the object breaks the rule, and its owner said why that is accepted.
@@ -61,7 +61,7 @@ class ObjectIdentity:
 
 @dataclass(frozen=True)
 class Addition:
-    """What mends an object by being written where nothing is written yet: it takes nothing away and changes nothing that is there.
+    """What fixes an object by being written where nothing is written yet: it takes nothing away and changes nothing that is there.
 
     `at` is the path of a mapping, to which `key` is added, or without a key that of a list; neither need be there. `value` is a scalar or a
     mapping of scalars; None where only a person knows it, such as who owns the object.
@@ -77,7 +77,7 @@ class Outcome:
     """What a rule's logic returns. `reason` is for a person and quotes no value that may be a secret.
 
     `remedy` says what to do in the object's own spelling; empty means that the rule's general remedy serves. `at` is the path of the field
-    that it is about, such as spec.limits; empty where it is about the whole object. `adds` mends it, where one addition surely does.
+    that it is about, such as spec.limits; empty where it is about the whole object. `adds` fixes it, where one addition surely does.
     """
 
     verdict: Verdict

@@ -22,7 +22,7 @@ class KubernetesNeedArgs(TypedDict):
     """What needs it, in words for whoever reads the refusal."""
 
     remedy: str
-    """What else than another version of the cluster mends it, in the same words."""
+    """What else than another version of the cluster fixes it, in the same words."""
 
     least: NotRequired[str | None]
     """The oldest version, such as 1.29. Default: any."""
@@ -68,7 +68,7 @@ class FoundCluster:
 
 
 def problems(args: ExistingEksClusterArgs, found: FoundCluster) -> Iterator[str]:
-    """What a platform cannot do with on this cluster, each with what mends it; nothing of what nobody has read.
+    """What a platform cannot do with on this cluster, each with what fixes it; nothing of what nobody has read.
 
     The commands are those of the AWS CLI's reference (eks update-cluster-config and update-cluster-version; read 2026-11-26).
     """

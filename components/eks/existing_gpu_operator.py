@@ -24,7 +24,7 @@ class ExistingGpuOperatorArgs(TypedDict):
 
 
 def problems(args: ExistingGpuOperatorArgs, spec: dict[str, Any] | None) -> Iterator[str]:
-    """What pools cannot do with, each with the value of its chart that mends it; nothing of an operator that nobody has read."""
+    """What pools cannot do with, each with the value of its chart that fixes it; nothing of an operator that nobody has read."""
     if spec is None:
         return
     if not _enabled(spec, "devicePlugin"):

@@ -92,7 +92,7 @@ def _limits(autoscaling: ClusterClusterAutoscaling | None) -> dict[str, int]:
 
 
 def problems(args: ExistingGkeClusterArgs, found: FoundCluster) -> Iterator[str]:
-    """What a platform cannot do with on this cluster, each with what mends it; nothing of one that nobody has read.
+    """What a platform cannot do with on this cluster, each with what fixes it; nothing of one that nobody has read.
 
     The flags are those of `gcloud container clusters update` and `upgrade` (docs.cloud.google.com/sdk/gcloud/reference/container/clusters,
     and gcloud's own flags.py; read 2026-11-25).

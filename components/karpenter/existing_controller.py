@@ -70,7 +70,7 @@ def _fields(spec: dict[str, Any] | None) -> frozenset[str] | None:
 
 
 def problems(args: ExistingKarpenterArgs, found: FoundKarpenter) -> Iterator[str]:
-    """What pools cannot do with, each with what mends it; nothing of what nobody has read."""
+    """What pools cannot do with, each with what fixes it; nothing of what nobody has read."""
     called, settings = f"Karpenter in {args['deployment']}", "its owner sets {} in the values of its chart"
     table = shipped_versions().karpenter
     if found.version is not None:

@@ -56,7 +56,7 @@ def _summary(report: AuditReport) -> Iterator[str]:
     if report.undecided:
         yield f"{len(report.undecided)} could not be decided."
     if report.managed:
-        yield f"{report.managed} objects of the cloud's own namespaces are not told of; --namespace names one to be judged."
+        yield f"{report.managed} objects in the cloud's own namespaces are left out; --namespace checks one of them."
     if report.unlisted:
         yield f"own rules look at kinds that are not listed, so that nothing was judged of: {', '.join(report.unlisted)}."
     if report.told.namespaces:

@@ -27,7 +27,7 @@ _ADDED_TOLERATIONS: Final = ("node.kubernetes.io/", *RESOURCES)
 """Keys of the tolerations that the API server adds to pods: DefaultTolerationSeconds, and ExtendedResourceToleration on GKE and EKS."""
 
 MANAGED: Final = ("kube-system", "kube-public", "kube-node-lease", "gke-", "gmp-", "gke-gmp-", "config-management-", "amazon-", "aws-")
-"""How the names of namespaces begin whose objects the clouds keep: others cannot mend them."""
+"""How the names of namespaces begin whose objects the clouds keep: others cannot fix them."""
 
 
 def is_managed(namespace: str) -> bool:

@@ -45,27 +45,44 @@ def add_to(app: typer.Typer) -> None:
 def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     machine: OneMachine,
     region: Region,
-    hours: Annotated[float, typer.Option("--hours", min=0.01, max=100_000, help="Work without interruptions.")],
-    interruptions: Annotated[float, typer.Option("--interruptions-per-hour", min=0, max=60, help="Of one node; your history says.")],
-    nodes: Annotated[int, typer.Option("--nodes", min=1, max=100_000, help="Nodes of the gang.")] = 1,
-    checkpoint_minutes: Annotated[float, typer.Option("--checkpoint-minutes", min=0, help="The pause for one checkpoint.")] = 2.0,
+    hours: Annotated[float, typer.Option("--hours", min=0.01, max=100_000, help="Hours of work without interruptions.")],
+    interruptions: Annotated[
+        float,
+        typer.Option("--interruptions-per-hour", min=0, max=60, help="Interruptions of one node per hour; take it from your history."),
+    ],
+    nodes: Annotated[int, typer.Option("--nodes", min=1, max=100_000, help="How many nodes work together as a gang.")] = 1,
+    checkpoint_minutes: Annotated[
+        float, typer.Option("--checkpoint-minutes", min=0, help="Minutes that the work pauses for a checkpoint.")
+    ] = 2.0,
     interval_minutes: Annotated[
-        float | None, typer.Option("--interval-minutes", min=0.1, help="Work between two. Default: the best.")
+        float | None, typer.Option("--interval-minutes", min=0.1, help="Minutes of work between checkpoints. Default: the best interval.")
     ] = None,
-    restart_minutes: Annotated[float, typer.Option("--restart-minutes", min=0, help="From a new node to work again, billed.")] = 10.0,
-    wait_hours: Annotated[float, typer.Option("--wait-hours", min=0, help="Until there is capacity again, unbilled.")] = 0.5,
-    saved_share: Annotated[float, typer.Option("--saved-share", min=0, max=1, help="Interruptions whose warning suffices to save.")] = 0.0,
+    restart_minutes: Annotated[
+        float, typer.Option("--restart-minutes", min=0, help="Minutes from a new node to work again; billed.")
+    ] = 10.0,
+    wait_hours: Annotated[float, typer.Option("--wait-hours", min=0, help="Hours until there is capacity again; not billed.")] = 0.5,
+    saved_share: Annotated[
+        float, typer.Option("--saved-share", min=0, max=1, help="The share of interruptions whose warning leaves time to save.")
+    ] = 0.0,
     share_taken: Annotated[
         float | None,
-        typer.Option("--gang-share-taken", min=0, max=1, help="Share of a gang that one interruption takes. Default: 0.5; 0: one by one."),
+        typer.Option(
+            "--gang-share-taken",
+            min=0,
+            max=1,
+            help="The share of a gang's nodes that one interruption takes. Default: 0.5; 0: one node at a time.",
+        ),
     ] = None,
-    deadline: Annotated[float | None, typer.Option("--deadline-hours", min=0.01, max=100_000, help="How likely is it to be late?")] = None,
+    deadline: Annotated[
+        float | None,
+        typer.Option("--deadline-hours", min=0.01, max=100_000, help="Hours until the deadline; shows the chance of missing it."),
+    ] = None,
     on_demand_usd: OnDemandUsd = None,
     spot_usd: SpotUsd = None,
     prices_file: PricesFile = None,
     form: AsFormat = Format.TEXT,
 ) -> None:
-    """Say what interruptions cost a run on Spot: lost work, the best checkpoint interval, the effective price, where it stops paying."""
+    """Show what interruptions cost a run on Spot: lost work, best checkpoint interval, effective price, break-even."""
     from capacity.cost.estimates import shipped_rules  # noqa: PLC0415
     from capacity.cost.spot_arithmetic import (  # noqa: PLC0415
         SpotConditions,
@@ -118,17 +135,19 @@ _OF_SPOT_PRICE = frozenset({"spot_usd_per_hour", "usd_per_useful_hour", "break_e
 def units(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     machine: OneMachine,
     region: Region,
-    gpus: Annotated[int, typer.Option("--gpus", min=1, help="GPUs of an epoch or experiment; idle GPUs.")] = 1,
+    gpus: Annotated[int, typer.Option("--gpus", min=1, help="GPUs that an epoch or experiment uses, or that are idle.")] = 1,
     epoch_hours: Annotated[float | None, typer.Option("--epoch-hours", min=0, help="Hours of one epoch.")] = None,
     experiment_hours: Annotated[float | None, typer.Option("--experiment-hours", min=0, help="Hours of one experiment.")] = None,
-    requests: Annotated[float | None, typer.Option("--requests-per-gpu-second", min=1e-6, help="Measured throughput of a GPU.")] = None,
-    busy_share: Annotated[float, typer.Option("--busy-share", min=0.01, max=1, help="Of the paid time, serving requests.")] = 1.0,
+    requests: Annotated[
+        float | None, typer.Option("--requests-per-gpu-second", min=1e-6, help="Requests per second of one GPU, measured.")
+    ] = None,
+    busy_share: Annotated[float, typer.Option("--busy-share", min=0.01, max=1, help="The share of paid time that serves requests.")] = 1.0,
     on_demand_usd: OnDemandUsd = None,
     spot_usd: SpotUsd = None,
     prices_file: PricesFile = None,
     form: AsFormat = Format.TEXT,
 ) -> None:
-    """Say what a unit of work costs: GPU hour, year, epoch, experiment, 1,000 requests, idle hour; on demand and on Spot."""
+    """Show the cost of a unit of work: GPU hour, year, epoch, experiment, 1,000 requests, idle hour; on demand and on Spot."""
     from capacity.catalog.machines import machines_of  # noqa: PLC0415
     from capacity.cost import unit_costs as unit  # noqa: PLC0415
 
@@ -175,17 +194,17 @@ def units(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 def idle(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     machine: OneMachine,
     region: Region,
-    active_hours: Annotated[float, typer.Option("--active-hours-per-day", min=0, max=24, help="In which the pool is used.")],
-    nodes: Annotated[int, typer.Option("--nodes", min=1, help="Nodes of the pool.")] = 1,
-    sessions: Annotated[float, typer.Option("--sessions-per-day", min=0, help="Stretches in which it is used.")] = 1.0,
-    start_minutes: Annotated[float, typer.Option("--start-minutes", min=0, help="From asking for a node to work.")] = 10.0,
-    idle_minutes: Annotated[float, typer.Option("--idle-minutes", min=0, help="A node stays so long after its last work.")] = 5.0,
+    active_hours: Annotated[float, typer.Option("--active-hours-per-day", min=0, max=24, help="Hours a day in which the pool is used.")],
+    nodes: Annotated[int, typer.Option("--nodes", min=1, help="How many nodes the pool has.")] = 1,
+    sessions: Annotated[float, typer.Option("--sessions-per-day", min=0, help="How many times a day somebody starts to use it.")] = 1.0,
+    start_minutes: Annotated[float, typer.Option("--start-minutes", min=0, help="Minutes from asking for a node until it works.")] = 10.0,
+    idle_minutes: Annotated[float, typer.Option("--idle-minutes", min=0, help="Minutes that a node stays after its last work.")] = 5.0,
     on_demand_usd: OnDemandUsd = None,
     spot_usd: SpotUsd = None,
     prices_file: PricesFile = None,
     form: AsFormat = Format.TEXT,
 ) -> None:
-    """Say what a month of a development pool saves when its nodes go while nobody uses them, on demand and on Spot."""
+    """Show what a development pool saves in a month by removing idle nodes, on demand and on Spot."""
     from capacity.cost.unit_costs import DevelopmentUse, scaled_to_zero  # noqa: PLC0415
 
     prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
@@ -213,7 +232,7 @@ def idle(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 
 def _say_if_unknown(prices: MachinePrices, machine: str, region: str) -> None:
     if prices.spot_usd_per_hour is None:
-        out.print(f"no Spot price of {machine} in {region} is known: nothing is said of Spot; give it with --spot-usd.")
+        out.print(f"no Spot price of {machine} in {region} is known: so Spot is left out; give it with --spot-usd.")
 
 
 def _show(row: dict[str, Any], form: Format, unknown: frozenset[str], prices: MachinePrices) -> None:
@@ -232,33 +251,50 @@ def _words(name: str) -> str:
     return name.replace("_", " ").replace("usd", "USD").replace("gpu", "GPU")
 
 
-_NOTICE = "How long before an interruption the job saves. Default: the cloud's notice, if a checkpoint fits into it; 0: it does not save."
+_NOTICE = (
+    "Seconds before an interruption at which the job saves. Default: the cloud's notice if a checkpoint fits into it; 0: it does not save."
+)
 
 
 def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Traces of Spot; those of one folder and machine are zones.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="A folder of Spot traces; files of one machine in the same folder are its zones.")
+    ],
     machine: OneMachine,
     region: Region,
-    hours: Annotated[float, typer.Option("--hours", min=0.1, max=8760, help="Work without interruptions.")],
-    deadline: Annotated[float, typer.Option("--deadline-hours", min=0.1, max=8760, help="From each start.")],
-    nodes: Annotated[int, typer.Option("--nodes", min=1, help="Nodes of the gang.")] = 1,
-    interval_minutes: Annotated[float, typer.Option("--interval-minutes", min=1, max=1e6, help="Work between checkpoints.")] = 30.0,
-    checkpoint_minutes: Annotated[float, typer.Option("--checkpoint-minutes", min=0, max=1e6, help="The pause for one checkpoint.")] = 1.0,
-    restart_minutes: Annotated[float, typer.Option("--restart-minutes", min=0, max=1e6, help="From a new node to working again.")] = 10.0,
+    hours: Annotated[float, typer.Option("--hours", min=0.1, max=8760, help="Hours of work without interruptions.")],
+    deadline: Annotated[float, typer.Option("--deadline-hours", min=0.1, max=8760, help="Hours from each start to the deadline.")],
+    nodes: Annotated[int, typer.Option("--nodes", min=1, help="How many nodes work together as a gang.")] = 1,
+    interval_minutes: Annotated[
+        float, typer.Option("--interval-minutes", min=1, max=1e6, help="Minutes of work between checkpoints.")
+    ] = 30.0,
+    checkpoint_minutes: Annotated[
+        float, typer.Option("--checkpoint-minutes", min=0, max=1e6, help="Minutes that the work pauses for a checkpoint.")
+    ] = 1.0,
+    restart_minutes: Annotated[
+        float, typer.Option("--restart-minutes", min=0, max=1e6, help="Minutes from a new node to work again.")
+    ] = 10.0,
     notice: Annotated[
         int | None,
         typer.Option("--notice-seconds", min=0, max=3600, help=_NOTICE),
     ] = None,
-    flex_usd: Annotated[str | None, typer.Option("--flex-start-usd", metavar=Number.USD, help="With it, flex-start is played too.")] = None,
-    flex_wait: Annotated[float, typer.Option("--flex-start-wait-hours", min=0, max=8760, help="How long flex-start makes wait.")] = 12.0,
-    starts: Annotated[int, typer.Option("--starts", min=1, max=1000, help="Moments of each trace at which the job starts.")] = 10,
-    html: Annotated[Path | None, typer.Option("--html", help="Write table and plot to this page.")] = None,
+    flex_usd: Annotated[
+        str | None,
+        typer.Option(
+            "--flex-start-usd", metavar=Number.USD, help="The flex-start price of a machine per hour; adds flex-start to the comparison."
+        ),
+    ] = None,
+    flex_wait: Annotated[
+        float, typer.Option("--flex-start-wait-hours", min=0, max=8760, help="Hours that flex-start waits for capacity.")
+    ] = 12.0,
+    starts: Annotated[int, typer.Option("--starts", min=1, max=1000, help="How many start times to try in each trace.")] = 10,
+    html: Annotated[Path | None, typer.Option("--html", help="Write the table and plot to this HTML page.")] = None,
     on_demand_usd: OnDemandUsd = None,
     spot_usd: SpotUsd = None,
     prices_file: PricesFile = None,
     form: AsFormat = Format.TEXT,
 ) -> None:
-    """Play strategies over records of Spot availability; exit code 1 when the deadline cannot be met even on demand."""
+    """Replay strategies over records of Spot availability; exit code 1 if even on-demand misses the deadline."""
     from capacity.cost.comparison import compare, comparison_page  # noqa: PLC0415
     from capacity.cost.replay import Job, Rates, read_traces  # noqa: PLC0415
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from capacity.cost.costed_plan import MachinePrices
     from capacity.cost.estimates import JobNeeds
 
-app = command_group("Choose the capacity for a job, and see its cost, before money is spent.")
+app = command_group("Choose the capacity for a job and see its cost before you spend money.")
 
 
 @app.callback()
@@ -32,44 +32,63 @@ def advise() -> None:
 def job(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     machine: OneMachine,
     region: Region,
-    hours: Annotated[float, typer.Option("--hours", help="How long the work takes on --nodes machines without interruptions.")],
-    nodes: Annotated[int, typer.Option("--nodes", help="Machines at the same time.")] = 1,
-    interruptible: Annotated[bool, typer.Option("--interruptible/--not-interruptible", help="May it be stopped at any time?")] = True,
+    hours: Annotated[float, typer.Option("--hours", help="Hours that the work takes on --nodes machines without interruptions.")],
+    nodes: Annotated[int, typer.Option("--nodes", help="How many machines work at the same time.")] = 1,
+    interruptible: Annotated[
+        bool, typer.Option("--interruptible/--not-interruptible", help="Whether the work may be stopped at any time.")
+    ] = True,
     checkpoint_minutes: Annotated[
-        float | None, typer.Option("--checkpoint-minutes", help="The pause for one checkpoint, if the work makes any.")
+        float | None, typer.Option("--checkpoint-minutes", help="Minutes that the work pauses for a checkpoint, if it makes any.")
     ] = None,
     piece_hours: Annotated[
-        float | None, typer.Option("--piece-hours", help="The longest piece that can be done again on its own: a trial, a batch.")
+        float | None, typer.Option("--piece-hours", help="Hours of the longest piece that can be repeated on its own: a trial, a batch.")
     ] = None,
-    user_facing: Annotated[bool, typer.Option("--user-facing", help="Users wait for its answers.")] = False,
-    interactive: Annotated[bool, typer.Option("--interactive", help="Somebody works in it by fits and starts.")] = False,
-    start_within: Annotated[float | None, typer.Option("--start-within-hours", help="It must start by then.")] = None,
-    deadline: Annotated[float | None, typer.Option("--deadline-hours", help="It must end by then, counted from now.")] = None,
-    steady: Annotated[bool, typer.Option("--steady", help="Around the clock for a year.")] = False,
-    shared: Annotated[bool, typer.Option("--shared", help="Several teams want the capacity.")] = False,
-    guaranteed: Annotated[bool, typer.Option("--guaranteed", help="The team must be sure of its share.")] = False,
-    data_region: Annotated[str | None, typer.Option("--data-region", help="Where its data is, if elsewhere.")] = None,
-    data_gib: Annotated[int, typer.Option("--data-gib", help="How much of it each start reads.")] = 0,
+    user_facing: Annotated[bool, typer.Option("--user-facing", help="Users wait for its answers, as of a model server.")] = False,
+    interactive: Annotated[bool, typer.Option("--interactive", help="Somebody works in it now and then, as in a notebook.")] = False,
+    start_within: Annotated[float | None, typer.Option("--start-within-hours", help="Hours from now within which it must start.")] = None,
+    deadline: Annotated[float | None, typer.Option("--deadline-hours", help="Hours from now within which it must end.")] = None,
+    steady: Annotated[bool, typer.Option("--steady", help="It runs around the clock for a year.")] = False,
+    shared: Annotated[bool, typer.Option("--shared", help="Several teams compete for the capacity.")] = False,
+    guaranteed: Annotated[bool, typer.Option("--guaranteed", help="The team needs a guaranteed share.")] = False,
+    data_region: Annotated[str | None, typer.Option("--data-region", help="The region of its data, if another.")] = None,
+    data_gib: Annotated[int, typer.Option("--data-gib", help="GiB of data that each start reads.")] = 0,
     interruptions: Annotated[
-        float | None, typer.Option("--interruptions-per-hour", help="Of one node. Default: 0.25, the course's figure; measure yours.")
+        float | None,
+        typer.Option(
+            "--interruptions-per-hour", help="Interruptions of one node per hour. Default: 0.25, the course's figure; measure yours."
+        ),
     ] = None,
     share_taken: Annotated[
         float | None,
-        typer.Option("--gang-share-taken", help="Share of a gang that one interruption takes. Default: 0.5, from records; 0: one by one."),
+        typer.Option(
+            "--gang-share-taken",
+            help="The share of a gang's nodes that one interruption takes. Default: 0.5, from records; 0: one node at a time.",
+        ),
     ] = None,
     gang_interruptions: Annotated[
-        float | None, typer.Option("--gang-interruptions-per-hour", help="Of all --nodes together, as measured; goes before both.")
+        float | None,
+        typer.Option(
+            "--gang-interruptions-per-hour", help="Measured interruptions per hour of the whole gang; overrides the two options above."
+        ),
     ] = None,
-    restart_minutes: Annotated[float | None, typer.Option("--restart-minutes", help="From a new node to work. Default: 10.")] = None,
-    spot_wait: Annotated[float | None, typer.Option("--spot-wait-hours", help="The wait for Spot capacity. Default: 0.5, assumed.")] = None,
-    flex_wait: Annotated[float | None, typer.Option("--flex-start-wait-hours", help="The wait for DWS. Default: 12, assumed.")] = None,
+    restart_minutes: Annotated[
+        float | None, typer.Option("--restart-minutes", help="Minutes from a new node to work. Default: 10.")
+    ] = None,
+    spot_wait: Annotated[
+        float | None, typer.Option("--spot-wait-hours", help="Hours until Spot capacity comes. Default: 0.5, an assumption.")
+    ] = None,
+    flex_wait: Annotated[
+        float | None, typer.Option("--flex-start-wait-hours", help="Hours until DWS gives capacity. Default: 12, an assumption.")
+    ] = None,
     on_demand_usd: OnDemandUsd = None,
     spot_usd: SpotUsd = None,
-    flex_usd: Annotated[str | None, typer.Option("--flex-start-usd", metavar=Number.USD, help="Flex-start price of a machine.")] = None,
+    flex_usd: Annotated[
+        str | None, typer.Option("--flex-start-usd", metavar=Number.USD, help="The flex-start price of a machine per hour.")
+    ] = None,
     prices_file: PricesFile = None,
     form: AsFormat = Format.TEXT,
 ) -> None:
-    """Say how to get capacity for one job: Spot, hybrid, flex-start, queued, reserved or on-demand; with cost, wait and reasons."""
+    """Recommend capacity for one job: Spot, hybrid, flex-start, queued, reserved or on-demand; with cost, wait and reasons."""
     from infra.cli.advise_report import cloud_of, show_advice  # noqa: PLC0415
 
     written = {
@@ -113,7 +132,7 @@ def mix(
     prices_file: PricesFile = None,
     form: AsFormat = Format.TEXT,
 ) -> None:
-    """Advise on several jobs of one platform, and say what the mixture saves against on-demand for all."""
+    """Recommend capacity for several jobs of one platform, and show the savings over all on-demand."""
     from capacity.catalog.data_files import DataFileError, read_records  # noqa: PLC0415
     from capacity.cost.advice import JobMix, advise_mix  # noqa: PLC0415
     from infra.cli.advise_report import show_mix  # noqa: PLC0415
@@ -124,7 +143,7 @@ def mix(
         problem = f"{file} cannot be read: {error.strerror}."
         raise ExplainedError(problem, "name a YAML file.", exit_code=ExitCode.BAD_USAGE) from error
     except (DataFileError, UnicodeDecodeError) as error:
-        remedy = "mend each line above; fields are those of capacity/cost/estimates.py, and a name."
+        remedy = "fix each line above; fields are those of capacity/cost/estimates.py, and a name."
         raise ExplainedError(f"{file} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
     found: list[MachinePrices] = []
 

@@ -38,11 +38,11 @@ class Number(StrEnum):
     PERCENT = "PERCENT"
 
 
-OneMachine = Annotated[str, typer.Option("--machine", "-m", help="The machine type, as the cloud calls it: p4d.24xlarge, a2-highgpu-8g.")]
-Region = Annotated[str, typer.Option("--region", "-r", help="The region whose prices count.")]
-PricesFile = Annotated[Path | None, typer.Option("--prices", help="A price file of your own, before the shipped prices.")]
-OnDemandUsd = Annotated[str | None, typer.Option("--on-demand-usd", metavar=Number.USD, help="On-demand price of a machine and hour.")]
-SpotUsd = Annotated[str | None, typer.Option("--spot-usd", metavar=Number.USD, help="Spot price of a machine and hour.")]
+OneMachine = Annotated[str, typer.Option("--machine", "-m", help="The cloud's name of the machine type: p4d.24xlarge, a2-highgpu-8g.")]
+Region = Annotated[str, typer.Option("--region", "-r", help="The region whose prices apply.")]
+PricesFile = Annotated[Path | None, typer.Option("--prices", help="Your own price file; its prices come before the shipped ones.")]
+OnDemandUsd = Annotated[str | None, typer.Option("--on-demand-usd", metavar=Number.USD, help="The on-demand price of a machine per hour.")]
+SpotUsd = Annotated[str | None, typer.Option("--spot-usd", metavar=Number.USD, help="The Spot price of a machine per hour.")]
 AsFormat = Annotated[Format, typer.Option("--format", help="text for people, json for programs.")]
 
 _PERCENT_AT_MOST = 100
@@ -113,7 +113,7 @@ def prices_of_machine(  # noqa: PLR0913 -- the two prices that stand in for the 
         try:
             book = book.overridden_by(prices_file)
         except (DataFileError, OSError, UnicodeDecodeError) as error:
-            remedy = "mend it; its form is that of capacity/catalog/prices."
+            remedy = "fix it; its form is that of capacity/catalog/prices."
             raise ExplainedError(
                 f"the prices of {prices_file} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)
             ) from error

@@ -31,23 +31,36 @@ _LONGEST_DAYS = 1100
 
 def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     machine: Annotated[
-        str | None, typer.Option("--machine", "-m", help="The machine type. With a history: of it alone. Default: of all in the history.")
+        str | None, typer.Option("--machine", "-m", help="The machine type. With a history, the default is all that are in it.")
     ] = None,
-    region: Annotated[str | None, typer.Option("--region", "-r", help="Likewise the region.")] = None,
+    region: Annotated[
+        str | None, typer.Option("--region", "-r", help="The region. With a history, the default is all that are in it.")
+    ] = None,
     prometheus: Annotated[
-        str | None, typer.Option("--prometheus", metavar="URL", help="A history: what Prometheus saw of nodes. Its API, without /api/v1.")
+        str | None,
+        typer.Option("--prometheus", metavar="URL", help="Take the history from Prometheus: the URL of its API, without /api/v1."),
     ] = None,
     history: Annotated[
         list[Path] | None,
-        typer.Option("--history", metavar="FILE", help="Or a history in CSV, as --write-history writes it; may be repeated."),
+        typer.Option("--history", metavar="FILE", help="Or take the history from CSV, as --write-history writes it. Repeatable."),
     ] = None,
-    use: Annotated[Path | None, typer.Option("--use", help="Or nodes in use, hour by hour: a whole number on each line.")] = None,
-    baseline: Annotated[int | None, typer.Option("--baseline-nodes", min=1, help="Or a given use: so many nodes, for ...")] = None,
-    hours_per_month: Annotated[int, typer.Option("--hours-per-month", min=1, max=730, help="... so many hours a month.")] = 730,
-    reserved_usd: Annotated[str | None, typer.Option("--reserved-usd", metavar=Number.USD, help="Committed price of a machine.")] = None,
-    discount: Annotated[str | None, typer.Option("--discount-percent", metavar=Number.PERCENT, help="Or this much off on-demand.")] = None,
+    use: Annotated[
+        Path | None, typer.Option("--use", help="Or take nodes in use hour by hour from a file: a whole number per line.")
+    ] = None,
+    baseline: Annotated[
+        int | None, typer.Option("--baseline-nodes", min=1, help="Or assume a constant use: this many nodes for --hours-per-month.")
+    ] = None,
+    hours_per_month: Annotated[
+        int, typer.Option("--hours-per-month", min=1, max=730, help="Hours a month that --baseline-nodes are in use.")
+    ] = 730,
+    reserved_usd: Annotated[
+        str | None, typer.Option("--reserved-usd", metavar=Number.USD, help="The committed price of a machine per hour.")
+    ] = None,
+    discount: Annotated[
+        str | None, typer.Option("--discount-percent", metavar=Number.PERCENT, help="Or the discount off on-demand.")
+    ] = None,
     term_years: Annotated[
-        int, typer.Option("--term-years", min=TERM_YEARS[0], max=TERM_YEARS[-1], help="For how long a commitment holds: 1 or 3.")
+        int, typer.Option("--term-years", min=TERM_YEARS[0], max=TERM_YEARS[-1], help="The commitment's term in years: 1 or 3.")
     ] = TERM_YEARS[0],
     on_demand_usd: OnDemandUsd = None,
     prices_file: PricesFile = None,
@@ -56,7 +69,7 @@ def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     end: asked_of.To = None,
     timezone: asked_of.Timezone = "UTC",
     days: Annotated[
-        int, typer.Option("--days", min=1, max=_LONGEST_DAYS, help="Without a month or times: so many days until now, whole ones in UTC.")
+        int, typer.Option("--days", min=1, max=_LONGEST_DAYS, help="Without --month or --from: this many whole days in UTC, up to now.")
     ] = 90,
     match: asked_of.Match = "",
     header: asked_of.Header = None,
@@ -68,13 +81,13 @@ def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     timeout: asked_of.Timeout = 120,
     resume_dir: asked_of.ResumeDir = None,
     write_history: Annotated[
-        Path | None, typer.Option("--write-history", metavar="FILE", help="Write what Prometheus saw there, for --history.")
+        Path | None, typer.Option("--write-history", metavar="FILE", help="Write the history from Prometheus to this file, for --history.")
     ] = None,
     form: AsFormat = Format.TEXT,
 ) -> None:
-    """Say how many machines to commit to, from a history, a measured use or a given baseline. What is above is paid on demand.
+    """Recommend how many machines to commit to, from a history, measured use or a given baseline. The rest is on demand.
 
-    Exit code 1: a history is too short or has too many gaps for advice, or a price is not known; it says what. 2: bad usage or input.
+    Exit code 1: the history is too short or has too many gaps, or a price is unknown; it says which. 2: bad usage or input.
     """
     if sum((prometheus is not None, bool(history), use is not None, baseline is not None)) != 1:
         raise typer.BadParameter("give one of --prometheus URL, --history FILE, --use FILE and --baseline-nodes N.")
@@ -83,7 +96,7 @@ def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     reads = {"--month": month, "--from": start, "--to": end, "--match": match, "--header": header, "--ca": ca, "--token-file": token_file}
     if prometheus is None and (idle := [name for name, value in reads.items() if value]):
         told = ", ".join(idle)
-        raise typer.BadParameter(f"nothing is read from Prometheus, of which this is told: {told}; give --prometheus or leave it out.")
+        raise typer.BadParameter(f"nothing is read from Prometheus, so these have no effect: {told}; give --prometheus or leave it out.")
     terms = _terms(term_years, reserved_usd, discount, on_demand_usd)
     one = None if machine is None or region is None else (machine, region)
     if prometheus is None and not history:

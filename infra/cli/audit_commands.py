@@ -26,27 +26,35 @@ class AuditFormat(StrEnum):
 
 
 def audit(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
-    kubeconfig: Annotated[Path | None, typer.Option("--kubeconfig", help="Default: as kubectl, or the pod's own account.")] = None,
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option("--kubeconfig", help="The kubeconfig file. Default: the one that kubectl would use, or in a pod its service account."),
+    ] = None,
     context: Annotated[str | None, typer.Option("--context", help="A context of the kubeconfig. Default: its current one.")] = None,
     namespace: Annotated[
-        list[str] | None, typer.Option("--namespace", "-n", help="Judge this namespace alone; the option may come again. Default: all.")
+        list[str] | None, typer.Option("--namespace", "-n", help="Check only this namespace. Repeatable. Default: all.")
     ] = None,
     form: Annotated[AuditFormat, typer.Option("--format", help="text for people, json for programs.")] = AuditFormat.TEXT,
     fail_on: FailOn = None,
     config: Config = None,
     select: Select = None,
     idle_after: Annotated[
-        int, typer.Option("--idle-after", min=0, max=MOST_MINUTES, metavar="MINUTES", help="How long a node may wait for its work.")
+        int,
+        typer.Option(
+            "--idle-after", min=0, max=MOST_MINUTES, metavar="MINUTES", help="Minutes after its creation that a node may be without work."
+        ),
     ] = NEW_MINUTES,
-    details: Annotated[bool, typer.Option("--details", help="List undecided verdicts too.")] = False,
+    details: Annotated[bool, typer.Option("--details", help="Also list undecided verdicts.")] = False,
     save: Annotated[
         Path | None,
-        typer.Option("--save", metavar="FOLDER", help="Write the objects with findings there as YAML, for flexspot lint --fix --diff."),
+        typer.Option(
+            "--save", metavar="FOLDER", help="Write the objects with findings to this folder as YAML, for flexspot lint --fix --diff."
+        ),
     ] = None,
 ) -> None:
-    """Judge a cluster that runs by the rules of lint, and tell what it pays for nothing; what to do first stands on top.
+    """Check a running cluster by the rules of lint, and report money spent on nothing. The most urgent comes first.
 
-    Needs to list, and nothing else. Exit code 0: no finding that fails. 1: there is one. 2: bad usage, or a cluster that does not answer.
+    Needs only permission to list. Exit code 0: no finding that fails. 1: at least one. 2: bad usage, or the cluster does not answer.
     """
     from infra.audit.audit import audit as run  # noqa: PLC0415 -- only this command needs it
     from infra.audit.cluster_lists import ClusterLists  # noqa: PLC0415

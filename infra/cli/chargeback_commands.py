@@ -65,7 +65,7 @@ def extra_costs(path: Path | None) -> tuple[ExtraCost, ...]:
     try:
         return read_extra_costs(path)
     except (DataFileError, OSError, UnicodeDecodeError) as error:
-        remedy = "mend it; its form is in docs/guides/chargeback.md."
+        remedy = "fix it; its form is in docs/guides/chargeback.md."
         raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
 
 
@@ -76,7 +76,7 @@ def granted_credits(path: Path | None) -> tuple[Credit, ...]:
     try:
         return read_credits(path)
     except (DataFileError, OSError, UnicodeDecodeError) as error:
-        remedy = "mend it; its form is in docs/guides/chargeback.md."
+        remedy = "fix it; its form is in docs/guides/chargeback.md."
         raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
 
 
@@ -95,7 +95,7 @@ def price_times(path: Path | None) -> PriceTimes:
         # A discount that is off nothing is found when the book is made.
         prices.at(own.cloud, 0)
     except (DataFileError, OSError, UnicodeDecodeError) as error:
-        remedy = "mend it; its form is that of capacity/catalog/prices."
+        remedy = "fix it; its form is that of capacity/catalog/prices."
         raise ExplainedError(
             f"the prices of {path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)
         ) from error
@@ -118,7 +118,7 @@ class ChargebackFormat(StrEnum):
 
 
 def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
-    prometheus: Annotated[str, typer.Option("--prometheus", metavar="URL", help="Where Prometheus' API is, without /api/v1.")],
+    prometheus: Annotated[str, typer.Option("--prometheus", metavar="URL", help="The URL of Prometheus' API, without /api/v1.")],
     month: asked_of.Month = None,
     start: asked_of.From = None,
     end: asked_of.To = None,
@@ -128,14 +128,21 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     ca: asked_of.Authorities = None,
     token_file: asked_of.TokenFile = None,
     token_env: asked_of.TokenEnv = None,
-    idle: Annotated[IdlePolicy, typer.Option("--idle", help="Who pays for GPUs that nobody had.")] = IdlePolicy.CENTRAL,
-    storage: Annotated[Path | None, typer.Option("--storage", help="What storage and egress cost whom; see the guide.")] = None,
-    credit: Annotated[Path | None, typer.Option("--credits", help="What the clouds give off these nodes; see the guide.")] = None,
-    prices: Annotated[Path | None, typer.Option("--prices", help="A price file of your own, before all other prices.")] = None,
+    idle: Annotated[
+        IdlePolicy,
+        typer.Option("--idle", help="Who pays for GPUs that no pod had: teams in proportion, the node's team or owner, or a central line."),
+    ] = IdlePolicy.CENTRAL,
+    storage: Annotated[
+        Path | None, typer.Option("--storage", help="A file with the cost of storage and egress per team; see the guide.")
+    ] = None,
+    credit: Annotated[
+        Path | None, typer.Option("--credits", help="A file with the clouds' credits for these nodes; see the guide.")
+    ] = None,
+    prices: Annotated[Path | None, typer.Option("--prices", help="Your own price file; its prices come first.")] = None,
     auto_mode: Annotated[
         list[str] | None,
         typer.Option(
-            "--auto-mode", metavar="ENVIRONMENT", help="Its nodes are run by EKS Auto Mode, whose fee is counted; may be repeated."
+            "--auto-mode", metavar="ENVIRONMENT", help="An environment whose nodes EKS Auto Mode runs, so that its fee counts. Repeatable."
         ),
     ] = None,
     form: Annotated[
@@ -147,21 +154,21 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
         ),
     ] = ChargebackFormat.TEXT,
     billing_account: Annotated[
-        str, typer.Option("--billing-account", metavar="ID", help="The account that is billed; needed with --format focus.")
+        str, typer.Option("--billing-account", metavar="ID", help="The billed account; needed with --format focus.")
     ] = "",
     top: Annotated[
         int,
-        typer.Option("--top", min=1, max=MOST_CONSUMERS, help="How many workloads and users of each team are shown; the rest is summed."),
+        typer.Option("--top", min=1, max=MOST_CONSUMERS, help="How many workloads and users of each team to show; the rest is summed."),
     ] = TOP_CONSUMERS,
-    write_to: Annotated[Path | None, typer.Option("--out", help="Write the report there instead of printing it.")] = None,
+    write_to: Annotated[Path | None, typer.Option("--out", help="Write the report to this file instead of printing it.")] = None,
     step: asked_of.Step = 60,
     bridge: asked_of.Bridge = BRIDGED_STEPS,
     timeout: asked_of.Timeout = 120,
     resume_dir: asked_of.ResumeDir = None,
 ) -> None:
-    """Say what a month's GPUs cost whom: allocated, used, idle and lost, to the cent of what the nodes cost.
+    """Report what GPUs cost each team in a month: allocated, used, idle and lost. Sums to the cost of the nodes, to the cent.
 
-    Exit code 1: the report is there, but something is missing from its sums, and it says what. 2: bad usage or input.
+    Exit code 1: the report is written, but something is missing from its sums; it says what. 2: bad usage or input.
     """
     from infra.cli.prometheus_source import PrometheusSource  # noqa: PLC0415
     from infra.prometheus.client import access_to  # noqa: PLC0415
@@ -266,7 +273,7 @@ def chargeback_rules(
         typer.Option(
             "--label",
             metavar="NAME=VALUE",
-            help="Only series with this label, which recorded ones get, such as cluster=prod; may be repeated.",
+            help="Use only series with this label, and put it on the recorded ones; such as cluster=prod. Repeatable.",
         ),
     ] = None,
 ) -> None:

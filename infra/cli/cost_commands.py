@@ -45,19 +45,21 @@ def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
             "`pulumi preview --json --show-sames` prints (- reads it from a pipe).",
         ),
     ],
-    base: Annotated[Path | None, typer.Option("--base", metavar="FILE", help="Another to compare with, at the same prices.")] = None,
-    use: Annotated[Path | None, typer.Option("--use", help="What a month is expected to be like; see docs/guides/costs.md.")] = None,
-    prices: Annotated[Path | None, typer.Option("--prices", help="A price file of your own, before all other prices.")] = None,
-    against: Annotated[Against, typer.Option("--budget-against", help="The month that budgets are compared with.")] = Against.EXPECTED,
-    near: Annotated[int, typer.Option("--near-percent", min=1, max=100, help="Percentage of a budget from which to warn.")] = 80,
+    base: Annotated[
+        Path | None, typer.Option("--base", metavar="FILE", help="Another file of the same kind to compare with, at the same prices.")
+    ] = None,
+    use: Annotated[Path | None, typer.Option("--use", help="The expected use in a month; see docs/guides/costs.md.")] = None,
+    prices: Annotated[Path | None, typer.Option("--prices", help="Your own price file; its prices come first.")] = None,
+    against: Annotated[Against, typer.Option("--budget-against", help="Which figure budgets are compared with.")] = Against.EXPECTED,
+    near: Annotated[int, typer.Option("--near-percent", min=1, max=100, help="The percentage of a budget from which to warn.")] = 80,
     region: Annotated[
-        str | None, typer.Option("--region", help="Of any program: where resources are whose region neither they nor their provider say.")
+        str | None, typer.Option("--region", help="For any program: the region of resources where neither they nor their provider say it.")
     ] = None,
     form: Annotated[
         ReportFormat, typer.Option("--format", help="text for people, json for programs, markdown for comments.")
     ] = ReportFormat.TEXT,
 ) -> None:
-    """Say what a plan, or any Pulumi program, costs in a month. Exit code 1 above a budget.
+    """Estimate what a plan, or any Pulumi program, costs in a month. Exit code 1 above a budget.
 
     Of a plan: at worst, as expected, idle; by pool, team and cloud resource. Exit code 1, too, where missing prices may exceed a budget
     of a stack whose budget.on_unknown_prices is refuse. Of any program: as declared, at most and at least, by resource.
@@ -145,7 +147,7 @@ def _cloud_of(prices: Path) -> Cloud:
 
 
 def _unusable(path: Path, error: Exception) -> ExplainedError:
-    remedy = "mend it; its form is that of capacity/catalog/prices."
+    remedy = "fix it; its form is that of capacity/catalog/prices."
     return ExplainedError(f"the prices of {path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),))
 
 

@@ -27,15 +27,16 @@ _SHOWN = {
 
 
 def doctor(
-    needed: Annotated[
-        list[Purpose] | None, typer.Option("--for", help="End with exit code 1 unless this works here; may be given several times.")
-    ] = None,
+    needed: Annotated[list[Purpose] | None, typer.Option("--for", help="Exit with 1 unless this works here. Repeatable.")] = None,
     ask: Annotated[
-        bool, typer.Option("--ask", help="Ask the clouds of the project's stacks whose the credentials are, and Pulumi where the state is.")
+        bool,
+        typer.Option(
+            "--ask", help="Ask the clouds of the project's stacks who the credentials belong to, and Pulumi where the state is kept."
+        ),
     ] = False,
     shown: Annotated[Format, typer.Option("--format", help="A table, or JSON for programs.")] = Format.TEXT,
 ) -> None:
-    """Say what works on this machine, what is missing for the rest, and what brings it. Nothing is built or changed."""
+    """Report what works on this machine, what is missing, and how to get it. Builds and changes nothing."""
     from infra.cli.doctor import diagnoses  # noqa: PLC0415 -- what it looks at takes a second to load
 
     found = diagnoses(ask=ask)

@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from capacity.catalog.node_images import ImageFile
     from capacity.settings.platform import EksSettings
 
-app = command_group("The releases of the nodes' images on EKS.")
+app = command_group("Releases of the node images on EKS.")
 
-Stacks = Annotated[list[str] | None, typer.Option("--stack", "-s", help="Which stacks; all of EKS, when not given.")]
+Stacks = Annotated[list[str] | None, typer.Option("--stack", "-s", help="An EKS stack. Repeatable. Default: all.")]
 
 
 @app.callback()
 def images() -> None:
-    """The releases of the nodes' images on EKS."""
+    """Releases of the node images on EKS."""
 
 
 @app.command("list")
 def list_known(stacks: Stacks = None) -> None:
-    """Show the releases with images for each stack's version of Kubernetes that are known here, the newest first."""
+    """List the known image releases for each stack's Kubernetes version, newest first."""
     from capacity.plan.build import image_book_of  # noqa: PLC0415
 
     table = Table()
@@ -61,13 +61,13 @@ def refresh(
     file: Annotated[Path | None, typer.Option("--file", help="The file to write. Default: node-images.yaml beside the stacks.")] = None,
     versions: Annotated[
         list[str] | None,
-        typer.Option("--kubernetes", help="Which versions of Kubernetes, such as 1.35; those of the stacks and the next, when not given."),
+        typer.Option("--kubernetes", help="A Kubernetes version, such as 1.35. Repeatable. Default: those of the stacks and the next."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what AWS lists, and write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what AWS lists; write nothing.")] = False,
 ) -> None:
-    """Ask AWS for the releases of its images, as Karpenter does, and write them into a file that stacks name as cluster.images_file.
+    """Ask AWS for its image releases, as Karpenter does, and write them to the file that stacks name as cluster.images_file.
 
-    Needs an AWS account, found as the aws command finds it, with ssm:GetParametersByPath. The parameters are public, and cost nothing.
+    Needs AWS credentials, found as the aws command finds them, with ssm:GetParametersByPath. The parameters are public and free.
     """
     from capacity.catalog.data_files import Source  # noqa: PLC0415
     from capacity.catalog.node_images import FAMILIES, ImageFile, ImageRelease, as_yaml, release_order  # noqa: PLC0415
@@ -127,7 +127,7 @@ def eks_stacks(names: list[str] | None) -> dict[str, EksSettings]:
             settings = read_stack_file(path)
         except SettingsError as error:
             told = tuple(map(str, error.problems))
-            remedy = "mend each line above, then run again."
+            remedy = "fix each line above, then run again."
             raise ExplainedError(f"{project.shown(path)} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told) from error
         if isinstance(settings, EksSettings):
             found[name] = settings

@@ -33,28 +33,41 @@ class ImportFormat(StrEnum):
 
 def import_stack(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     state: Annotated[
-        str | None, typer.Argument(help="A Terraform state: terraform show -json, or terraform.tfstate; - for standard input.")
+        str | None,
+        typer.Argument(help="A Terraform state: the output of terraform show -json, or a terraform.tfstate file; - reads standard input."),
     ] = None,
-    cluster_too: Annotated[bool, typer.Option("--from-cluster", help="Read the kubeconfig's cluster; with a state both.")] = False,
-    kubeconfig: Annotated[Path | None, typer.Option("--kubeconfig", help="Whose cluster is read. Default: as kubectl.")] = None,
+    cluster_too: Annotated[
+        bool, typer.Option("--from-cluster", help="Read the cluster of the kubeconfig; may be combined with a state.")
+    ] = False,
+    kubeconfig: Annotated[
+        Path | None, typer.Option("--kubeconfig", help="The kubeconfig file. Default: the one that kubectl would use.")
+    ] = None,
     context: Annotated[str | None, typer.Option("--context", help="A context of the kubeconfig. Default: its current one.")] = None,
     stack: Annotated[str, typer.Option("--stack", "-s", help="The stack's name.")] = "imported",
-    owner: Annotated[str | None, typer.Option("--owner", help="Who answers for everything. Default: the cluster's tag.")] = None,
-    environment: Annotated[str | None, typer.Option("--environment", help="Default: the cluster's tag, or dev.")] = None,
+    owner: Annotated[str | None, typer.Option("--owner", help="The owner of every resource. Default: the cluster's owner tag.")] = None,
+    environment: Annotated[
+        str | None, typer.Option("--environment", help="The environment. Default: the cluster's environment tag, or dev.")
+    ] = None,
     account: Annotated[str | None, typer.Option("--account", help="The Google Cloud project, or the number of the AWS account.")] = None,
-    region: Annotated[str | None, typer.Option("--region", help="Default: as read.")] = None,
-    cluster: Annotated[str | None, typer.Option("--cluster", help="The cluster's name. Default: as read.")] = None,
-    out_file: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the stack file there. Default: print it.")] = None,
+    region: Annotated[str | None, typer.Option("--region", help="The region. Default: the one in the state or cluster.")] = None,
+    cluster: Annotated[str | None, typer.Option("--cluster", help="The cluster's name. Default: the one in the state or cluster.")] = None,
+    out_file: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write the stack file to this path. Default: print it.")
+    ] = None,
     ids: Annotated[
         Path | None,
-        typer.Option("--ids", metavar="FOLDER", help="Write the ids of what can be adopted into files there, for pulumi import --file."),
+        typer.Option(
+            "--ids",
+            metavar="FOLDER",
+            help="Write the ids of resources that can be adopted into files in this folder, for pulumi import --file.",
+        ),
     ] = None,
     form: Annotated[ImportFormat, typer.Option("--format", help="text for people, json for programs.")] = ImportFormat.TEXT,
 ) -> None:
-    """Propose a stack file for what runs already: out of a Terraform state, a cluster, or both.
+    """Propose a stack file for what already runs, from a Terraform state, a cluster, or both.
 
-    What is mapped works (`settings check`); what is a guess is marked; what is not mapped is listed, with what to do. Nothing in a cloud or
-    cluster is changed, and nothing that a state calls sensitive is read. Exit code 2: nothing that could make a stack.
+    What it maps passes `settings check`. Guesses are marked. What it cannot map is listed with what to do. It changes
+    nothing in the cloud or cluster, and reads nothing that the state marks as sensitive. Exit code 2: it found nothing to make a stack of.
     """
     from capacity.adopting.import_ids import adoption  # noqa: PLC0415 -- only this command needs it
     from capacity.adopting.proposal import Asked, propose  # noqa: PLC0415

@@ -23,34 +23,45 @@ if TYPE_CHECKING:
 
 
 def init(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
-    folder: Annotated[Path, typer.Argument(help="Where; made if it is not there.")] = Path(),
-    cloud: Annotated[Platform | None, typer.Option("--cloud", "-c", help="gke, eks, or local for the lab alone.")] = None,
-    name: Annotated[str | None, typer.Option("--name", help="The project's name. Default: the folder's.")] = None,
-    owner: Annotated[str | None, typer.Option("--owner", help="Who answers for everything, on every resource.")] = None,
-    team: Annotated[list[str] | None, typer.Option("--team", "-t", help="A team that shares the GPUs; may be repeated.")] = None,
+    folder: Annotated[Path, typer.Argument(help="The project's folder; created if it does not exist.")] = Path(),
+    cloud: Annotated[Platform | None, typer.Option("--cloud", "-c", help="gke, eks, or local for the lab only.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="The project's name. Default: the folder's name.")] = None,
+    owner: Annotated[str | None, typer.Option("--owner", help="The owner of every resource, as a label or tag.")] = None,
+    team: Annotated[list[str] | None, typer.Option("--team", "-t", help="A team that shares the GPUs. Repeatable.")] = None,
     account: Annotated[
-        str | None, typer.Option("--account", help="The Google Cloud project of development, or the number of its AWS account.")
+        str | None, typer.Option("--account", help="The Google Cloud project, or the AWS account number, of development.")
     ] = None,
     prod_account: Annotated[
-        str | None, typer.Option("--prod-account", help="The same of production. Default on EKS: that of development.")
+        str | None, typer.Option("--prod-account", help="The same for production. Default on EKS: the development account.")
     ] = None,
     region: Annotated[str | None, typer.Option("--region", help="Default: us-central1, us-east-1.")] = None,
     zone: Annotated[
-        list[str] | None, typer.Option("--zone", help="A zone of the region; may be repeated. Default: up to three that have the machine.")
+        list[str] | None, typer.Option("--zone", help="A zone of the region. Repeatable. Default: up to three that offer the machine.")
     ] = None,
-    machine: Annotated[str | None, typer.Option("--machine", "-m", help="Of the GPU pools. Default: with one L4.")] = None,
-    dev_gpus: Annotated[int | None, typer.Option("--dev-gpus", help="The most GPUs of development. Default: 4, or a node's.")] = None,
-    prod_gpus: Annotated[int | None, typer.Option("--prod-gpus", help="Those of production on Spot. Default: 16, or two nodes'.")] = None,
+    machine: Annotated[
+        str | None, typer.Option("--machine", "-m", help="The machine type of the GPU pools. Default: one with a single L4.")
+    ] = None,
+    dev_gpus: Annotated[
+        int | None, typer.Option("--dev-gpus", help="The most GPUs in development. Default: 4, or those of one node if it has more.")
+    ] = None,
+    prod_gpus: Annotated[
+        int | None,
+        typer.Option("--prod-gpus", help="The most Spot GPUs in production. Default: 16, or those of two nodes if they have more."),
+    ] = None,
     cidr: Annotated[
         list[str] | None,
-        typer.Option("--cidr", help="From where the API server of EKS development is reached, too; may be repeated. Default: private."),
+        typer.Option(
+            "--cidr",
+            help="Addresses that may also reach the API server of development on EKS. Repeatable. Default: none, so it is private.",
+        ),
     ] = None,
-    ci: Annotated[str, typer.Option("--ci", help="What judges a change: a workflow of github, or a pipeline of gitlab.")] = "github",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: take the default where there is one.")] = False,
+    ci: Annotated[str, typer.Option("--ci", help="Where changes are reviewed: a GitHub workflow or a GitLab pipeline.")] = "github",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; use the defaults.")] = False,
 ) -> None:
-    """Write a project: stacks for development, production and the lab, a program, rules, a workflow; nothing that is there is overwritten.
+    """Create a project: stacks for development, production and the lab, a program, rules and a workflow. Overwrites nothing.
 
-    Asks for what no option says, on a terminal. The stacks are checked before they are written, and can be previewed at once, offline.
+    On a terminal, asks for whatever the options leave open. The stacks are checked before they are written, and can be previewed
+    offline at once.
     """
     from infra.new_project import answers as parts  # noqa: PLC0415
     from infra.new_project.files import project_files, refuse_what_is_there, usual_files, write_project  # noqa: PLC0415

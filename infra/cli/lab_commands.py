@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 app = command_group("The local control plane: real Kubernetes, Kueue and Karpenter on fake nodes.")
 
-Name = Annotated[str, typer.Option("--lab", "--name", "-n", help="Which lab; several may run at once.")]
+Name = Annotated[str, typer.Option("--lab", "--name", "-n", help="The lab's name; several may run at once.")]
 
 
 @contextmanager
@@ -55,9 +55,11 @@ def _tools(progress: ConsoleProgress) -> Tools:
 
 @app.command()
 def tools(
-    everything: Annotated[bool, typer.Option("--all", help="Also those that no lab needs: Prometheus and kube-state-metrics.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also build Prometheus and kube-state-metrics, which no lab needs by itself.")
+    ] = False,
 ) -> None:
-    """Build the programs of the lab, unless the cache has them."""
+    """Build the lab's programs that are not in the cache."""
     from lab.tools.build import all_families, ensure_tools, families  # noqa: PLC0415
 
     project = project_here()
@@ -70,10 +72,10 @@ def tools(
 def start(
     name: Name = "default",
     api_port: Annotated[
-        int | None, typer.Option(min=1024, max=65535, help="Port of the API server, kept from then on. Default: a free one.")
+        int | None, typer.Option(min=1024, max=65535, help="The API server's port, kept from then on. Default: a free port.")
     ] = None,
 ) -> None:
-    """Start a lab, or repair one: parts that are well are left alone, the others are started."""
+    """Start or repair a lab: healthy parts are left alone, the others are started."""
     from lab.control_plane import ControlPlane  # noqa: PLC0415
 
     home = lab_home(name)
@@ -92,9 +94,9 @@ def start(
 @app.command()
 def stop(
     name: Name = "default",
-    delete: Annotated[bool, typer.Option("--delete", help="Delete the lab's folder too: its objects, logs and keys.")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Also delete the lab's folder with its objects, logs and keys.")] = False,
 ) -> None:
-    """Stop a lab: no process and no open port is left. What is on the cluster stays for the next start."""
+    """Stop a lab; leaves no process and no open port. What is on the cluster stays for the next start."""
     from lab.control_plane import ControlPlane  # noqa: PLC0415
     from lab.home import lab_names  # noqa: PLC0415
 
@@ -145,7 +147,7 @@ def kubeconfig(
 
 @app.command()
 def exercise(name: Name = "default") -> None:
-    """Play the course's exercise: four GPUs from zero, a guaranteed share reclaimed by preemption, and back to zero."""
+    """Run the course's exercise: from zero to four GPUs, a guaranteed share reclaimed by preemption, back to zero."""
     from lab.cluster import Cluster, WaitTimeoutError  # noqa: PLC0415
     from lab.exercise.play import play  # noqa: PLC0415
     from lab.progress import LabError  # noqa: PLC0415

@@ -32,27 +32,29 @@ def lint(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     form: Annotated[LintFormat, typer.Option("--format", help="text for people; the others for programs.")] = LintFormat.TEXT,
     fail_on: FailOn = None,
     closed: Annotated[
-        bool | None, typer.Option("--closed", help="Treat the input as complete: whatever it refers to but does not contain is missing.")
+        bool | None, typer.Option("--closed", help="Treat the input as complete: what it refers to and does not contain is missing.")
     ] = None,
     config: Config = None,
     cluster: Annotated[
         list[str] | None,
-        typer.Option("--cluster", metavar="NAME=PATH", help="Files and folders of one cluster; objects are compared inside one alone."),
+        typer.Option(
+            "--cluster", metavar="NAME=PATH", help="Files and folders of one cluster; objects are compared only within a cluster."
+        ),
     ] = None,
-    baseline: Annotated[Path | None, typer.Option("--baseline", help="Findings that this file lists are accepted.")] = None,
+    baseline: Annotated[Path | None, typer.Option("--baseline", help="Accept the findings that this file lists.")] = None,
     write_baseline: Annotated[bool, typer.Option("--write-baseline", help="Write all open findings to the baseline.")] = False,
     select: Select = None,
-    details: Annotated[bool, typer.Option("--details", help="List suppressed and undecided verdicts too.")] = False,
-    fix: Annotated[bool, typer.Option("--fix", help="Write what surely mends a finding into the YAML, then judge it again.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Print what --fix would change, and write nothing.")] = False,
+    details: Annotated[bool, typer.Option("--details", help="Also list suppressed and undecided verdicts.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Write fixes that are certain into the YAML, then check it again.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Print what --fix would change; write nothing.")] = False,
     owner: Annotated[
-        str | None, typer.Option("--owner", metavar="KEY=VALUE", help="The label of an owner, for --fix where one is missing.")
+        str | None, typer.Option("--owner", metavar="KEY=VALUE", help="The owner label that --fix adds where it is missing.")
     ] = None,
 ) -> None:
-    """Judge Kubernetes manifests by the same policies that previews are judged by.
+    """Check Kubernetes manifests by the same policies as previews.
 
-    Exit code 0: no finding of a mandatory rule, or of the severity to fail on. 1: there is one. 2: bad usage, or a configuration that
-    cannot be used.
+    Exit code 0: no finding of a mandatory rule, or of the severity given by --fail-on. 1: at least one. 2: bad usage or a broken
+    configuration.
     """
     # A short run that allocates much and keeps nearly all of it: collecting what refers to itself would take a fifth of the time.
     gc.disable()
@@ -131,8 +133,8 @@ def _fixed(report: Report, configuration: Configuration, owner: str | None, *, d
             print_whole(change.diff())
         else:
             change.write()
-    mended = sum(change.mended for change in fixes.changes)
-    err.print(f"{'would mend' if diff else 'mended'} {mended} findings in {len(fixes.changes)} files.")
+    fixed = sum(change.fixed for change in fixes.changes)
+    err.print(f"{'would fix' if diff else 'fixed'} {fixed} findings in {len(fixes.changes)} files.")
     for placed, reason in fixes.left:
         err.print(f"{placed.path}:{placed.line}: {placed.finding.rule} is left: {reason}.", markup=False)
     return bool(fixes.changes)

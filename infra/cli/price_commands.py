@@ -25,20 +25,25 @@ if TYPE_CHECKING:
 
     from capacity.plan.build import StackPlan
 
-app = command_group("The price book.")
+app = command_group("The prices that everything is calculated with.")
 app.command()(price_refresh.refresh)
 
 
 @app.callback()
 def prices() -> None:
-    """The price book."""
+    """The prices that everything is calculated with."""
 
 
 @app.command()
 def check(
-    stacks: Annotated[list[str] | None, typer.Option("--stack", "-s", help="Which stacks' pools; all, when not given.")] = None,
+    stacks: Annotated[
+        list[str] | None, typer.Option("--stack", "-s", help="Check the pools of this stack. Repeatable. Default: all stacks.")
+    ] = None,
     max_age_days: Annotated[
-        int | None, typer.Option("--max-age-days", min=1, help="Older sources are findings. Default: 30 for Spot, 180 for lists.")
+        int | None,
+        typer.Option(
+            "--max-age-days", min=1, help="The age in days from which a price is a finding. Default: 30 for Spot, 180 for list prices."
+        ),
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="text for people, json for programs.")] = Format.TEXT,
 ) -> None:

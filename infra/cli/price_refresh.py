@@ -252,14 +252,16 @@ def _aws_code(response: Any) -> str:
 
 def refresh(
     cloud: Annotated[str, typer.Option("--cloud", help="Whose prices: aws or gcp.")],
-    file: Annotated[Path, typer.Option("--file", help="The price file to write; prices in it that are not refreshed are kept.")],
-    regions: Annotated[list[str] | None, typer.Option("--region", help="Which regions; those of the stacks, when not given.")] = None,
-    machines: Annotated[list[str] | None, typer.Option("--machine", help="Which machines; all of the catalog, when not given.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and write nothing.")] = False,
+    file: Annotated[Path, typer.Option("--file", help="The price file to write. Prices in it that are not refreshed stay.")],
+    regions: Annotated[list[str] | None, typer.Option("--region", help="A region. Repeatable. Default: those of the stacks.")] = None,
+    machines: Annotated[
+        list[str] | None, typer.Option("--machine", help="A machine type. Repeatable. Default: all of the catalog.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change; write nothing.")] = False,
 ) -> None:
     """Ask the cloud for prices of machines and services in all regions of the stacks, show what changed, and write the price file.
 
-    Needs an account of the cloud, found as its own tools find it. Nothing else of Flexspot needs the network for prices.
+    Needs credentials, found as the cloud's own tools find them. No other command fetches prices from the network.
     """
     from capacity.catalog.data_files import Source  # noqa: PLC0415
     from capacity.catalog.fresh_prices import as_yaml, changes, with_fresh_rows  # noqa: PLC0415
@@ -347,7 +349,7 @@ def _read(path: Path, cloud: Cloud) -> PriceFile | None:
     from capacity.catalog.price_book import PriceFile  # noqa: PLC0415
     from infra.project import from_the_root  # noqa: PLC0415
 
-    remedy = "mend it, or name another file; its form is that of capacity/catalog/prices."
+    remedy = "fix it, or name another file; its form is that of capacity/catalog/prices."
     try:
         found = read_records(path, PriceFile)
     except FileNotFoundError:
@@ -376,7 +378,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def _show(found: list[PriceChange], missing: list[str]) -> None:
-    table = Table(title="changed, USD an hour or by the measure that is told", title_justify="left")
+    table = Table(title="changed, USD an hour or per the unit shown", title_justify="left")
     for heading in ("what", "region", "by", "before", "after", "change"):
         table.add_column(heading, justify="right" if heading in {"before", "after", "change"} else "left", overflow="fold")
     for each in found:

@@ -45,13 +45,13 @@ def chargeback_reconcile(
         ),
     ],
     tolerance: Annotated[
-        str, typer.Option("--tolerance-percent", help="Of the report's amount: how much may stay unexplained.")
+        str, typer.Option("--tolerance-percent", help="The percentage of the report's amount that may stay unexplained.")
     ] = TOLERANCE_PERCENT,
     form: Annotated[ReconcileFormat, typer.Option("--format", help="text and markdown for people, csv and json for programs.")] = (
         ReconcileFormat.TEXT
     ),
 ) -> None:
-    """Say by how much a chargeback report and the cloud's bill differ, and why; all differences sum to the bill, to the cent.
+    """Explain the differences between a chargeback report and the cloud's bill, line by line and to the cent.
 
     Exit code 1: more than --tolerance-percent of the report is unexplained. 2: bad usage or input.
     """

@@ -58,11 +58,13 @@ def render(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     capacity: Capacity = None,
     launcher: LauncherOption = None,
     settings: Settings = None,
-    template: Annotated[bool, typer.Option("--template", help="Add comments that say what to fill in and what is derived.")] = False,
+    template: Annotated[bool, typer.Option("--template", help="Add comments on what to fill in and what is derived.")] = False,
     form: Annotated[Format, typer.Option("--format", help="text is YAML, json a list of objects.")] = Format.TEXT,
-    command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The program. Default: the image's own.")] = None,
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The program and its arguments. Default: the image's own command.")
+    ] = None,
 ) -> None:
-    """Print the Kubernetes objects of a workload, derived from the stack; nothing is submitted. Exit code 2 for what cannot run there."""
+    """Print the Kubernetes objects of a workload, derived from the stack; submits nothing. Exit code 2 if it cannot run there."""
     from capacity.workloads.kinds import KINDS, manifests_yaml, template_yaml  # noqa: PLC0415
 
     given = fields_of(locals())

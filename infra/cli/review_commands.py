@@ -44,20 +44,20 @@ _AT_ONCE = 4
 
 
 def review(
-    base: Annotated[str, typer.Option("--base", metavar="REV", help="The branch, tag or commit that the change goes to.")],
+    base: Annotated[str, typer.Option("--base", metavar="REV", help="The branch, tag or commit that the change will be merged into.")],
     head: Annotated[
-        str | None, typer.Option("--head", metavar="REV", help="The one that has the change. Default: the files as they lie here.")
+        str | None, typer.Option("--head", metavar="REV", help="The branch, tag or commit with the change. Default: the working tree.")
     ] = None,
     stacks: Annotated[
-        list[str] | None, typer.Option("--stack", "-s", metavar="STACK", help="This stack alone, whatever changed. May be repeated.")
+        list[str] | None, typer.Option("--stack", "-s", metavar="STACK", help="Only this stack, whatever changed. Repeatable.")
     ] = None,
     form: Annotated[
         ReviewFormat, typer.Option("--format", help="text for people, json for programs, markdown for a comment, sarif for code scanning.")
     ] = ReviewFormat.TEXT,
 ) -> None:
-    """Say what a change does to every stack: resources and why, verdicts new and fixed, cost. Exit code 1 if one cannot be deployed.
+    """Report what a change does to every stack: resources and why, new and fixed verdicts, cost. Exit code 1 if a stack cannot be deployed.
 
-    Both revisions are previewed offline, each by its own program, in copies: no credentials, no cloud, and no state is asked. The base is
+    Previews both revisions offline, each with its own program, in copies. Needs no credentials, cloud or state. The base is
     the last commit that both have, as in a pull request.
     """
     from infra.cli.console import err  # noqa: PLC0415

@@ -26,9 +26,9 @@ class ListFormat(StrEnum):
 def try_rules(
     config: Config = None,
 ) -> None:
-    """Try the configuration's own rules on their fixtures: files passes_*.yaml, fails_*.yaml and ignores_*.yaml in flexspot-rules/RULE.
+    """Test the configuration's own rules on fixtures: passes_*.yaml, fails_*.yaml and ignores_*.yaml in flexspot-rules/RULE.
 
-    Exit code 0: each object got the verdict of its file's name. 1: one did not, or a rule has no object that passes, or none that fails.
+    Exit code 0: each object got the verdict in its file's name. 1: one did not, or a rule has no object that passes or none that fails.
     """
     from capacity.values.printable import printable  # noqa: PLC0415
     from infra.cli.console import out  # noqa: PLC0415 -- Rich takes a tenth of the linter's start

@@ -15,14 +15,16 @@ from infra.project import here
 if TYPE_CHECKING:
     from policies.lint.configuration import Configuration
 
-Config = Annotated[Path | None, typer.Option("--config", help="The configuration. Default: the nearest flexspot-lint.yaml, here or above.")]
+Config = Annotated[
+    Path | None, typer.Option("--config", help="The configuration file. Default: the nearest flexspot-lint.yaml, in this folder or above.")
+]
 FailOn = Annotated[
     Severity | None,
-    typer.Option("--fail-on", help="Exit with 1 at findings of this severity or a graver one. Default: at those of mandatory rules."),
+    typer.Option("--fail-on", help="Exit with 1 on findings of this severity or higher. Default: on findings of mandatory rules."),
 ]
 Select = Annotated[
     list[str] | None,
-    typer.Option("--select", metavar="RULE", help="Judge by these rules alone: names, codes, or patterns such as FLX00* or gpu-*."),
+    typer.Option("--select", metavar="RULE", help="Check only these rules: names, codes, or patterns such as FLX00* or gpu-*."),
 ]
 
 

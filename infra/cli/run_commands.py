@@ -41,10 +41,13 @@ if TYPE_CHECKING:
     from infra.jobs.state import JobState
 
 Kubeconfig = Annotated[
-    Path | None, typer.Option("--kubeconfig", help="The kubeconfig file. Default: as kubectl finds it.", exists=True, dir_okay=False)
+    Path | None,
+    typer.Option("--kubeconfig", help="The kubeconfig file. Default: the one that kubectl would use.", exists=True, dir_okay=False),
 ]
 Context = Annotated[str | None, typer.Option("--context", help="The context in it. Default: its current one.")]
-TeamName = Annotated[str | None, typer.Option("--team", "-t", help="The team, and so the namespace. Default: that of the context.")]
+TeamName = Annotated[
+    str | None, typer.Option("--team", "-t", help="The team, and with it the namespace. Default: the context's namespace.")
+]
 Job = Annotated[str, typer.Argument(metavar="NAME", help="The job's name, as `flexspot jobs list` shows it.")]
 
 
@@ -58,7 +61,8 @@ class JobKind(StrEnum):
 
 def run(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     command: Annotated[
-        list[str], typer.Argument(metavar="SCRIPT [ARGUMENTS]... | -- COMMAND...", help="A .py or .sh file here, or a command.")
+        list[str],
+        typer.Argument(metavar="SCRIPT [ARGUMENTS]... | -- COMMAND...", help="A local .py or .sh file, or a command of the image."),
     ],
     team: Team = None,
     workload_class: WorkloadClass = None,
@@ -77,14 +81,18 @@ def run(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     capacity: Capacity = None,
     launcher: LauncherOption = None,
     settings: Settings = None,
-    kind: Annotated[JobKind | None, typer.Option("--kind", help="The kind of job. Default: as the class keeps checkpoints.")] = None,
-    follow: Annotated[bool, typer.Option("--follow/--no-follow", help="Stay, show how it is and what it writes. Ctrl-C leaves it.")] = True,
+    kind: Annotated[
+        JobKind | None, typer.Option("--kind", help="The kind of job. Default: follows from the class and its checkpoints.")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow/--no-follow", help="Follow the job's state and output. Ctrl-C stops following; the job goes on.")
+    ] = True,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Submit a job to your team's queue and follow it; exit code 1 if it fails. Options stand before the script or the command.
+    """Submit a job to your team's queue and follow it; exit code 1 if it fails. Options go before the script or command.
 
-    A script of this machine is sent along, and runs in the image; what it imports must be there. No stack file is needed.
+    A local script is sent along and runs in the image, which must have what it imports. No stack file is needed.
     """
     given = fields_of(locals())
     from infra.jobs import submission  # noqa: PLC0415
@@ -112,12 +120,12 @@ def run(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         _follow(cluster, work)
 
 
-app = command_group("Your team's jobs: look, follow, stop.")
+app = command_group("Your team's jobs: list, follow, stop.")
 
 
 @app.callback()
 def jobs() -> None:
-    """Your team's jobs: look, follow, stop."""
+    """Your team's jobs: list, follow, stop."""
 
 
 @app.command("list")
@@ -127,7 +135,7 @@ def list_jobs(
     context: Context = None,
     form: Annotated[Format, typer.Option("--format", help="text is a table, json a list.")] = Format.TEXT,
 ) -> None:
-    """Show the team's jobs, how each is and why."""
+    """List the team's jobs with their state and the reason."""
     from dataclasses import asdict  # noqa: PLC0415
 
     _, found = _jobs(kubeconfig, context, team, None)
@@ -142,14 +150,14 @@ def list_jobs(
 
 @app.command("logs")
 def follow_job(name: Job, team: TeamName = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
-    """Follow a job until its end: how it is, and what its first pod writes. Ctrl-C leaves it as it is; exit code 1 if it fails."""
+    """Follow a job to its end: its state, and the output of its first pod. Ctrl-C leaves the job alone; exit code 1 if it fails."""
     cluster, _ = _jobs(kubeconfig, context, team, name)
     _follow(cluster, name)
 
 
 @app.command("stop")
 def stop_job(name: Job, team: TeamName = None, kubeconfig: Kubeconfig = None, context: Context = None) -> None:
-    """End a job and delete it with its pods and logs. Its checkpoints stay: run again under the same name, it resumes."""
+    """Stop a job and delete it with its pods and logs. Its checkpoints stay: a new run with the same name resumes."""
     from infra.jobs.submission import stop  # noqa: PLC0415
 
     cluster, found = _jobs(kubeconfig, context, team, name)

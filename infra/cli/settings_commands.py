@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from capacity.plan.project_needs import HostNeeds
     from capacity.settings.platform import EksSettings, GkeSettings
 
-app = command_group("Stack files: check them, complete them.")
+app = command_group("Check stack files, and help to write them.")
 
 
 @app.command()
@@ -34,7 +34,7 @@ def check(
     stack: Stack,
     form: Annotated[Format, typer.Option("--format", help="text for people, json for programs.")] = Format.TEXT,
 ) -> None:
-    """Check a stack file and show what follows from it; exit code 2 when it cannot work. Nothing is deployed or asked of a cloud."""
+    """Check a stack file and show what follows from it; exit code 2 if it cannot work. Asks no cloud and deploys nothing."""
     if form is Format.JSON:
         _check_json(stack)
         return
@@ -73,7 +73,7 @@ def needs(
     stack: Stack,
     form: Annotated[Format, typer.Option("--format", help="text for people, json for programs.")] = Format.TEXT,
 ) -> None:
-    """Show what a cloud account must allow before a stack's nodes can start: the quotas that its ceilings count against.
+    """Show what a cloud account must allow before a stack's nodes can start: the quotas that its ceilings use.
 
     What whoever deploys must have, too: on AWS the services in which the role may do all, of a Google Cloud project its roles, and the APIs
     that must be enabled. No cloud is asked. An account that never

@@ -104,24 +104,32 @@ def show_doubts(found: Sequence[Refusal]) -> None:
             out.print(escape(f"What to do: {each.remedy}"))
 
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; for machines.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 Made = Annotated[
-    list[str] | None, typer.Option("--made", metavar="URN=ID", help="What an interrupted run created, and under which id; where it asks.")
+    list[str] | None,
+    typer.Option(
+        "--made", metavar="URN=ID", help="A resource that an interrupted run did create, with its id. Use it when the command asks."
+    ),
 ]
 
 NotMade = Annotated[
-    list[str] | None, typer.Option("--not-made", metavar="URN", help="What an interrupted run did not create; where it asks.")
+    list[str] | None,
+    typer.Option("--not-made", metavar="URN", help="A resource that an interrupted run did not create. Use it when the command asks."),
 ]
 
 AllowReplace = Annotated[
     list[str] | None,
-    typer.Option("--allow-replace", metavar="KIND=NAME", help="What may go although it holds something, in production; where it asks."),
+    typer.Option(
+        "--allow-replace",
+        metavar="KIND=NAME",
+        help="A resource that may be replaced in production although it holds data or work. Use it when the command asks.",
+    ),
 ]
 
 TryRefused = Annotated[
     list[str] | None,
-    typer.Option("--try-refused", metavar="RULE", help="Let the cloud itself refuse what it is known to refuse; where it asks."),
+    typer.Option("--try-refused", metavar="RULE", help="Try although the cloud is known to refuse this. Use it when the command asks."),
 ]
 
 Lab = Annotated[str, typer.Option("--lab", help="The lab that a `cloud: local` stack is deployed to.")]
@@ -138,10 +146,11 @@ def add_to(app: typer.Typer) -> None:
 def preview(
     stack: Stack,
     lab: Lab = "default",
-    offline: Annotated[bool, typer.Option("--offline", help="Without any cluster or cloud, as if nothing were deployed.")] = False,
-    refresh: Annotated[bool, typer.Option("--refresh", help="Look first at what there is now, and show what was changed by hand.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Use no cluster and no cloud, as if nothing were deployed yet.")] = False,
+    refresh: Annotated[bool, typer.Option("--refresh", help="First read what is deployed now, and show what was changed by hand.")] = False,
     plan_out: Annotated[
-        Path | None, typer.Option("--plan-out", metavar="FILE", help="Write the plan there, for `flexspot cost`; a refused one too.")
+        Path | None,
+        typer.Option("--plan-out", metavar="FILE", help="Write the plan to this file, for `flexspot cost`; also when a policy refuses it."),
     ] = None,
 ) -> None:
     """Show what `up` would change; a violated policy stops it with exit code 1."""
@@ -165,7 +174,7 @@ def up(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     lab: Lab = "default",
     yes: Yes = False,
     refresh: Annotated[
-        bool, typer.Option("--refresh/--no-refresh", help="Look first at what there is now, and change back what was changed by hand.")
+        bool, typer.Option("--refresh/--no-refresh", help="First read what is deployed now, and change back what was changed by hand.")
     ] = True,
     made: Made = None,
     not_made: NotMade = None,
@@ -174,8 +183,8 @@ def up(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 ) -> None:
     """Deploy a stack; a violated policy stops it with exit code 1. Shows what would change and asks before it changes anything.
 
-    In production nothing that holds something is replaced unless --allow-replace names it: no cluster, network, pool, bucket or team's
-    storage. Nowhere a run begins that the cloud is known to refuse in its middle, unless --try-refused names the rule.
+    In production, nothing that holds data or work is replaced unless --allow-replace names it: no cluster, network, pool, bucket or
+    team storage. No run starts that the cloud is known to refuse halfway, unless --try-refused names the rule.
     """
     from capacity.catalog.platform import Platform  # noqa: PLC0415
     from infra.deployment.api_refusals import check_tried  # noqa: PLC0415
@@ -217,7 +226,7 @@ def destroy(stack: Stack, lab: Lab = "default", yes: Yes = False, made: Made = N
 
 
 def refresh(stack: Stack, lab: Lab = "default", made: Made = None, not_made: NotMade = None) -> None:
-    """Look at what there is now and show what was changed by hand; the next `up` changes it back. Nothing but the state is written.
+    """Read what is deployed now and show what was changed by hand; the next `up` changes it back. Writes only the state.
 
     Exit code 1 when anything was changed by hand.
     """

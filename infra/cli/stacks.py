@@ -25,5 +25,5 @@ def planned(stack: str) -> StackPlan:
         return checked_stack(path)
     except SettingsError as error:
         told = tuple(map(str, error.problems))
-        remedy = "mend each line above, then run again."
+        remedy = "fix each line above, then run again."
         raise ExplainedError(f"{project.shown(path)} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told) from error

@@ -30,9 +30,9 @@ def chargeback_trend(
     ],
     form: Annotated[TrendFormat, typer.Option("--format", help="text and markdown for people, json for programs.")] = TrendFormat.TEXT,
 ) -> None:
-    """Say how what teams pay changed from month to month, which months were unusual, and what an unfinished one will come to.
+    """Show how the teams' costs change from month to month, which months are unusual, and a forecast for an unfinished month.
 
-    Exit code 1: a month between is missing, or a report is not complete. 2: bad usage, or reports that cannot be put side by side.
+    Exit code 1: a month in between is missing, or a report is incomplete. 2: bad usage, or reports that cannot be compared.
     """
     from capacity.chargeback.reported_months import read_teams  # noqa: PLC0415
     from capacity.chargeback.trend import trend_of  # noqa: PLC0415

@@ -32,7 +32,7 @@ def versions() -> None:
 
 @app.command("list")
 def list_versions(stack: Stack) -> None:
-    """Show which version of everything a stack gets, in the order of an upgrade. Nothing is asked of a cloud."""
+    """Show which version of each part a stack gets, in the order of an upgrade. Asks no cloud."""
     from capacity.plan.versions import version_plan  # noqa: PLC0415
 
     settings, images = _of(stack)
@@ -45,12 +45,12 @@ def list_versions(stack: Stack) -> None:
 @app.command()
 def upgrade(
     stack: Stack,
-    to: Annotated[str, typer.Option("--to", help="The next version of Kubernetes, such as 1.36.")],
+    to: Annotated[str, typer.Option("--to", help="The next Kubernetes version, such as 1.36.")],
     ami: Annotated[
-        str | None, typer.Option("--ami", help="The nodes' image with it, such as al2023@v20260903; the stack's own, when not given.")
+        str | None, typer.Option("--ami", help="The node image to go with it, such as al2023@v20260903. Default: the stack's own.")
     ] = None,
 ) -> None:
-    """Show what another version of Kubernetes would change in a stack, and what keeps it from working (exit code 1). Nothing is changed."""
+    """Show what another Kubernetes version would change in a stack, and what would break (exit code 1). Changes nothing."""
     from capacity.plan.versions import version_plan  # noqa: PLC0415
 
     settings, images = _of(stack)

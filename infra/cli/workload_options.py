@@ -15,38 +15,44 @@ if TYPE_CHECKING:
     from capacity.plan.model import Plan
     from capacity.workloads.pods import KubeObject
 
-Team = Annotated[str | None, typer.Option("--team", "-t", help="The team whose quota and namespace it uses.")]
+Team = Annotated[str | None, typer.Option("--team", "-t", help="The team whose quota and namespace the work uses.")]
 WorkloadClass = Annotated[str | None, typer.Option("--class", "-c", help="The workload class, such as training.")]
-Name = Annotated[str | None, typer.Option("--name", "-n", help="The name of its objects.")]
-Image = Annotated[str | None, typer.Option("--image", "-i", help="The image, with the tag of a release or a digest.")]
-Gpus = Annotated[int | None, typer.Option("--gpus", help="GPUs of each pod; 0, of a queued-job, for work without any. Default: 1.")]
-Gpu = Annotated[list[str] | None, typer.Option("--gpu", metavar="MODEL", help="Only this GPU, such as h100 or a100-80gb; may be repeated.")]
-GpuMemory = Annotated[int | None, typer.Option("--gpu-memory", metavar="GB", help="Only GPUs with at least so much memory.")]
+Name = Annotated[str | None, typer.Option("--name", "-n", help="The name of the workload and its objects.")]
+Image = Annotated[str | None, typer.Option("--image", "-i", help="The container image, with a release tag or a digest.")]
+Gpus = Annotated[int | None, typer.Option("--gpus", help="GPUs per pod; a queued-job may have 0. Default: 1.")]
+Gpu = Annotated[
+    list[str] | None, typer.Option("--gpu", metavar="MODEL", help="Use only this GPU model, such as h100 or a100-80gb. Repeatable.")
+]
+GpuMemory = Annotated[int | None, typer.Option("--gpu-memory", metavar="GB", help="Use only GPUs with at least this much memory.")]
 FastNetwork = Annotated[
     bool | None,
     typer.Option(
-        "--fast-network/--ordinary-network", help="Pools with EFA alone, or none of it. Default: EFA where all pools of a gang have it."
+        "--fast-network/--ordinary-network",
+        help="Use only pools with EFA, or no EFA at all. Default: EFA for a gang if all its pools have it.",
     ),
 ]
-Pods = Annotated[int | None, typer.Option("--pods", help="Pods that do the work. Default: 1.")]
-Cpu = Annotated[str | None, typer.Option("--cpu", help="vCPU of each pod. Default: three quarters of its GPUs' share.")]
-Memory = Annotated[str | None, typer.Option("--memory", help="Memory of each pod, such as 32Gi. Default: likewise.")]
-Env = Annotated[list[str] | None, typer.Option("--env", "-e", metavar="NAME=VALUE", help="A variable; may be repeated.")]
+Pods = Annotated[int | None, typer.Option("--pods", help="The number of pods. Default: 1.")]
+Cpu = Annotated[
+    str | None, typer.Option("--cpu", help="vCPUs per pod. Default: three quarters of what its GPUs' share of the machine has.")
+]
+Memory = Annotated[str | None, typer.Option("--memory", help="Memory per pod, such as 32Gi. Default: three quarters likewise.")]
+Env = Annotated[list[str] | None, typer.Option("--env", "-e", metavar="NAME=VALUE", help="An environment variable. Repeatable.")]
 Secret = Annotated[
     list[str] | None,
-    typer.Option("--secret", metavar="NAME=SECRET:KEY", help="A variable whose value is a key of a Secret; may be repeated."),
+    typer.Option("--secret", metavar="NAME=SECRET:KEY", help="An environment variable from a key of a Secret. Repeatable."),
 ]
 PullSecret = Annotated[
-    list[str] | None, typer.Option("--pull-secret", metavar="SECRET", help="A Secret that opens the image's registry; may be repeated.")
+    list[str] | None,
+    typer.Option("--pull-secret", metavar="SECRET", help="A Secret with the credentials of the image registry. Repeatable."),
 ]
 LauncherOption = Annotated[
     str | None,
-    typer.Option("--launcher", help="What starts the program on all GPUs: ranks (Trainer, Lightning, accelerate), torchrun, jax or ray."),
+    typer.Option("--launcher", help="How the program starts on all GPUs: ranks (Trainer, Lightning, accelerate), torchrun, jax or ray."),
 ]
-Capacity = Annotated[list[str] | None, typer.Option("--capacity", help="Only this capacity type of the class; may be repeated.")]
+Capacity = Annotated[list[str] | None, typer.Option("--capacity", help="Use only this capacity type of the class. Repeatable.")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="FIELD=VALUE", help="Any other input of the kind, its value as YAML; may be repeated."),
+    typer.Option("--set", metavar="FIELD=VALUE", help="Any other input of the kind, with its value as YAML. Repeatable."),
 ]
 
 
@@ -78,7 +84,7 @@ def rendered(plan: Plan, kind: str, fields: Mapping[str, Any], cannot: str = "ca
         return objects_of(plan, kind, fields)
     except WorkloadError as error:
         told = tuple(map(str, error.problems))
-        remedy = "mend each line above, then run again; --set FIELD=VALUE gives inputs that have no option of their own."
+        remedy = "fix each line above, then run again; --set FIELD=VALUE gives inputs that have no option of their own."
         raise ExplainedError(f"{error.whose} {cannot}.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told) from error
 
 

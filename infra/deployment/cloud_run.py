@@ -229,7 +229,7 @@ def _gcp(stack: str, settings: GkeSettings) -> Access:
         raise refused(
             stack,
             f"{identity} cannot use project {settings.project}: {why}.",
-            f"use an identity with resourcemanager.projects.get in {settings.project}, or mend `project` in the stack file.",
+            f"use an identity with resourcemanager.projects.get in {settings.project}, or fix `project` in the stack file.",
         )
     state = str(answer.json().get("state", ""))
     if state != "ACTIVE":

@@ -218,7 +218,7 @@ _EXISTS = "already exists"
 
 @dataclass(frozen=True)
 class Settling:
-    """How a stack's state is mended. `refresh` has the engine look at everything in it."""
+    """How a stack's state is fixed. `refresh` has the engine look at everything in it."""
 
     stack: automation.Stack
     refresh: Callable[[], None]

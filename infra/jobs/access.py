@@ -115,7 +115,7 @@ def platform_of(cluster: TeamCluster) -> Plan:
     try:
         return read_team_view(found.get("data", {}).get(KEY, ""))
     except TeamViewError as error:
-        remedy = "take the release of flexspot that the platform was deployed with; if somebody has changed it, `flexspot up` mends it."
+        remedy = "take the release of flexspot that the platform was deployed with; if somebody has changed it, `flexspot up` fixes it."
         raise ExplainedError(f"ConfigMap {CONFIG_MAP} of namespace {cluster.namespace} cannot be read: {error}.", remedy) from error
 
 

@@ -111,7 +111,7 @@ def _git(
     if check and done.returncode != 0:
         raise ExplainedError(
             f"`git {arguments[0]}` does not work in {folder}.",
-            "mend what it says, and run the same command again.",
+            "fix what it says, and run the same command again.",
             evidence=tuple(done.stderr.decode(errors="replace").splitlines()[-_TOLD:]),
         )
     return done

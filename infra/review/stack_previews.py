@@ -83,11 +83,11 @@ def stack_preview(stack: str, project: Path, checkout: Path, plan: Path) -> Stac
         )
     except OSError as error:
         raise ExplainedError(
-            f"a preview of stack {stack} cannot be run: {error.strerror}.", "mend it, and run the command again."
+            f"a preview of stack {stack} cannot be run: {error.strerror}.", "fix it, and run the command again."
         ) from error
     if done.returncode < 0 or done.returncode == _INTERRUPTED:
         remedy = "run the same command again; a machine that is short of memory ends programs."
-        raise ExplainedError(f"the preview of stack {stack} was ended from outside ({done.returncode}); nothing is said of it.", remedy)
+        raise ExplainedError(f"the preview of stack {stack} was ended from outside ({done.returncode}); it is not reviewed.", remedy)
     there = plan if plan.is_file() else None
     if there is not None:
         # Where the copies lie is no part of the change.

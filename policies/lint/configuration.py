@@ -46,7 +46,7 @@ INPUT_RULES: Final[tuple[Rule[Any], ...]] = (
         judge=_never,
         about="A Kubernetes object whose text is no YAML, no UTF-8, or beyond what anybody should read.",
         why="What cannot be read is judged by no rule, and what is applied may not be what a reviewer believes to read.",
-        remediation="Mend the text so that `kubectl apply --dry-run=client -f FILE` takes it; split what is too long into several files.",
+        remediation="Fix the text so that `kubectl apply --dry-run=client -f FILE` takes it; split what is too long into several files.",
         link="https://yaml.org/spec/1.1/",
     ),
     Rule(
@@ -286,7 +286,7 @@ def _severity(written: Any, problems: list[str]) -> Severity | None:
 def _unusable(path: Path, problems: list[str]) -> ExplainedError:
     return ExplainedError(
         f"the configuration {path} cannot be used.",
-        "mend each line above, then run again; docs/lint.md has an example.",
+        "fix each line above, then run again; docs/lint.md has an example.",
         exit_code=ExitCode.BAD_USAGE,
         evidence=tuple(problems),
     )

@@ -1,4 +1,4 @@
-"""What `flexspot lint --fix` changes: the one addition that surely mends a finding, without touching another letter of the file.
+"""What `flexspot lint --fix` changes: the one addition that surely fixes a finding, without touching another letter of the file.
 
 The text is not printed anew from what a parser made of it: that would lose comments, quotes and the order of keys. The addition is put
 at the beginning of the mapping or the list that it belongs to: below the line of its key, or behind its opening bracket.
@@ -173,12 +173,12 @@ _ENDINGS: Final = (".yaml", ".yml", ".json")
 
 @dataclass(frozen=True)
 class FileChange:
-    """A file as it is and as it would be, and how many findings that mends."""
+    """A file as it is and as it would be, and how many findings that fixes."""
 
     path: str
     before: str
     after: str
-    mended: int
+    fixed: int
 
     def diff(self) -> str:
         """The change as a patch."""
@@ -197,7 +197,7 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Fixes:
-    """What would be changed, and of what can be mended but is not, the reason."""
+    """What would be changed, and of what can be fixed but is not, the reason."""
 
     changes: tuple[FileChange, ...]
     left: tuple[tuple[Placed, str], ...]
@@ -223,7 +223,7 @@ def fixes_of(report: Report, owner: tuple[str, str] | None) -> Fixes:
     left: list[tuple[Placed, str]] = []
     for path, findings in by_path.items():
         change = _FileFix(path, owner, left).changed(findings)
-        if change.mended:
+        if change.fixed:
             changes.append(change)
     return Fixes(tuple(changes), tuple(left))
 
@@ -245,22 +245,22 @@ class _FileFix:
         manifests = read_text(self._path, before.encode()).manifests
         identities = [from_manifest(each.value).identity for each in manifests]
         counted = Counter(identities)
-        # One addition may mend several findings, such as the owner of each pod template of an object.
+        # One addition may fix several findings, such as the owner of each pod template of an object.
         wanted: dict[tuple[ObjectIdentity, str, str], list[tuple[Placed, Addition]]] = {}
         for placed, addition in self._known(findings):
             if counted[placed.finding.object] == 1:
                 wanted.setdefault((placed.finding.object, addition.at, addition.key), []).append((placed, addition))
             else:
                 self._left.append((placed, "the file does not hold one object of this name"))
-        after, mended = before, 0
+        after, fixed = before, 0
         places = {identity: place for place, identity in enumerate(identities)}
         for (identity, _, _), listed in sorted(wanted.items(), key=lambda each: -places[each[0][0]]):
             try:
                 after = _added(after, manifests[places[identity]], listed[0][1], is_json=self._path.endswith(".json"))
-                mended += len(listed)
+                fixed += len(listed)
             except NotEditableError as error:
                 self._left += [(placed, str(error)) for placed, _ in listed]
-        return FileChange(self._path, before, after, mended)
+        return FileChange(self._path, before, after, fixed)
 
     def _text(self) -> str:
         if not self._path.endswith(_ENDINGS):

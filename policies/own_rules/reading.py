@@ -91,7 +91,7 @@ def _rule(entry: dict[str, Any]) -> OwnRule:
         judge=expressions.judge,
         about=f"{entry['message'].rstrip('.')}.",
         why=entry.get("why", entry["message"]),
-        remediation=entry.get("remediation", "Mend the object so that the rule's check holds."),
+        remediation=entry.get("remediation", "Fix the object so that the rule's check holds."),
         link=entry.get("link", ""),
         expressions=expressions,
         fixtures=entry.get("fixtures", f"flexspot-rules/{entry['name']}"),

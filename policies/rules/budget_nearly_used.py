@@ -51,5 +51,5 @@ RULE = Rule(
     ),
     link="https://docs.cloud.google.com/billing/docs/how-to/budgets",
     sources=("https://docs.aws.amazon.com/cost-management/latest/userguide/budgets-managing-costs.html",),
-    parameters=(SCENARIO, Parameter(_NEAR, NEAR_PERCENT, "From how many percent of a budget on it is told.")),
+    parameters=(SCENARIO, Parameter(_NEAR, NEAR_PERCENT, "The percentage of a budget from which to warn.")),
 )

@@ -144,7 +144,7 @@ def check_suppression(rule: str, suppression: Suppression, locked: Mapping[str, 
 
 def _check_day(suppression: Suppression, today: date) -> None:
     if suppression.until and suppression.until < today:
-        raise ValueError(f"it ended on {suppression.until}; mend the object, or give a new day")
+        raise ValueError(f"it ended on {suppression.until}; fix the object, or give a new day")
 
 
 def _check_rule(rule: str, locked: Mapping[str, bool]) -> None:
@@ -153,7 +153,7 @@ def _check_rule(rule: str, locked: Mapping[str, bool]) -> None:
         hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(sorted(locked))}"
         raise ValueError(f"there is no rule {rule!r}; {hint}")
     if locked[rule]:
-        raise ValueError(f"rule {rule} is locked and cannot be suppressed; mend the object, or ask who owns the rules")
+        raise ValueError(f"rule {rule} is locked and cannot be suppressed; fix the object, or ask who owns the rules")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Finding:
     """One rule's verdict about one object, ready to be shown.
 
     `code` is the rule's short id, `link` where its facts come from, `page` the rule's page, `at` the path of the field that it is about,
-    such as spec.limits, `suppressed` why it is accepted, and `adds` what surely mends it.
+    such as spec.limits, `suppressed` why it is accepted, and `adds` what surely fixes it.
     """
 
     rule: str

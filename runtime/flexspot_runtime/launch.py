@@ -4,7 +4,7 @@ Kubernetes sends SIGTERM to a container's first process alone. A shell there doe
 killed. This starts the ranks of one machine, in a world of NNODES machines if there are several, passes the signal on to each, collects
 orphans as a first process must, and ends with a code that no Job takes for success unless every rank succeeded.
 
-Around another launcher, `python -m flexspot_runtime.launch -- torchrun ... train.py`, it does the same and mends what that one loses:
+Around another launcher, `python -m flexspot_runtime.launch -- torchrun ... train.py`, it does the same and fixes what that one loses:
 torchrun ends with 1 whatever its workers end with, and kills them 30 s after SIGTERM. See docs/guides/training.md.
 """
 

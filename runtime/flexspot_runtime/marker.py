@@ -78,7 +78,7 @@ class Marker:
     """The start of the program that saved it."""
 
     serial: int
-    """The how manieth save of that start it was, from 1."""
+    """The number of the save in that start, from 1."""
 
     shards: tuple[Shard, ...]
     """One for each rank that writes, in the order of ranks."""

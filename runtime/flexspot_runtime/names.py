@@ -37,7 +37,7 @@ def new_attempt() -> str:
 
 
 def group_name(step: int, attempt: str, serial: int) -> str:
-    """The name of one save: steps done, the start that saved it, and its how manieth save it was. Sorted by name is sorted by step."""
+    """The name of a save: steps done, the start that saved it, and its number in that start. Sorted by name is sorted by step."""
     return f"{step:012d}-{attempt}-{serial:06d}"
 
 

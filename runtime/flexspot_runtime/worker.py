@@ -27,7 +27,7 @@ class Delivery:
     """Names the delivery, not the message, to the queue."""
 
     attempt: int
-    """The how manieth delivery it is, from 1, as far as the queue counts; 0 when it does not."""
+    """The number of this delivery, from 1, as far as the queue counts them; 0 if it does not."""
 
 
 class WorkQueue(Protocol):
@@ -189,7 +189,7 @@ class Task:
     """The name of its result."""
 
     attempt: int
-    """The how manieth delivery it is; 0 when the queue does not count."""
+    """The number of this delivery; 0 if the queue does not count them."""
 
     interruption: Interruption
     """Long handlers look at `noticed` from time to time and raise GiveBack."""

@@ -291,7 +291,7 @@ def test_a_job_saves_on_notice_where_its_checkpoint_fits(
 
 
 def test_help_says_of_what_a_share_is_and_what_no_notice_means() -> None:
-    assert "Share of a gang that one interruption takes." in " ".join(run("spot", "--help").split())
+    assert "share of a gang's nodes that one interruption takes." in " ".join(run("spot", "--help").split())
     assert "if a checkpoint fits into it; 0: it does not save." in " ".join(run("simulate", "--help").split())
 
 

@@ -112,7 +112,7 @@ def test_gitlabs_script_leaves_a_review_and_findings_and_fails_where_a_rule_is_b
     code, told = run_job(tmp_path, base)
     assert code == 1, told
     assert ET.parse(tmp_path / "lint.xml").findall(".//failure")  # noqa: S314 -- likewise
-    assert "local" in (tmp_path / "review.txt").read_text(), "whoever mends one sees the other at once"
+    assert "local" in (tmp_path / "review.txt").read_text(), "whoever fixes one sees the other at once"
 
 
 def run_job(folder: Path, base: str) -> tuple[int, str]:

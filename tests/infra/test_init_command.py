@@ -1,4 +1,4 @@
-"""`flexspot init`: what it writes can work at once, and what it cannot use it says so that a person can mend it."""
+"""`flexspot init`: what it writes can work at once, and what it cannot use it says so that a person can fix it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person's answers about what an interrupted run may have created, and what a stack is told to mend its state with."""
+"""A person's answers about what an interrupted run may have created, and what a stack is told to fix its state with."""
 
 from __future__ import annotations
 

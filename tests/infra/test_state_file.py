@@ -23,7 +23,7 @@ def state(tmp_path: Path) -> Path:
     return folder / "local.json"
 
 
-def mended(state: Path) -> str | None:
+def fixed(state: Path) -> str | None:
     return mend_state_file(f"file://{state.parents[3]}", "flexspot", "local")
 
 
@@ -32,20 +32,20 @@ def test_the_copy_takes_the_place_of_a_state_that_was_cut_off_and_nothing_is_thr
     state.write_text(left)
     state.with_name("local.json.bak").write_text(OLDER)
 
-    told = mended(state)
+    told = fixed(state)
 
     assert told is not None
     assert "local.json.cut-off" in told
     assert state.read_text() == OLDER
     assert state.with_name("local.json.cut-off").read_text() == left
-    assert mended(state) is None
+    assert fixed(state) is None
 
 
 def test_a_whole_state_stays_whatever_its_copy_is(state: Path) -> None:
     state.write_text(WHOLE)
     state.with_name("local.json.bak").write_text(OLDER)
 
-    assert mended(state) is None
+    assert fixed(state) is None
     assert state.read_text() == WHOLE
 
 
@@ -55,7 +55,7 @@ def test_without_a_whole_copy_nothing_is_touched(copy: str | None, state: Path) 
     if copy is not None:
         state.with_name("local.json.bak").write_text(copy)
 
-    assert mended(state) is None
+    assert fixed(state) is None
     assert state.read_text() == WHOLE[:20]
 
 
@@ -68,7 +68,7 @@ def test_attributes_that_were_cut_off_go_and_the_state_stays(left: str, state: P
     whole = state.with_name("other.json.attrs")
     whole.write_text('{"md5": "0KpY"}')
 
-    assert mended(state) is None
+    assert fixed(state) is None
 
     assert [path for path in cut_off if path.exists()] == []
     assert (state.read_text(), whole.read_text()) == (WHOLE, '{"md5": "0KpY"}')
@@ -80,4 +80,4 @@ def test_state_that_is_not_in_files_is_its_backends_own(backend: str | None) -> 
 
 
 def test_a_stack_that_was_never_deployed_has_no_state_to_mend(state: Path) -> None:
-    assert mended(state) is None
+    assert fixed(state) is None

@@ -188,7 +188,7 @@ def test_a_part_that_ends_while_starting_is_shown_with_its_last_lines_and_nothin
 
     assert refused.value.evidence == ("cannot find the queues",)
     assert running_parts(own.home) == {}
-    assert len(own.start(tools, Silence()).started) == 7, "and the next start, with the program mended, carries on"
+    assert len(own.start(tools, Silence()).started) == 7, "and the next start, with the program fixed, carries on"
 
 
 def test_an_api_port_that_is_in_use_is_refused_with_its_owner(own: ControlPlane, tools: Tools) -> None:

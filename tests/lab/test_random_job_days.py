@@ -150,7 +150,7 @@ def warn(said: str) -> None:
     """For what breaks no guarantee.
 
     Seen once in some 200 days, on a busy machine: a Workload of Kueue 0.19.0 with QuotaReserved and without Admitted for 60 s, 5 of 4 GPUs
-    reserved. Upstream knows such races of the scheduler's two writers (kubernetes-sigs/kueue#11480). Kueue mends such a Workload in
+    reserved. Upstream knows such races of the scheduler's two writers (kubernetes-sigs/kueue#11480). Kueue fixes such a Workload in
     0.1 s where a test makes one; what kept it from that is not known, so its log is shown.
     """
     warnings.warn(said, stacklevel=2)

@@ -83,7 +83,7 @@ def wait_for_preemption(ground: QueueGround) -> None:
 
 
 def test_kueue_alone_suspends_such_a_job_which_can_end_no_more_and_keeps_its_quota(ground: QueueGround) -> None:
-    """When this fails, Kueue or Kubernetes has mended it: flexspot-guarantee-ending has no more use."""
+    """When this fails, Kueue or Kubernetes has fixed it: flexspot-guarantee-ending has no more use."""
     with ending_job(ground):
         wait_for_preemption(ground)
         stopped = wait_for_job(

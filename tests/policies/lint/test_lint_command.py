@@ -105,7 +105,7 @@ def test_a_diff_is_shown_a_fix_is_written_and_what_is_left_is_told(repository: P
     code, printed, told = flexspot_lint(repository, "teams", "--diff", "--owner", "team=research")
     assert (code, pool.read_text()) == (1, UNTAINTED_POOL)
     assert "+    team: research\n" in printed
-    assert "would mend 2 findings in 1 files." in told
+    assert "would fix 2 findings in 1 files." in told
 
     code, printed, told = flexspot_lint(repository, "teams", "--fix")
     assert code == 1

@@ -165,7 +165,7 @@ def test_a_diff_shows_the_change_and_writes_nothing(tmp_path: Path) -> None:
         "+    team: research",
         "+        - {key: flexspot.dev/capacity-type, value: spot, effect: NoSchedule}",
     ]
-    assert (path.read_text(), change.mended) == (POOL, 2)
+    assert (path.read_text(), change.fixed) == (POOL, 2)
 
 
 def test_a_file_that_cannot_be_replaced_is_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
