@@ -275,12 +275,12 @@ def _errors_in(text: str) -> tuple[str, ...]:
 
 def _remedy(text: str) -> str:
     if "[mandatory]" in text:
-        return "fix what the policies name above; nothing that they stopped was deployed."
+        return "fix what the policies report above; nothing that they refused was deployed."
     if "marked for protection" in text or "because it is protected" in text:
         return (
-            "take the change back; or, if it is meant, run `up` with `cluster.deletion_protection: false` as the only change first, "
+            "undo the change; or, if it is intended, first run `up` with `cluster.deletion_protection: false` as the only change, "
             "and then this one."
         )
     if filled := filled_buckets_remedy(text):
         return filled
-    return "read the messages above, fix their cause and run the same command again: it continues where this one stopped."
+    return "read the messages above, fix the cause and run the same command again: it continues where this run stopped."

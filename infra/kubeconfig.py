@@ -75,11 +75,11 @@ class Access:
     def unanswered(self, error: Exception) -> ExplainedError:
         """That there is no answer with which to go on, and why."""
         if isinstance(error, ApiException) and error.status in {_UNAUTHORIZED, _FORBIDDEN}:
-            why = f"it does not know who asks ({error.status} {error.reason})"
+            why = f"it does not accept the credentials ({error.status} {error.reason})"
             remedy = "log in to the cluster again, or name another --context."
         else:
             why = "what answers is no API server" if isinstance(error, json.JSONDecodeError) else " ".join(str(error).split())[:300]
-            remedy = "see that the cluster can be reached from here: `kubectl get --raw /version` shows it."
+            remedy = "check that you can reach the cluster from here: `kubectl get --raw /version` shows it."
         return ExplainedError(f"the cluster {self.server} does not answer: {why}.", remedy, exit_code=ExitCode.BAD_USAGE)
 
 

@@ -185,7 +185,7 @@ class ClusterLists:
                 return {}
             raise self._access.unanswered(error) from error
         if not isinstance(told, dict):
-            raise self._access.unanswered(ValueError(f"what it says at {path} is nothing that an API server says"))
+            raise self._access.unanswered(ValueError(f"its answer at {path} is not that of an API server"))
         return cast("dict[str, Any]", told)
 
 

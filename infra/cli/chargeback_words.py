@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from capacity.chargeback.report import Report, Totals
 
 _PAYS = {
-    IdlePolicy.PROPORTIONAL: "idle GPUs are paid by those who had GPUs of the same pool, by what these cost",
-    IdlePolicy.OWNER: "idle GPUs are paid by the team or owner that their node is labelled with",
+    IdlePolicy.PROPORTIONAL: "teams with GPUs of the same pool pay for its idle GPUs, in proportion to their cost",
+    IdlePolicy.OWNER: "the team or owner on the node's label pays for its idle GPUs",
     IdlePolicy.CENTRAL: "idle GPUs are paid centrally, by no team",
 }
 _GAPS_TOLD = 10
@@ -153,11 +153,11 @@ def tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
 def warnings(report: Report) -> Iterator[str]:
     """What is missing, and what else a reader must know."""
     if report.period != report.asked:
-        yield f"{report.asked.name} is not over: this is what was until {_utc(report.period.end)}."
+        yield f"{report.asked.name} is not over: these are the figures up to {_utc(report.period.end)}."
     for price, seconds in report.unknown.items():
-        yield f"not known, and in no sum: {price} ({seconds / HOUR:,.1f} node hours); give it with --prices."
+        yield f"unknown, and in no sum: {price} ({seconds / HOUR:,.1f} node hours); give it with --prices."
     for owner, seconds in report.homeless.items():
-        yield f"{float(seconds) / HOUR:,.1f} GPU hours of {owner.team} were on nodes of which nothing was recorded, and are in no sum."
+        yield f"{float(seconds) / HOUR:,.1f} GPU hours of {owner.team} ran on nodes without any record, and are in no sum."
     for kind, seconds in report.uncommitted.items():
         yield (
             f"{seconds / HOUR:,.1f} node hours were of {kind}, and nobody has said what is committed: what was billed for the rest of the "
@@ -165,17 +165,17 @@ def warnings(report: Report) -> Iterator[str]:
         )
     for name, seconds in [*report.doubled.items()][:_GAPS_TOLD]:
         yield (
-            f"{name} stands for two different things for {seconds / HOUR:,.1f} hours, as where two clusters write into one Prometheus: "
-            "what was whose is not known; choose one with --match."
+            f"{name} means two different objects for {seconds / HOUR:,.1f} hours, as when two clusters write into one Prometheus: "
+            "their shares are unknown; choose one with --match."
         )
     if len(report.doubled) > _GAPS_TOLD:
         yield f"and {len(report.doubled) - _GAPS_TOLD} more such names; --format json has them all."
     for gap in report.gaps[:_GAPS_TOLD]:
-        yield f"no samples of {gap.name} from {_utc(gap.start)} to {_utc(gap.end)}: what was then is not counted."
+        yield f"no samples of {gap.name} from {_utc(gap.start)} to {_utc(gap.end)}: nothing in that time is counted."
     if len(report.gaps) > _GAPS_TOLD:
         yield f"and {len(report.gaps) - _GAPS_TOLD} more such gaps; --format json has them all."
     for each in filter(lambda each: each.left_usd, report.credits):
-        yield f"{each.left_usd:,} USD of the credit {each.credit.name} took nothing off: there was no more of what it is for."
+        yield f"{each.left_usd:,} USD of the credit {each.credit.name} had no effect: there was no more cost that it covers."
     yield from report.notes
 
 

@@ -28,7 +28,7 @@ class FiniteCommand(TyperCommand):
         for option in self.params:
             value = ctx.params.get(option.name)
             if isinstance(value, float) and not math.isfinite(value):
-                raise typer.BadParameter(f"{value} is no number to reckon with; write a finite one.", ctx=ctx, param=option)
+                raise typer.BadParameter(f"{value} is not a finite number; write a finite one.", ctx=ctx, param=option)
         return left
 
 

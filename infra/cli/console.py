@@ -145,4 +145,6 @@ def show_error(error: ExplainedError) -> None:
 
 def show_interrupted() -> None:
     """After Ctrl-C: what that means for the work."""
-    err.print(Text.assemble(("interrupted. ", "bold yellow"), "What was begun is undone or kept whole; the same command carries on."))
+    err.print(
+        Text.assemble(("interrupted. ", "bold yellow"), "Work in progress is undone or kept whole; run the same command to continue.")
+    )

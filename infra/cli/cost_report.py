@@ -120,7 +120,7 @@ def show_cost(report: CostReport) -> None:
     out.print(f"  {told}, worst case {report.worst_at_least}{shown_usd(total.worst_usd)}")
     out.print(f"  with nothing running {report.at_least}{shown_usd(total.floor_usd)}")
     if cost.cloud == "local":
-        out.print("  fake nodes cost nothing: these are the prices of the machines of EKS that they stand for.")
+        out.print("  fake nodes cost nothing: these are the prices of the EKS machines that they imitate.")
     for check in report.checks:
         out.print(f"  [{_COLOURS[check.standing]}]{check.standing}[/]: {escape(budget_text(check, report.scenario))}")
     if report.comparison is not None:
@@ -156,9 +156,9 @@ def age_words(old: OldPrices, cost: PlanCost) -> str:
     rests = f"expected {shown_usd(old.expected_usd)} and worst case {shown_usd(old.worst_usd)} rest on them"
     told = f"{old.age_days} days old: {old.what[0]}{more}, of {old.as_of}; {rests}"
     if not old.listed:
-        return f"{told}; no list is asked for them: give newer ones with --prices"
+        return f"{told}; no price list covers them: give newer prices with --prices"
     asks = f"flexspot prices refresh --cloud {VOCABULARIES[Platform(cost.cloud)].catalog} --region {cost.region} --file FILE"
-    return f"{told}; `{asks}` asks the cloud for what its lists tell; give other prices with --prices"
+    return f"{told}; `{asks}` gets what is in the cloud's price lists; give other prices with --prices"
 
 
 def budget_text(check: BudgetCheck, scenario: Scenario) -> str:

@@ -200,7 +200,7 @@ def _lab(found: CommandLine | None, builder: _Builder) -> Iterator[Piece]:
     if has_plugin("kubernetes"):
         yield Piece("Kubernetes provider", Standing.HERE, f"the official plugin {PLUGINS['kubernetes']}")
     else:
-        said = f"the lab's own stands in, for labs alone; the official one is brought by `{plugin_command('kubernetes')}`"
+        said = f"the lab's own stands in, for labs alone; get the official one with `{plugin_command('kubernetes')}`"
         yield Piece("Kubernetes provider", Standing.HERE, said)
     host = shutil.which("pulumi-language-python")
     said = f"the official one, {host}" if host else "the lab's own stands in where plain `pulumi` runs; `flexspot` needs none"

@@ -162,7 +162,7 @@ def _to_be_known(trend: Trend) -> Iterator[str]:
     last = trend.months[-1]
     if not last.over:
         until = datetime.fromtimestamp(last.end, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        yield f"{last.month.name} is not over: this is what was until {until}."
+        yield f"{last.month.name} is not over: these are the figures up to {until}."
     if trend.missing:
-        yield f"There is no report of {', '.join(trend.missing)}: no change is reckoned across it."
+        yield f"There is no report of {', '.join(trend.missing)}: no change is calculated across it."
     yield from trend.notes

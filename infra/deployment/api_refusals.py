@@ -296,7 +296,7 @@ def refusal(found: Iterable[Refusal], tried: Iterable[str]) -> ExplainedError | 
     remedies = "; ".join(dict.fromkeys(each.remedy for each in left))
     options = " ".join(dict.fromkeys(f"{OPTION} {each.rule}" for each in left))
     return ExplainedError(
-        "the cloud would refuse this in the middle. Nothing was changed.",
-        f"{remedies}. To let the cloud say it, run the same command with {options}",
+        "the cloud would refuse this halfway. Nothing was changed.",
+        f"{remedies}. To try anyway, run the same command with {options}",
         evidence=tuple(each.words for each in left),
     )

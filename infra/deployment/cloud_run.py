@@ -152,7 +152,7 @@ _SERVICES = "https://serviceusage.googleapis.com/"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _SECONDS = 30
 _OK = 200
-_REFUSED = {401: "the credentials are not accepted", 403: "this identity may not see it, or there is none", 404: "there is none"}
+_REFUSED = {401: "the credentials are not accepted", 403: "this identity may not see it, or it does not exist", 404: "there is none"}
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def _aws(stack: str, settings: EksSettings) -> Access:
     except NoCredentialsError as error:
         raise refused(stack, "there are no AWS credentials here.", remedy) from error
     except (BotoCoreError, ClientError) as error:
-        raise refused(stack, f"AWS does not say whose the credentials are: {error}.", remedy) from error
+        raise refused(stack, f"AWS does not say who the credentials belong to: {error}.", remedy) from error
     if caller["Account"] != settings.account:
         raise refused(
             stack,
@@ -222,7 +222,7 @@ def _gcp(stack: str, settings: GkeSettings) -> Access:
         if "SERVICE_DISABLED" in answer.text:
             raise refused(
                 stack,
-                "the API by which Google Cloud says of projects is not enabled.",
+                "the API that describes Google Cloud projects is not enabled.",
                 f"gcloud services enable cloudresourcemanager.googleapis.com --project {settings.project}",
             )
         why = _REFUSED.get(answer.status_code, f"Google Cloud answered {answer.status_code}")
@@ -260,7 +260,7 @@ def _require_apis(stack: str, settings: GkeSettings, session: Any) -> None:
 
 
 def _without(stack: str, library: str, extra: str) -> ExplainedError:
-    return refused(stack, f"{library} is not installed, with which the credentials are looked at.", f"install flexspot[{extra}].")
+    return refused(stack, f"{library} is not installed; it is needed to check the credentials.", f"install flexspot[{extra}].")
 
 
 _PASSPHRASES = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")

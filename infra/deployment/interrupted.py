@@ -236,7 +236,7 @@ class Settling:
         _require_asked_for(self.stack.name, answers, begun)
         if not is_open(deployment):
             return
-        self.tell(f"An earlier run was interrupted; looking first at what it left behind ({len(begun)} begun).\n")
+        self.tell(f"An earlier run was interrupted; checking first what it left behind ({len(begun)} begun).\n")
         made = read_back(deployment, lambda each, taken: answers[each.urn] if each.urn in answers else identify(each, taken))
         if made.unclear:
             raise _unclear(self.stack.name, made.unclear)
@@ -262,7 +262,7 @@ class Settling:
         if others := foreign(deployment, looked_at):
             deployment = without(deployment, others)
             self.stack.import_stack(automation.Deployment(version=exported.version, deployment=deployment))
-            self.tell(f"Not this stack's own, and left alone: {', '.join(each.rpartition('::')[2] for each in others)}.\n")
+            self.tell(f"Not this stack's own, so left alone: {', '.join(each.rpartition('::')[2] for each in others)}.\n")
         resources: list[dict[str, Any]] = deployment.get("resources") or []
         return {str(each["urn"]) for each in resources}
 
@@ -298,7 +298,7 @@ def _require_asked_for(stack: str, answers: Iterable[str], begun: Iterable[Begun
     open_urns = [each.urn for each in begun]
     if unknown := [urn for urn in answers if urn not in open_urns]:
         raise ExplainedError(
-            f"--made or --not-made names what no interrupted run of stack {stack} had begun to create: {', '.join(unknown)}.",
+            f"--made or --not-made names something that no interrupted run of stack {stack} had begun to create: {', '.join(unknown)}.",
             "name one of those below, or leave the option out." if open_urns else "leave the option out; nothing is open.",
             evidence=tuple(open_urns),
             exit_code=ExitCode.BAD_USAGE,
@@ -308,8 +308,8 @@ def _require_asked_for(stack: str, answers: Iterable[str], begun: Iterable[Begun
 def _unclear(stack: str, unclear: Iterable[Begun]) -> ExplainedError:
     told = tuple(f"{each.token} {each.urn.rpartition('::')[2]}: --made '{each.urn}=ID' or --not-made '{each.urn}'" for each in unclear)
     return ExplainedError(
-        f"an earlier run of stack {stack} was interrupted while it created what cannot be found again by its name.",
-        "look in the cloud's console or with its command line whether each is there, and run the same command again with the option of the "
-        "two that says so.",
+        f"an earlier run of stack {stack} was interrupted while it created resources that cannot be found by name.",
+        "check in the cloud's console or command line whether each exists, and run the same command again with the matching option of "
+        "the two.",
         evidence=told,
     )

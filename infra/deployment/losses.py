@@ -237,7 +237,9 @@ def check_permissions(allowed: Iterable[str]) -> None:
         kind, given, name = written.partition("=")
         if not given or not name or kind not in kinds:
             remedy = f"write KIND=NAME as the refusal shows it, with a KIND of {', '.join(kinds)}"
-            raise ExplainedError(f"{_OPTION} is {written}, which names nothing that could go.", remedy, exit_code=ExitCode.BAD_USAGE)
+            raise ExplainedError(
+                f"{_OPTION} is {written}, which names nothing that could be replaced or deleted.", remedy, exit_code=ExitCode.BAD_USAGE
+            )
 
 
 def refusal(losses: Iterable[Loss], allowed: Iterable[str], *, production: bool) -> ExplainedError | None:
@@ -249,8 +251,8 @@ def refusal(losses: Iterable[Loss], allowed: Iterable[str], *, production: bool)
     found, given = list(losses), set(allowed)
     if kept := [each for each in found if each.protected]:
         return ExplainedError(
-            "a cluster would be deleted whose deletion protection is on as it is deployed. Nothing was changed.",
-            "take the change back; or, if it is meant, run `up` with `cluster.deletion_protection: false` as the only change first.",
+            "this would delete a cluster whose deletion protection is on. Nothing was changed.",
+            "undo the change; or, if it is intended, first run `up` with `cluster.deletion_protection: false` as the only change.",
             evidence=tuple(told(kept)),
         )
     whole = any(each.held is Held.CLUSTER and each.permission in given for each in found)
@@ -261,8 +263,8 @@ def refusal(losses: Iterable[Loss], allowed: Iterable[str], *, production: bool)
         needed = [each for each in missing if each.held not in on_it] or missing
         options = " ".join(f"{_OPTION} {each.permission}" for each in needed[:_LISTED])
         return ExplainedError(
-            "this is a production stack, and nobody has said that these may go. Nothing was changed.",
-            f"take the change back; or, if it is meant, run the same command with {options}",
+            "this is a production stack, and these may not be replaced or deleted without --allow-replace. Nothing was changed.",
+            f"undo the change; or, if it is intended, run the same command with {options}",
             evidence=tuple(told(missing)),
         )
     return None

@@ -128,7 +128,10 @@ def explained(error: ApiException, doing: str) -> ExplainedError:
         remedy = "ask who runs the platform whether you are in a group of the team's `submitters`; --team names the team."
         problem = "you may not"
     elif status == CONFLICT:
-        remedy, problem = "somebody else was quicker: see `flexspot jobs list`, then try again.", "it has changed in the meantime"
+        remedy, problem = (
+            "something changed it at the same time: see `flexspot jobs list`, then try again.",
+            "it has changed in the meantime",
+        )
     elif status == _TOO_MANY or status >= _BROKEN:
         remedy, problem = "try again in a minute.", "the API server is busy or broken"
     else:

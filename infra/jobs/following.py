@@ -121,7 +121,7 @@ def follow(cluster: TeamCluster, work: str, say: Callable[[str], None], write: C
             continue
         silent_since = None
         if not found:
-            say(f"{work} is gone: somebody stopped it, or its time to be kept is over")
+            say(f"{work} is gone: it was stopped, or its retention time is over")
             return State.FAILED
         for each in found:
             if (words := described(each)) != told.get(each.name):

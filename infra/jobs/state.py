@@ -146,7 +146,7 @@ def _waiting(workload: KubeObject | None) -> str:
     if workload is None:
         return "Kueue has not looked at it yet"
     if workload["spec"].get("active") is False:
-        return f"Kueue has given it up: {_evicted(workload)}; stop it and run it again"
+        return f"Kueue gave up on it: {_evicted(workload)}; stop it and run it again"
     quota = _any_condition(workload, "QuotaReserved")
     if quota is not None and quota["status"] == "False" and quota.get("message"):
         return str(quota["message"])

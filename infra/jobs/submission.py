@@ -56,13 +56,13 @@ def script_of(command: Sequence[str]) -> Script | None:
         return None
     path = Path(command[0])
     if not path.is_file():
-        remedy = "give the path of a script of this machine; for a program of the image write its command: -- python train.py."
+        remedy = "give the path of a local script; for a program of the image write its command: -- python train.py."
         raise _unsendable(f"{path} is a folder." if path.is_dir() else f"there is no file {path}.", remedy)
     if (size := path.stat().st_size) > _LARGEST_SCRIPT:
         remedy = "put it into the image, and write its command: -- python train.py."
         raise _unsendable(f"{path} has {size} bytes, and {_LARGEST_SCRIPT} can be sent.", remedy)
     if not _SENT_AS.fullmatch(path.name):
-        raise _unsendable(f"{path.name!r} is no name under which a script can be sent.", "use letters, digits, dots, hyphens and _ alone.")
+        raise _unsendable(f"{path.name!r} cannot be the name of a script that is sent.", "use letters, digits, dots, hyphens and _ alone.")
     try:
         return Script(path.name, path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

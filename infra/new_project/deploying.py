@@ -29,7 +29,7 @@ def commands(answers: Answers) -> list[str]:
 def reach(answers: Answers) -> str:
     """From where `up` reaches the clusters that it makes."""
     if answers.cloud is Platform.GKE:
-        return "Clusters are reached by their DNS endpoint, from anywhere, by whom Google's IAM lets in."
+        return "Clusters are reached by their DNS endpoint from anywhere; Google's IAM decides who gets in."
     public = "" if not answers.cidrs else f" Development is reached from {', '.join(answers.cidrs)} as well."
     return f"Clusters are private: `up` needs a runner inside their network (`network.existing_vpc` takes one that you have).{public}"
 

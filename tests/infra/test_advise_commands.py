@@ -95,7 +95,7 @@ def test_the_arithmetic_says_what_it_can_without_a_spot_price() -> None:
         (("-m", "p4d.24xlargex", "-r", "us-east-1", "--hours", "1"), "did you mean p4d.24xlarge?"),
         (("-m", "p4d.24xlarge", "-r", "mars", "--hours", "1"), "no on-demand price of p4d.24xlarge in mars"),
         ((*P4D, "--hours", "72", "--deadline-hours", "10"), "deadline_hours 10.0 is before the 72.0 hours"),
-        ((*P4D, "--hours", "nan"), "Invalid value for '--hours': nan is no number to reckon with"),
+        ((*P4D, "--hours", "nan"), "Invalid value for '--hours': nan is not a finite number"),
         ((*P4D, "--hours", "1", "--spot-usd", "cheap"), "--spot-usd is 'cheap'; write a number such as 32.77."),
         ((*P4D, "--hours", "1", "--spot-usd", "-3"), "--spot-usd is -3; a price is above 0."),
     ],
@@ -200,8 +200,8 @@ def test_an_idle_pool_is_told_for_on_demand_and_spot() -> None:
 @pytest.mark.parametrize(
     "arguments,told",
     [
-        (("--active-hours-per-day", "1", "--start-minutes", "inf"), "Invalid value for '--start-minutes': inf is no number to reckon with"),
-        (("--active-hours-per-day", "nan"), "Invalid value for '--active-hours-per-day': nan is no number to reckon with"),
+        (("--active-hours-per-day", "1", "--start-minutes", "inf"), "Invalid value for '--start-minutes': inf is not a finite number"),
+        (("--active-hours-per-day", "nan"), "Invalid value for '--active-hours-per-day': nan is not a finite number"),
     ],
 )
 def test_what_is_not_finite_is_bad_usage(arguments: tuple[str, ...], told: str) -> None:

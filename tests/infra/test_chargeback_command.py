@@ -60,7 +60,7 @@ def test_a_person_reads_the_sums_and_who_pays_what(prometheus: FakePrometheus) -
     shown = run(prometheus, *DAY, "--idle", "proportional")
 
     for told in (
-        "2026-10-01 00:00 UTC to 2026-10-02 00:00 UTC (UTC), every 60 s; idle GPUs are paid by those who had",
+        "2026-10-01 00:00 UTC to 2026-10-02 00:00 UTC (UTC), every 60 s; teams with GPUs of the same pool pay",
         "nodes: 183.44 USD",
         "GPU hours: 192.0, allocated 84.0 (44%)",
         "busy: 75% of 24.0 GPU hours measured",
@@ -113,7 +113,7 @@ def test_what_a_focus_dataset_leaves_out_is_told_on_standard_error_and_is_exit_c
     result = CliRunner().invoke(app, arguments)
 
     assert result.exit_code == 1
-    assert "warning: not known, and in no sum: spot price of p9.48xlarge in us-east-1 (1.0 node hours)" in result.stderr
+    assert "warning: unknown, and in no sum: spot price of p9.48xlarge in us-east-1 (1.0 node hours)" in result.stderr
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert broken(list(rows[0]), rows) == []
     assert sum(Decimal(row["EffectiveCost"]) for row in rows) == Decimal("183.44")
@@ -167,7 +167,7 @@ def test_what_is_missing_is_told_and_is_exit_code_1(prometheus: FakePrometheus) 
     shown = run(prometheus, *DAY, code=1)
 
     assert "nodes: at least 183.44 USD" in shown
-    assert "not known, and in no sum: spot price of p9.48xlarge in us-east-1 (1.0 node hours)" in shown
+    assert "unknown, and in no sum: spot price of p9.48xlarge in us-east-1 (1.0 node hours)" in shown
     assert "Prometheus warned, and data may be missing: one store is away" in shown
 
 

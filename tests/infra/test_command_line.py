@@ -48,7 +48,7 @@ def test_no_command_takes_nan_for_a_number() -> None:
     ]
     assert len(numbers) > 20
     for command, option in numbers:
-        with pytest.raises(BadParameter, match="nan is no number to reckon with"):
+        with pytest.raises(BadParameter, match="nan is not a finite number"):
             command.make_context("it", [*required(command, option), option.opts[0], "nan"])
 
 

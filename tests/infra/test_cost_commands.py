@@ -75,7 +75,7 @@ def test_where_prices_are_missing_the_sums_are_told_as_the_least_and_the_prices_
 
     assert "expected at least 1,941.29" in shown
     assert "unknown: expected at least 1,941.29 of 4,000" in shown
-    assert "not known, and in no sum: spot price of n1-standard-8 in us-central1" in shown
+    assert "unknown, and in no sum: spot price of n1-standard-8 in us-central1" in shown
 
 
 def test_programs_get_money_as_text_and_null_for_what_nobody_knows(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_contract_prices_pools_and_reservations_and_what_is_committed_beyond_t
     assert [each["as_of"] for each in found["old_prices"] if "contract" in each["source"]] == ["2019-05-01"]
     assert "days old: p5.48xlarge reserved and 1 more, of 2019-05-01; expected 131,619.00 and worst case 136,152.00 rest on them; " in shown
     [told] = [line for line in shown.splitlines() if "days old: p5.48xlarge reserved" in line]
-    assert told.endswith("no list is asked for them: give newer ones with --prices")
+    assert told.endswith("no price list covers them: give newer prices with --prices")
 
 
 def test_a_plan_compared_with_itself_differs_in_no_line(eks: Path) -> None:
@@ -315,7 +315,7 @@ def test_an_old_spot_price_is_told_though_the_list_prices_of_its_source_are_not_
     line = next(each for each in found["lines"] if each["name"] == "t4-spot" and each["section"] == "pool")
     assert (old["expected_usd"], old["worst_usd"]) == (line["expected_usd"], line["worst_case_usd"])
     [told] = [each for each in run(eks, "--prices", tmp_path / "list.yaml").splitlines() if "days old: g4dn.xlarge spot" in each]
-    assert "`flexspot prices refresh --cloud aws --region us-east-1 --file FILE` asks the cloud for what its lists tell" in told
+    assert "`flexspot prices refresh --cloud aws --region us-east-1 --file FILE` gets what is in the cloud's price lists" in told
 
 
 FAMILY = """
@@ -332,7 +332,7 @@ def test_for_old_prices_that_no_list_is_asked_for_the_command_is_no_advice(tmp_p
     shown = run(plan_file(tmp_path, "dev-gke"), "--prices", tmp_path / "family.yaml", code=1)
 
     [told] = [each for each in shown.splitlines() if "days old: smallest e2-standard on-demand" in each]
-    assert told.endswith("rest on them; no list is asked for them: give newer ones with --prices")
+    assert told.endswith("rest on them; no price list covers them: give newer prices with --prices")
 
 
 def test_a_region_without_any_price_is_refused_with_those_that_are_near(tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ def test_a_gpu_job_without_gpu_limit_beside_the_plans_resources_stops_the_engine
     with pytest.raises(ExplainedError, match="preview of stack local did not succeed") as refused:
         replace(run, program=with_job).preview(ignore)
 
-    assert "fix what the policies name" in refused.value.remedy
+    assert "fix what the policies report" in refused.value.remedy
     assert "gpu-container-without-limit" in str(refused.value)
     assert "finetune" in str(refused.value)
 

@@ -126,7 +126,7 @@ def test_what_the_state_has_lost_is_found_again_and_what_is_somebody_elses_is_le
     refused = checkout.flexspot("up", "-s", "local", "--yes")
     assert refused.returncode == 1
     assert "already exists" in refused.stderr
-    assert "Not this stack's own, and left alone: team-alpha-namespace." in refused.stdout
+    assert "Not this stack's own, so left alone: team-alpha-namespace." in refused.stdout
     assert checkout.flexspot("destroy", "-s", "local", "--yes").returncode == 0
     assert "somebody-elses" in checkout.kubectl("get", "namespace", "team-alpha", "-o", "json")
 

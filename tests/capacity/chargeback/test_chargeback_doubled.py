@@ -32,9 +32,7 @@ def test_one_node_name_in_two_clusters_is_told_and_the_report_is_not_complete() 
 
     assert not report.complete
     assert report.doubled == {"node ip-10-0-0-7": 24 * HOUR}
-    assert any(
-        "ip-10-0-0-7 stands for two different things for 24.0 hours" in each and "--match" in each for each in words.warnings(report)
-    )
+    assert any("ip-10-0-0-7 means two different objects for 24.0 hours" in each and "--match" in each for each in words.warnings(report))
 
 
 def test_two_machines_of_one_kind_and_name_are_told_by_their_ids() -> None:

@@ -63,7 +63,7 @@ NO_IMAGE = {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBac
     [
         (job(suspend=True), [], [], State.WAITING, "Kueue has not looked at it yet"),
         (job(suspend=True), [workload(NO_QUOTA)], [], State.WAITING, NO_QUOTA["message"]),
-        (job(suspend=True), [workload(GIVEN_UP, active=False)], [], State.WAITING, "Kueue has given it up: Deactivated: exceeded the max"),
+        (job(suspend=True), [workload(GIVEN_UP, active=False)], [], State.WAITING, "Kueue gave up on it: Deactivated: exceeded the max"),
         (
             *(job(suspend=True, active=2), [workload(said("Evicted", "True", "Preempted", "to make room for beta"))]),
             *([], State.STOPPING, "Preempted: to make room for beta"),

@@ -54,7 +54,7 @@ def test_a_script_of_this_machine_is_sent_and_a_command_of_the_image_is_not(tmp_
 @pytest.mark.parametrize(
     "name,content,told",
     [
-        ("my train.py", b"pass", "is no name under which a script can be sent"),
+        ("my train.py", b"pass", "cannot be the name of a script that is sent"),
         ("train.py", b"\xff\xfe", "cannot be read as text"),
     ],
 )

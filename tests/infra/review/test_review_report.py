@@ -188,7 +188,7 @@ def test_a_refusal_is_told_once_and_without_the_paths_of_the_machine() -> None:
         "  |           the pool has no taint",
         "  |         - [mandatory]  [severity: high]  budget-exceeded  (flexspot:index:MonthlyCost: monthly-cost)",
         "  |           it costs too much, as before",
-        "what to do: fix what the policies name above; nothing that they stopped was deployed.",
+        "what to do: fix what the policies report above; nothing that they refused was deployed.",
     )
     told = review_markdown(reviewed(review_of("h100", head=StackPreview(None, lines))))
 
@@ -196,7 +196,7 @@ def test_a_refusal_is_told_once_and_without_the_paths_of_the_machine() -> None:
         "- ⛔ refused: error: preview of stack prod-gke did not succeed.",
         "- ⛔ refused: - &#91;mandatory&#93; &#91;severity: high&#93; budget-exceeded (flexspot:index:MonthlyCost: monthly-cost)",
         "- ⛔ refused: it costs too much, as before",
-        "- ⛔ refused: what to do: fix what the policies name above; nothing that they stopped was deployed.",
+        "- ⛔ refused: what to do: fix what the policies report above; nothing that they refused was deployed.",
     ]
     assert told.count("the pool has no taint") == 1
 
