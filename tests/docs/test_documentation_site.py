@@ -52,7 +52,7 @@ def test_a_command_of_the_reference_has_its_choices_bounds_and_defaults() -> Non
     written = commands_page.page()
 
     assert "    flexspot advise job --machine TEXT --region TEXT --hours NUMBER [OPTIONS]" in written
-    assert "| `--budget-against` | `expected, worst-case` | `expected` | The month that budgets are compared with. |" in written
+    assert "| `--budget-against` | `expected, worst-case` | `expected` | Which figure budgets are compared with. |" in written
     assert "| `--near-percent` | `1 to 100` | `80` |" in written
     assert "| `--interruptible`, `--not-interruptible` |  | on |" in written
     assert "| `--cluster` | `NAME=PATH` several times |" in written
