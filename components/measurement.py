@@ -43,7 +43,7 @@ class KubeStateMetricsArgs(TypedDict):
     """Labels of the objects."""
 
     monitor_labels: NotRequired[dict[str, str]]
-    """Further labels of the ServiceMonitor, by which the operator's Prometheus selects it. Default: none."""
+    """Additional labels of the ServiceMonitor, by which the operator's Prometheus selects it. Default: none."""
 
     interval_seconds: NotRequired[int]
     """Seconds between two scrapes, 5 to 300; with `annotations` Prometheus decides itself. Default: 60, the report's step."""

@@ -27,17 +27,17 @@ class DcgmExporterArgs(TypedDict):
     """Arguments of DcgmExporter."""
 
     prometheus: str
-    """Who scrapes it: `operator` (the Prometheus operator), or `annotations`."""
+    """Which Prometheus scrapes it: `operator` (the Prometheus Operator), or `annotations`."""
 
     monitor_labels: NotRequired[dict[str, str]]
-    """Further labels of the ServiceMonitor, by which the operator's Prometheus selects it. Default: none."""
+    """Additional labels of the ServiceMonitor, by which the operator's Prometheus selects it. Default: none."""
 
     instance_labels: NotRequired[str]
-    """How the keys of labels begin by which Karpenter says what a machine is; eks.amazonaws.com/instance- in Auto Mode. Default:
+    """Prefix of the label keys with which Karpenter describes a machine; eks.amazonaws.com/instance- in Auto Mode. Default:
     karpenter.k8s.aws/instance-."""
 
     version: NotRequired[str | None]
-    """Version of its chart. Default: that of capacity/catalog/versions.yaml."""
+    """Chart version. Default: that of capacity/catalog/versions.yaml."""
 
 
 class DcgmExporter(pulumi.ComponentResource):

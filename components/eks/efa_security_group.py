@@ -22,7 +22,7 @@ class EfaSecurityGroupArgs(TypedDict):
     """The VPC of the nodes."""
 
     tags: dict[str, str]
-    """Tags of the group; not the one by which Karpenter finds the groups of all nodes."""
+    """Tags of the group; not the tag by which Karpenter discovers the groups of all nodes."""
 
 
 class EfaSecurityGroup(pulumi.ComponentResource):

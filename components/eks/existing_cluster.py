@@ -16,13 +16,13 @@ from components.kubeconfig import certificate_of, eks_credentials_command, eks_k
 
 
 class KubernetesNeedArgs(TypedDict):
-    """The versions of Kubernetes without which something does not work."""
+    """The Kubernetes versions that a feature requires."""
 
     user: str
-    """What needs it, in words for whoever reads the refusal."""
+    """What requires it, as error messages name it."""
 
     remedy: str
-    """What else than another version of the cluster fixes it, in the same words."""
+    """What fixes it other than a different cluster version, as error messages say it."""
 
     least: NotRequired[str | None]
     """The oldest version, such as 1.29. Default: any."""
@@ -38,7 +38,7 @@ class ExistingEksClusterArgs(TypedDict):
     """The cluster's name."""
 
     account: str
-    """The id of the account that it is in, 12 digits."""
+    """Id of its account, 12 digits."""
 
     partition: NotRequired[str]
     """aws, aws-cn or aws-us-gov. Default: aws."""
@@ -47,7 +47,7 @@ class ExistingEksClusterArgs(TypedDict):
     """Its region."""
 
     versions: NotRequired[list[KubernetesNeedArgs]]
-    """Versions of Kubernetes that something needs. Default: none."""
+    """Kubernetes versions that features require. Default: none."""
 
 
 def _text(told: str | None) -> str:

@@ -17,10 +17,10 @@ class ExistingGpuOperatorArgs(TypedDict):
     """Arguments of ExistingGpuOperator."""
 
     taints: list[NodeTaint]
-    """The taints of nodes with NVIDIA's GPUs, all that any of them has."""
+    """All taints of nodes with NVIDIA GPUs."""
 
     dcgm_exporter: NotRequired[bool]
-    """Whether its DCGM exporter is counted on. Default: False."""
+    """Whether its DCGM exporter is required. Default: False."""
 
 
 def problems(args: ExistingGpuOperatorArgs, spec: dict[str, Any] | None) -> Iterator[str]:

@@ -46,16 +46,16 @@ class GkeRdmaNetworksArgs(TypedDict):
     """The region of the cluster, such as us-central1."""
 
     zone: str
-    """The zone of the nodes, such as us-central1-b: a network for RDMA is of one."""
+    """Zone of the nodes, such as us-central1-b: an RDMA network belongs to one zone."""
 
     network: str
-    """What the names of the networks begin with, such as the cluster's own network's."""
+    """Prefix of the networks' names, such as the name of the cluster's network."""
 
     rdma_networks: int
-    """Network cards for RDMA that a node has, 1 to 15; each has a subnetwork of its own."""
+    """RDMA network cards per node, 1 to 15; each has its own subnetwork."""
 
     cidr: NotRequired[str]
-    """IPv4 range of all of them, /8 to /20; each gets a sixteenth. Default: 192.168.0.0/16."""
+    """IPv4 range for all of them, /8 to /20; each gets a sixteenth. Default: 192.168.0.0/16."""
 
 
 class GkeRdmaNetworks(pulumi.ComponentResource):
@@ -131,16 +131,16 @@ class GkeRdmaNodesArgs(TypedDict):
     """Arguments of GkeRdmaNodes."""
 
     networks: pulumi.Input[list[str]]
-    """Names of the networks of a node's further cards, the ordinary one first, as GkeRdmaNetworks has them."""
+    """Names of the networks of a node's additional cards, the ordinary one first, as GkeRdmaNetworks returns them."""
 
     subnetworks: pulumi.Input[list[str]]
     """Names of their subnetworks, in the same order."""
 
     rdma_networks: int
-    """Network cards for RDMA that a node has."""
+    """RDMA network cards per node."""
 
     accelerators: list[str]
-    """GKE's names of the GPUs of the nodes with such cards, such as nvidia-h200-141gb."""
+    """GKE's names for the GPUs of the nodes with such cards, such as nvidia-h200-141gb."""
 
     labels: dict[str, str]
     """Labels of every object."""

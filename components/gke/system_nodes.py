@@ -44,13 +44,13 @@ class GkeNodeIdentityArgs(TypedDict):
     """Arguments of GkeNodeIdentity; all are plain because they shape the account."""
 
     project: str
-    """The id of the project; the roles are of this project."""
+    """Project id; the roles are granted in this project."""
 
     account_id: str
-    """The account's id, at least 6 characters. Above 30, which Google Cloud does not take, it is cut, with a hash of the whole."""
+    """Account id, at least 6 characters. An id above Google Cloud's limit of 30 is cut, with a hash of the whole."""
 
     description: NotRequired[str]
-    """What the account is for, at most 256 characters. Default: Nodes of GKE."""
+    """Purpose of the account, at most 256 characters. Default: Nodes of GKE."""
 
 
 class GkeNodeIdentity(pulumi.ComponentResource):

@@ -29,7 +29,7 @@ class CpuNodePoolArgs(TypedDict):
     """Labels of the NodePool object."""
 
     owner_labels: NotRequired[dict[str, str]]
-    """Labels of its nodes that say whose they are, to reports. Default: none."""
+    """Labels of its nodes that identify their owner in reports. Default: none."""
 
     max_vcpu: int
     """Ceiling in vCPU; at least 1."""
@@ -56,7 +56,7 @@ class CpuNodePoolArgs(TypedDict):
     """Age at which a node is drained, in hours. Default: 720, 30 days."""
 
     instance_labels: NotRequired[str]
-    """How the keys of labels begin by which Karpenter says what a machine is; eks.amazonaws.com/instance- in EKS Auto Mode. Default:
+    """Prefix of the label keys with which Karpenter describes a machine; eks.amazonaws.com/instance- in EKS Auto Mode. Default:
     karpenter.k8s.aws/instance-."""
 
 

@@ -125,7 +125,7 @@ class Ec2NodeClassArgs(EksNodeDiskArgs, NodeBootstrapArgs):
     """
 
     efa_first_card: NotRequired[int]
-    """The first network card that takes an EFA interface: 1 of p6-b300.48xlarge, whose card 0 takes none. Default: 0."""
+    """Index of the first network card that supports an EFA interface: 1 for p6-b300.48xlarge, whose card 0 does not. Default: 0."""
 
     placement_group: NotRequired[pulumi.Input[str] | None]
     """Name of the placement group in which the nodes start. Default: none."""
@@ -134,13 +134,13 @@ class Ec2NodeClassArgs(EksNodeDiskArgs, NodeBootstrapArgs):
     """What is reserved: on-demand (an ODCR) or capacity-block (for a fixed time). Default: on-demand."""
 
     reservation_ids: NotRequired[list[str]]
-    """Capacity reservations, such as cr-0a1b2c3d4e5f60718, on which nodes may draw. Default: none."""
+    """Capacity reservations that nodes may use, such as cr-0a1b2c3d4e5f60718. Default: none."""
 
     reservation_tags: NotRequired[dict[str, str]]
     """Tags of the capacity reservations on which nodes may draw; `*` is any value. Instead of ids, never beside them. Default: none."""
 
     reservation_owner: NotRequired[str | None]
-    """The account that owns the reservations, 12 digits; with tags alone. Default: any."""
+    """The account that owns the reservations, 12 digits; only with tags. Default: any."""
 
     tags: dict[str, str]
     """Tags of the instances, volumes, interfaces and launch templates. Karpenter adds its own, Name among them."""

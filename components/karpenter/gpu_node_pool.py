@@ -82,7 +82,7 @@ class GpuNodePoolArgs(TypedDict):
     nvidia.com/gpu."""
 
     instance_labels: NotRequired[str]
-    """How the keys of labels begin by which Karpenter says what a machine is; eks.amazonaws.com/instance- in EKS Auto Mode. Default:
+    """Prefix of the label keys with which Karpenter describes a machine; eks.amazonaws.com/instance- in EKS Auto Mode. Default:
     karpenter.k8s.aws/instance-."""
 
     capacity_types: list[str]
@@ -96,7 +96,7 @@ class GpuNodePoolArgs(TypedDict):
     """Single-valued requirements: labels that a node has before it boots, and that pods may therefore select."""
 
     owner_labels: NotRequired[dict[str, str]]
-    """Labels of its nodes that say whose they are, to reports. Default: none."""
+    """Labels of its nodes that identify their owner in reports. Default: none."""
 
     labels: dict[str, str]
     """Labels of the NodePool object."""

@@ -33,7 +33,7 @@ class InterruptionQueueArgs(TypedDict):
     """The cluster's name, 1 to 100 characters; the queue's is the same, above 80 cut with a hash of the whole."""
 
     account: str
-    """The id of the cluster's account: 12 digits, in quotes."""
+    """Id of the cluster's account: 12 digits, in quotes."""
 
     region: str
     """The cluster's region, such as us-east-1; all is made there whatever the provider's own region is."""
@@ -42,7 +42,7 @@ class InterruptionQueueArgs(TypedDict):
     """Tags of the queue and the rules."""
 
     partition: NotRequired[str]
-    """aws, aws-cn or aws-us-gov; the one that `region` is in. Default: aws."""
+    """Partition of `region`: aws, aws-cn or aws-us-gov. Default: aws."""
 
 
 class InterruptionQueue(pulumi.ComponentResource):
