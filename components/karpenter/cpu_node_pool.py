@@ -32,28 +32,28 @@ class CpuNodePoolArgs(TypedDict):
     """Labels of its nodes that identify their owner in reports. Default: none."""
 
     max_vcpu: int
-    """Ceiling in vCPU; at least 1."""
+    """Maximum vCPU; at least 1."""
 
     max_memory_gib: int
-    """Ceiling in memory, in GiB; at least 1."""
+    """Maximum memory in GiB; at least 1."""
 
     node_class: NodeClassRef
     """The node class."""
 
     zones: NotRequired[list[str]]
-    """Zones in which nodes may start. Default: those of the node class's subnets."""
+    """Zones in which nodes may start. Default: the zones of the node class's subnets."""
 
     startup_taints: NotRequired[list[NodeTaint]]
-    """Taints that something on the node takes off once it is ready, such as a storage driver its own. Default: none."""
+    """Taints that something on the node, such as a storage driver, removes once it is ready. Default: none."""
 
     capacity_types: NotRequired[list[str]]
-    """Values of karpenter.sh/capacity-type. Default: spot and on-demand, of which Karpenter tries spot first."""
+    """Values of karpenter.sh/capacity-type. Default: spot and on-demand; Karpenter tries spot first."""
 
     idle_seconds: NotRequired[int]
-    """After how many seconds a node that is not needed goes. Default: 60."""
+    """Seconds after which a node that is not needed is removed. Default: 60."""
 
     expire_after_hours: NotRequired[int]
-    """Age at which a node is drained, in hours. Default: 720, 30 days."""
+    """Age in hours at which a node is drained. Default: 720, 30 days."""
 
     instance_labels: NotRequired[str]
     """Prefix of the label keys with which Karpenter describes a machine; eks.amazonaws.com/instance- in EKS Auto Mode. Default:

@@ -23,19 +23,19 @@ class ExistingKarpenterArgs(TypedDict):
     """Arguments of ExistingKarpenter."""
 
     cluster: str
-    """The cluster's name, which Karpenter must have been told."""
+    """The cluster's name, as configured in Karpenter."""
 
     kubernetes_version: pulumi.Input[str]
-    """The cluster's version of Kubernetes; empty where nobody has asked."""
+    """The cluster's Kubernetes version; empty if unknown."""
 
     deployment: str
     """The Deployment of its controller, NAMESPACE/NAME."""
 
     reserved: NotRequired[bool]
-    """Whether a pool draws on a reservation, which its feature gate ReservedCapacity can turn off. Default: False."""
+    """Whether a pool uses a reservation, which Karpenter's feature gate ReservedCapacity can disable. Default: False."""
 
     fields: NotRequired[list[str]]
-    """The fields of a node class's spec that are used. Default: none."""
+    """The node class spec fields that are used. Default: none."""
 
 
 @dataclass(frozen=True)

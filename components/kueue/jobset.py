@@ -23,22 +23,22 @@ class JobSetControllerArgs(TypedDict):
     """Arguments of JobSetController; the sizes and their defaults are those of `controllers.jobset` in settings."""
 
     version: NotRequired[str | None]
-    """Version of its chart and image. Default: that of capacity/catalog/versions.yaml."""
+    """Version of the chart and image. Default: that of capacity/catalog/versions.yaml."""
 
     replicas: NotRequired[int]
-    """Copies, of which one leads and all answer webhooks. Default: 2, of which one is always kept."""
+    """Replicas; one leads, and all answer webhooks. Default: 2, of which one is always kept."""
 
     cpu_milli: NotRequired[int]
-    """Thousandths of a vCPU that each copy asks for; it may use 2 vCPU, or as much as it asks for. Default: 100."""
+    """CPU request of each replica, in thousandths of a vCPU; the limit is 2 vCPU, or the request if larger. Default: 100."""
 
     memory_mib: NotRequired[int]
-    """Memory of each copy in MiB, requested and the most. Default: 256."""
+    """Memory request and limit of each replica, in MiB. Default: 256."""
 
     node_selector: NotRequired[dict[str, str]]
-    """Labels of the nodes for the controller. Default: none, any node."""
+    """Labels of the controllers' nodes. Default: none, any node."""
 
     tolerations: NotRequired[list[dict[str, str]]]
-    """Taints of these nodes that it tolerates. Default: none."""
+    """Tolerations for the taints of these nodes. Default: none."""
 
 
 class JobSetController(pulumi.ComponentResource):

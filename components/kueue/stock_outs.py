@@ -24,25 +24,25 @@ class StockOutWatchArgs(TypedDict):
     """Arguments of StockOutWatch; defaults are those of StockOuts in the settings."""
 
     namespace: str
-    """The namespace of its objects, which exists."""
+    """The namespace of its objects; it must exist."""
 
     labels: dict[str, str]
     """Labels of the objects."""
 
     cohort: str
-    """The root of the cohorts whose queues wait for the flavors."""
+    """Root of the cohorts whose queues wait for the flavors."""
 
     image: NotRequired[str]
-    """An image with Python 3.9 or later as `python3`. Default: Docker's official one, from Amazon's public registry."""
+    """An image with Python 3.9 or later as `python3`. Default: Docker's official image, from Amazon's public registry."""
 
     hold_minutes: NotRequired[int]
-    """For how long after the cloud's last refusal a flavor is closed, 5 to 1440. Default: 30."""
+    """Minutes that a flavor stays closed after the cloud's last refusal, 5 to 1440. Default: 30."""
 
     node_selector: NotRequired[dict[str, str]]
-    """Labels of the nodes for controllers. Default: any node."""
+    """Labels of the controllers' nodes. Default: any node."""
 
     tolerations: NotRequired[list[dict[str, str]]]
-    """Tolerations of those nodes' taints. Default: none."""
+    """Tolerations for the taints of those nodes. Default: none."""
 
 
 NAME = STOCK_OUT_WATCH.name

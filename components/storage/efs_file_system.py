@@ -67,37 +67,37 @@ class EfsFileSystemArgs(TypedDict):
     """Arguments of EfsFileSystem."""
 
     cluster: str
-    """The cluster's name; names begin with it."""
+    """The cluster's name, with which resource names start."""
 
     purpose: str
-    """checkpoints, where each team has a folder of its own to write in, or datasets, where all read one."""
+    """checkpoints, where each team writes in a folder of its own, or datasets, where all teams read one folder."""
 
     teams: list[str]
-    """The teams' names; a team's checkpoints are in the folder of that name."""
+    """The teams' names; each team's checkpoints are in the folder of its name."""
 
     vpc_id: pulumi.Input[str]
     """The VPC of the nodes."""
 
     subnets: dict[str, pulumi.Input[str]]
-    """Ids of subnets, one of each zone in which nodes run, by zone: EFS takes one mount target a zone."""
+    """Subnet ids by zone, one for each zone with nodes: EFS accepts one mount target per zone."""
 
     node_security_group_id: pulumi.Input[str]
-    """The security group of all nodes, which mount for their pods."""
+    """Security group of all nodes, which mount on behalf of their pods."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts the files; another one replaces the file system. Default: the account's own for EFS."""
+    """ARN of the key that encrypts the files; a different key replaces the file system. Default: the account's EFS key."""
 
     infrequent_access_days: NotRequired[int | None]
-    """Days after which a file that nobody reads moves to Infrequent Access, and its first read back; 0 for never. Default: 30."""
+    """Days after which an unread file moves to Infrequent Access; its first read moves it back. 0: never. Default: 30."""
 
     provisioned_mibps: NotRequired[int | None]
-    """Throughput in MiB/s that is paid for whether it is used or not. Default: elastic throughput."""
+    """Provisioned throughput in MiB/s, paid whether used or not. Default: elastic throughput."""
 
     deletion_protection: NotRequired[bool | None]
-    """Whether the preview of what would destroy or replace the file system fails, until this is false. Default: True."""
+    """While this is true, a preview fails if it would destroy or replace the file system. Default: True."""
 
     tags: dict[str, str]
-    """Tags of all that has some."""
+    """Tags of everything that supports tags."""
 
 
 class EfsFileSystem(pulumi.ComponentResource):

@@ -18,17 +18,17 @@ class EfsVolumeArgs(TypedDict):
     """The team's name."""
 
     namespace: str
-    """The namespace of the claim, which must exist before: hand its resource over in `depends_on`."""
+    """Namespace of the claim; it must exist before: pass its resource in `depends_on`."""
 
     purpose: str
-    """checkpoints, read and written, or datasets, read only."""
+    """checkpoints (read and write) or datasets (read-only)."""
 
     volume_handle: pulumi.Input[str]
-    """The file system and the team's own access point, such as fs-0123::fsap-4567. No two volumes have the same one: of volumes with one
-    handle a pod gets the first alone."""
+    """The file system and the team's own access point, such as fs-0123::fsap-4567. It must be unique: of several volumes with the same
+    handle a pod only gets the first."""
 
     labels: dict[str, str]
-    """Labels of both objects, in Kubernetes' form."""
+    """Labels of both objects, in Kubernetes format."""
 
     claim: NotRequired[str | None]
     """The claim's name. Default: the purpose."""

@@ -34,7 +34,7 @@ class GcsBucketArgs(TypedDict):
     """Arguments of GcsBucket."""
 
     bucket: str
-    """The bucket's name, unique in the whole world, at most 63 characters; `bucket_name` makes a fitting one."""
+    """The bucket's name, globally unique, at most 63 characters; `bucket_name` builds a suitable one."""
 
     project: str
     """The project that owns the bucket."""
@@ -49,22 +49,21 @@ class GcsBucketArgs(TypedDict):
     """checkpoints or datasets."""
 
     labels: dict[str, str]
-    """Labels of the bucket, in the form that Google Cloud accepts."""
+    """Labels of the bucket, in Google Cloud's format."""
 
     retention_days: NotRequired[int | None]
-    """After how many days an object is deleted. Default: 30 for checkpoints, never for datasets."""
+    """Days after which an object is deleted. Default: 30 for checkpoints, never for datasets."""
 
     folders: NotRequired[list[str] | None]
-    """Managed folders to make, without a slash at the end. Default: shared for datasets, none for checkpoints.
+    """Managed folders to create, without a trailing slash. Default: shared for datasets, none for checkpoints.
 
-    A team's folder is made by its GcsTeamAccess.
-    """
+    A team's folder is created by its GcsTeamAccess."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
     """Key that encrypts new objects; Cloud Storage's service agent must be allowed to use it. Default: a key of Google's."""
 
     force_destroy: NotRequired[bool | None]
-    """Whether destroying the bucket deletes what is in it. Default: False, a bucket with objects is not destroyed."""
+    """Whether destroying the bucket also deletes its contents. Default: False, a bucket with objects is not destroyed."""
 
 
 class GcsBucket(pulumi.ComponentResource):
@@ -199,37 +198,36 @@ class GcsFuseVolumeArgs(TypedDict):
     """Arguments of GcsFuseVolume."""
 
     team: str
-    """The team's name: the folder of its checkpoints."""
+    """The team's name, which is also its checkpoint folder."""
 
     namespace: str
-    """The namespace of the claim, which must exist before: hand its resource over in `depends_on`."""
+    """Namespace of the claim; it must exist before: pass its resource in `depends_on`."""
 
     bucket: pulumi.Input[str]
     """The bucket's name."""
 
     purpose: str
-    """checkpoints, read and written, or datasets, read only."""
+    """checkpoints (read and write) or datasets (read-only)."""
 
     labels: dict[str, str]
-    """Labels of both objects, in Kubernetes' form."""
+    """Labels of both objects, in Kubernetes format."""
 
     folder: NotRequired[str | None]
-    """The folder to mount, without a slash at the end. Default: the team's for checkpoints, shared for datasets."""
+    """The folder to mount, without a trailing slash. Default: the team's for checkpoints, shared for datasets."""
 
     claim: NotRequired[str | None]
     """The claim's name. Default: the purpose."""
 
     run_as_user: NotRequired[int | None]
-    """User id that owns the files, the one of the pods' runAsUser; at least 1. Default: 1000."""
+    """User id that owns the files, equal to the pods' runAsUser; at least 1. Default: 1000."""
 
     run_as_group: NotRequired[int | None]
-    """Group id that owns the files, the one of the pods' runAsGroup; at least 1. Default: 1000."""
+    """Group id that owns the files, equal to the pods' runAsGroup; at least 1. Default: 1000."""
 
     file_cache_gib: NotRequired[int | None]
-    """GiB of the node's disk for files that were read, which makes large reads parallel. Default: 0, no cache.
+    """GiB of the node's disk that cache read files, which also makes large reads parallel. Default: 0, no cache.
 
-    The pod needs the room: set its annotation gke-gcsfuse/ephemeral-storage-limit above it.
-    """
+    The pod needs this space: set its annotation gke-gcsfuse/ephemeral-storage-limit above it."""
 
 
 class GcsFuseVolume(pulumi.ComponentResource):

@@ -19,7 +19,7 @@ class GcsTeamAccessArgs(TypedDict):
     """The team's name, which is also the name of its folder in the checkpoint bucket."""
 
     environment: str
-    """The environment's name; it keeps the identities of two environments in one project apart."""
+    """The environment's name, which separates the identities of two environments in one project."""
 
     project: str
     """The project of the cluster and of the identity."""
@@ -31,16 +31,16 @@ class GcsTeamAccessArgs(TypedDict):
     """The Kubernetes service account, in that namespace, whose pods act as the team."""
 
     checkpoint_bucket: pulumi.Input[str]
-    """Name of the bucket in which the team's folder is made."""
+    """Bucket in which the team's folder is created."""
 
     project_number: NotRequired[pulumi.Input[int] | None]
-    """The number of `project`. With it there is no account: the Kubernetes service account itself is granted the roles. Default: none."""
+    """The number of `project`. If set, no account is created: the Kubernetes service account itself gets the roles. Default: none."""
 
     dataset_bucket: NotRequired[pulumi.Input[str] | None]
-    """Name of the bucket with datasets. Default: none, the team reads no dataset."""
+    """Bucket with datasets. Default: none, the team reads no dataset."""
 
     dataset_folders: NotRequired[list[str] | None]
-    """Managed folders of the dataset bucket, which exist, that the team may read beside `shared`. Default: none."""
+    """Existing managed folders of the dataset bucket that the team may read in addition to `shared`. Default: none."""
 
 
 class GcsTeamAccess(pulumi.ComponentResource):

@@ -22,7 +22,7 @@ class Gp3StorageClassArgs(TypedDict):
     """The class's name. Default: gp3."""
 
     default: NotRequired[bool]
-    """Whether claims that name no class get it. Default: True."""
+    """Whether claims without a class use it. Default: True."""
 
     labels: dict[str, str]
     """Labels of the object."""

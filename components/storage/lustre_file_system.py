@@ -31,37 +31,37 @@ class LustreFileSystemArgs(TypedDict):
     """Arguments of LustreFileSystem."""
 
     cluster: str
-    """The cluster's name; names begin with it."""
+    """The cluster's name, with which resource names start."""
 
     vpc_id: pulumi.Input[str]
     """The VPC of the nodes."""
 
     subnet_id: pulumi.Input[str]
-    """The private subnet, and with it the zone, that the file system is in; another one replaces it."""
+    """The private subnet of the file system, and with it its zone; a different subnet replaces it."""
 
     node_security_group_id: pulumi.Input[str]
-    """The security group of all nodes, which mount for their pods. It gets two rules, for what the servers ask of their clients."""
+    """Security group of all nodes, which mount on behalf of their pods. It gets two rules, for the servers' requests to their clients."""
 
     bucket: pulumi.Input[str]
-    """Name of the bucket of datasets, in the same region: files are those of its folder shared."""
+    """Bucket with datasets, in the same region: the files are those of its folder shared."""
 
     capacity_gib: NotRequired[int | None]
-    """Its size in GiB: 1200, 2400 or a multiple of 2400. A smaller one replaces the file system. Default: 1200."""
+    """Size in GiB: 1200, 2400 or a multiple of 2400. A smaller size replaces the file system. Default: 1200."""
 
     deployment: NotRequired[str | None]
-    """PERSISTENT_2 or SCRATCH_2, which loses files with a server; another one replaces the file system. Default: PERSISTENT_2."""
+    """PERSISTENT_2, or SCRATCH_2, which loses files when a server fails; a change replaces the file system. Default: PERSISTENT_2."""
 
     throughput_mbps_per_tib: NotRequired[int | None]
-    """Throughput of PERSISTENT_2 in MB/s for each TiB of the size: 125, 250, 500 or 1000. Default: 125."""
+    """Throughput of PERSISTENT_2 in MB/s per TiB: 125, 250, 500 or 1000. Default: 125."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts PERSISTENT_2; another one replaces the file system. Default: the account's own for FSx."""
+    """ARN of the key that encrypts PERSISTENT_2; a different key replaces the file system. Default: the account's FSx key."""
 
     deletion_protection: NotRequired[bool | None]
-    """Whether the preview of what would destroy or replace the file system fails, until this is false. Default: True."""
+    """While this is true, a preview fails if it would destroy or replace the file system. Default: True."""
 
     tags: dict[str, str]
-    """Tags of all that has some."""
+    """Tags of everything that supports tags."""
 
 
 class LustreFileSystem(pulumi.ComponentResource):

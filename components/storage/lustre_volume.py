@@ -18,19 +18,19 @@ class LustreVolumeArgs(TypedDict):
     """The team's name."""
 
     namespace: str
-    """The namespace of the claim, which must exist before: hand its resource over in `depends_on`."""
+    """Namespace of the claim; it must exist before: pass its resource in `depends_on`."""
 
     file_system_id: pulumi.Input[str]
     """The file system's id, such as fs-0123."""
 
     dns_name: pulumi.Input[str]
-    """The name by which nodes reach it."""
+    """DNS name by which nodes reach it."""
 
     mount_name: pulumi.Input[str]
-    """What they mount from it, such as abcdefgh."""
+    """Its mount name, such as abcdefgh."""
 
     labels: dict[str, str]
-    """Labels of both objects, in Kubernetes' form."""
+    """Labels of both objects, in Kubernetes format."""
 
     claim: NotRequired[str | None]
     """The claim's name. Default: datasets."""

@@ -34,34 +34,33 @@ class PubsubWorkQueueArgs(TypedDict):
     """Arguments of PubsubWorkQueue."""
 
     queue: str
-    """Name of the topic and of the workers' subscription; 3 to 243 characters. What is given up goes to the same name and -dead-letter."""
+    """Name of the topic and of the workers' subscription; 3 to 243 characters. Dead letters go to the same name with -dead-letter."""
 
     project: str
     """The project of the queue."""
 
     worker_member: pulumi.Input[str]
-    """Who publishes and pulls, as IAM names members: a GcsTeamAccess's `member`."""
+    """IAM member that publishes and pulls: a GcsTeamAccess's `member`."""
 
     grace_seconds: int
-    """How long a worker goes on after the warning of an interruption, in seconds; 15 on GKE Spot unless the pool raises it."""
+    """Seconds that a worker continues after an interruption warning; 15 on GKE Spot unless the pool raises it."""
 
     labels: dict[str, str]
-    """Labels of topics and subscriptions, in the form that Google Cloud accepts."""
+    """Labels of topics and subscriptions, in Google Cloud's format."""
 
     ack_deadline_seconds: NotRequired[int | None]
-    """How long a delivered message is the worker's, in seconds; 10 to 600 and over the grace period by 30.
+    """Seconds that a worker holds a delivered message; 10 to 600, and at least 30 more than the grace period.
 
-    Default: 60, or the grace period and 30 where that is more.
-    """
+    Default: 60, or the grace period and 30 if that is more."""
 
     retention_days: NotRequired[int | None]
-    """For how many days an unacknowledged message is kept, 1 to 31. Default: 7."""
+    """Days that an unacknowledged message is kept, 1 to 31. Default: 7."""
 
     max_delivery_attempts: NotRequired[int | None]
-    """After how many deliveries a message is given up, 5 to 100. Default: 20, as an interruption counts as one."""
+    """Deliveries after which a message goes to the dead-letter topic, 5 to 100. Default: 20, because an interruption counts as one."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """Key that encrypts the messages; Pub/Sub's service agent must be allowed to use it before. Default: a key of Google's."""
+    """Key that encrypts the messages; Pub/Sub's service agent must first be allowed to use it. Default: a key of Google's."""
 
 
 class PubsubWorkQueue(pulumi.ComponentResource):

@@ -153,7 +153,7 @@ class S3BucketArgs(TypedDict):
     """Arguments of S3Bucket."""
 
     bucket: str
-    """The bucket's name, unique in the partition, at most 63 characters; `bucket_name` makes a fitting one."""
+    """The bucket's name, unique in the partition, at most 63 characters; `bucket_name` builds a suitable one."""
 
     region: str
     """The bucket's region, such as us-east-1."""
@@ -165,16 +165,16 @@ class S3BucketArgs(TypedDict):
     """checkpoints or datasets."""
 
     tags: dict[str, str]
-    """Tags of the bucket; nothing else of it has any."""
+    """Tags of the bucket; nothing else in this component has tags."""
 
     retention_days: NotRequired[int | None]
-    """After how many days an object is deleted. Default: never."""
+    """Days after which an object is deleted. Default: never."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
     """ARN of the key that encrypts new objects. Default: a key of S3's."""
 
     force_destroy: NotRequired[bool | None]
-    """Whether destroying the bucket deletes what is in it. Default: False, a bucket with objects is not destroyed."""
+    """Whether destroying the bucket also deletes its contents. Default: False, a bucket with objects is not destroyed."""
 
 
 class S3Bucket(pulumi.ComponentResource):

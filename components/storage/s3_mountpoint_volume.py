@@ -20,40 +20,39 @@ class S3MountpointVolumeArgs(TypedDict):
     """Arguments of S3MountpointVolume."""
 
     team: str
-    """The team's name: the folder of its checkpoints."""
+    """The team's name, which is also its checkpoint folder."""
 
     namespace: str
-    """The namespace of the claim, which must exist before: hand its resource over in `depends_on`."""
+    """Namespace of the claim; it must exist before: pass its resource in `depends_on`."""
 
     bucket: pulumi.Input[str]
     """The bucket's name."""
 
     region: str
-    """The bucket's region, such as us-east-1. Told, because pods cannot ask the machine's metadata service for it."""
+    """The bucket's region, such as us-east-1. Required, because pods cannot ask the machine's metadata service for it."""
 
     purpose: str
-    """checkpoints, read and written, or datasets, read only."""
+    """checkpoints (read and write) or datasets (read-only)."""
 
     labels: dict[str, str]
-    """Labels of both objects, in Kubernetes' form."""
+    """Labels of both objects, in Kubernetes format."""
 
     folder: NotRequired[str | None]
-    """The folder to mount, without a slash at the end. Default: the team's for checkpoints, shared for datasets."""
+    """The folder to mount, without a trailing slash. Default: the team's for checkpoints, shared for datasets."""
 
     claim: NotRequired[str | None]
     """The claim's name. Default: the purpose."""
 
     run_as_user: NotRequired[int | None]
-    """User id that owns the files, the one of the pods' runAsUser; at least 1. Default: 1000."""
+    """User id that owns the files, equal to the pods' runAsUser; at least 1. Default: 1000."""
 
     run_as_group: NotRequired[int | None]
-    """Group id that owns the files, the one of the pods' runAsGroup; at least 1. Default: 1000."""
+    """Group id that owns the files, equal to the pods' runAsGroup; at least 1. Default: 1000."""
 
     file_cache_gib: NotRequired[int | None]
-    """GiB of the node's disk for what datasets' files were read for, in the Mountpoint pod's own emptyDir. Default: 0, no cache.
+    """GiB of the node's disk that cache datasets, in the Mountpoint pod's own emptyDir. Default: 0, no cache.
 
-    Only for datasets: checkpoints are read once, and every node is to see the newest.
-    """
+    Only for datasets: checkpoints are read once, and every node must see the newest."""
 
 
 class S3MountpointVolume(pulumi.ComponentResource):

@@ -117,7 +117,7 @@ class S3TeamAccessArgs(RoleOptionsArgs):
     """The region of the cluster."""
 
     cluster: str
-    """The cluster's name: the first part of the role's, and in what may take it."""
+    """The cluster's name: the first part of the role's name, and part of its trust policy."""
 
     cluster_name: pulumi.Input[str]
     """The same name, known once the cluster exists: the team's pods get the role after that."""
@@ -129,22 +129,22 @@ class S3TeamAccessArgs(RoleOptionsArgs):
     """The Kubernetes service account, in that namespace, whose pods act as the team."""
 
     checkpoint_bucket: str
-    """Name of the bucket in which the team has its folder."""
+    """Bucket that contains the team's folder."""
 
     tags: dict[str, str]
-    """Tags of the role and of what binds it to the service account."""
+    """Tags of the role and of its association with the service account."""
 
     partition: NotRequired[str | None]
     """The partition of the account: aws, aws-cn or aws-us-gov. Default: aws."""
 
     dataset_bucket: NotRequired[str | None]
-    """Name of the bucket with datasets, another one. Default: none, the team reads no dataset."""
+    """Bucket with datasets, a different one. Default: none, the team reads no dataset."""
 
     dataset_folders: NotRequired[list[str] | None]
-    """Folders of the dataset bucket that the team may read beside `shared`. Default: none."""
+    """Folders of the dataset bucket that the team may read in addition to `shared`. Default: none."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts the buckets; its own policy must leave permissions to IAM. Default: a key of S3's."""
+    """ARN of the key that encrypts the buckets; its key policy must leave permissions to IAM. Default: a key of S3's."""
 
 
 class S3TeamAccess(pulumi.ComponentResource):

@@ -93,10 +93,10 @@ class SqsWorkQueueArgs(TypedDict):
     """Arguments of SqsWorkQueue."""
 
     queue: str
-    """Name of the queue; above 80 characters it is cut, with a hash of the whole. What is given up goes to the name and -dead-letter."""
+    """Name of the queue; above 80 characters it is cut, with a hash of the whole. Dead letters go to the same name with -dead-letter."""
 
     worker_role_name: pulumi.Input[str]
-    """Name of the role of those who work: an S3TeamAccess's `role_name`. It gets a policy of its own for this queue."""
+    """Name of the workers' role: an S3TeamAccess's `role_name`. It gets a policy for this queue."""
 
     account: str
     """The account of the queue and of the role: 12 digits."""
@@ -105,7 +105,7 @@ class SqsWorkQueueArgs(TypedDict):
     """The region of the queue, such as us-east-1."""
 
     grace_seconds: int
-    """How long a worker goes on after the warning of an interruption, in seconds; at most 120 on EC2 Spot."""
+    """Seconds that a worker continues after an interruption warning; at most 120 on EC2 Spot."""
 
     tags: dict[str, str]
     """Tags of both queues."""
@@ -114,19 +114,18 @@ class SqsWorkQueueArgs(TypedDict):
     """The partition of the account: aws, aws-cn or aws-us-gov. Default: aws."""
 
     lease_seconds: NotRequired[int | None]
-    """How long a received message is the worker's (SQS: visibility timeout), in seconds; to 43,200, over the grace period by 30 at least.
+    """Seconds that a worker holds a received message (SQS: visibility timeout); up to 43,200, and at least 30 more than the grace period.
 
-    Default: 300, or the grace period and 30 where that is more.
-    """
+    Default: 300, or the grace period and 30 if that is more."""
 
     retention_days: NotRequired[int | None]
-    """For how many days a message waits for a worker, 1 to 13. Default: 7."""
+    """Days that a message waits for a worker, 1 to 13. Default: 7."""
 
     max_attempts: NotRequired[int | None]
-    """After how many receptions a message is given up, 2 to 1,000. Default: 20, as an interruption counts as one."""
+    """Receives after which a message goes to the dead-letter queue, 2 to 1,000. Default: 20, because an interruption counts as one."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts the messages; its own policy must leave permissions to IAM. Default: a key of SQS's."""
+    """ARN of the key that encrypts the messages; its key policy must leave permissions to IAM. Default: a key of SQS's."""
 
 
 @dataclass(frozen=True)

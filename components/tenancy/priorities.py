@@ -11,19 +11,19 @@ from capacity.catalog.workload_classes import HIGHEST_PRIORITY, SCALE_UP_CUTOFF
 
 
 class PriorityArgs(TypedDict):
-    """One PriorityClass. With `preempts` false its pods wait for free room and take nothing from others: right for all that is queued."""
+    """One PriorityClass. If `preempts` is false its pods wait for free capacity and preempt nothing: right for all queued work."""
 
     name: str
     """The object's name."""
 
     value: int
-    """The priority: pods with a higher one go first."""
+    """The priority; pods with a higher value go first."""
 
     preempts: bool
-    """Whether its pods take the place of others with a lower one."""
+    """Whether its pods preempt pods with a lower priority."""
 
     description: str
-    """For whom it is, in words."""
+    """Description, for people."""
 
 
 def check_priorities(owner: str, classes: list[PriorityArgs]) -> None:
@@ -92,7 +92,7 @@ class WorkloadPrioritiesArgs(TypedDict):
     """Arguments of WorkloadPriorities."""
 
     classes: list[PriorityArgs]
-    """The classes, in any order; `preempts` is of pods and says nothing here: whom a queue preempts is written in the queue."""
+    """The classes, in any order. `preempts` applies to pods and has no effect here: whom a queue preempts is set in the queue."""
 
     labels: dict[str, str]
     """Labels of every object."""
