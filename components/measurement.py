@@ -274,8 +274,8 @@ class RecordingRulesArgs(TypedDict):
 class RecordingRules(pulumi.ComponentResource):
     """GPUs allocated, used and idle, by team, project, workload type, environment and capacity type, evaluated every minute.
 
-    An object of ClusterRules, a PrometheusRule, or a ConfigMap with a rules file that whoever runs Prometheus mounts and names in
-    `rule_files`. Google's service asks only series of its own cluster by itself. Raises ValueError for an unknown `prometheus`.
+    A ClusterRules object, a PrometheusRule, or a ConfigMap with a rules file that the operator of Prometheus mounts and lists in
+    `rule_files`. Google's service automatically restricts queries to its own cluster. Raises ValueError for an unknown `prometheus`.
     """
 
     series: pulumi.Output[list[str]]

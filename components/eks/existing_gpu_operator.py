@@ -58,11 +58,11 @@ def _tolerates(tolerations: list[dict[str, str]], taint: NodeTaint) -> bool:
 
 
 class ExistingGpuOperator(pulumi.ComponentResource):
-    """A GPU operator that is read and never changed: the device plugin, the DCGM exporter and labels of GPUs are its own.
+    """An existing GPU operator, which is only read and never changed: it provides the device plugin, the DCGM exporter and GPU labels.
 
-    Once its ClusterPolicy was read, which a preview does, too, one with which pools cannot do ends the run with pulumi.RunError, a line
-    for each problem. Where there is no ClusterPolicy `cluster-policy`, the provider ends the run. What Node Feature Discovery tolerates
-    does not stand in the ClusterPolicy, and is not looked at.
+    After reading its ClusterPolicy, also in a preview, the run ends with pulumi.RunError and one line per problem if it does not suit the
+    pools. If there is no ClusterPolicy `cluster-policy`, the provider ends the run. The tolerations of Node Feature Discovery are not in
+    the ClusterPolicy, and are not checked.
     """
 
     policy: pulumi.Output[str]

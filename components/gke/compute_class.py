@@ -233,14 +233,14 @@ class ComputeClassArgs(TypedDict):
 
 
 class ComputeClass(pulumi.ComponentResource):
-    """Capacity in an order that moves on when a priority has no capacity in stock, and never to machines that it does not name.
+    """Capacity in priority order: it falls through when a priority is out of stock, and never uses machines that it does not name.
 
-    On-demand and reserved priorities are existing pools with a ceiling. GKE may also make those of Spot and flex-start, bounded by the
-    cluster's limits for node auto-provisioning. On Autopilot (GKE 1.30.3-gke.1451000) GKE makes all of them, and what bounds them
-    are quotas: of queues, namespaces and the project. That Autopilot's example sets nodePoolAutoCreation too is why it is set there:
-    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/autopilot-gpus. The reference of the field speaks of Standard alone.
+    On-demand and reserved priorities are existing pools with a ceiling. GKE may also create pools for Spot and flex-start priorities,
+    within the cluster's limits for node auto-provisioning. On Autopilot (GKE 1.30.3-gke.1451000) GKE creates all of them, and only quotas
+    limit them: of queues, namespaces and the project. nodePoolAutoCreation is set there because Autopilot's example sets it, too:
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/autopilot-gpus. The field's reference only mentions Standard.
 
-    Raises ValueError for what GKE's definition of the object would refuse, before anything is registered.
+    Raises ValueError for what GKE's CRD would refuse, before anything is registered.
     """
 
     name: pulumi.Output[str]

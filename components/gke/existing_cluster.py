@@ -153,10 +153,10 @@ def _too_small(args: ExistingGkeClusterArgs, limits: dict[str, int], update: str
 
 
 class ExistingGkeCluster(pulumi.ComponentResource):
-    """A cluster that is read and never changed. Its network, limits and system nodes are its owner's.
+    """An existing cluster, which is only read and never changed. Its owner manages its network, limits and system nodes.
 
-    Once it was read, which a preview does, too, one that is not as `mode`, `workload_identity`, `gcs_fuse`, `at_least` and `room` have it
-    ends the run with pulumi.RunError, a line for each problem; nothing that waits for its name or its API server is made. Raises
+    After reading it, also in a preview, the run ends with pulumi.RunError and one line per problem if it does not satisfy `mode`,
+    `workload_identity`, `gcs_fuse`, `at_least` and `room`. Nothing that waits for its name or its API server is then created. Raises
     ValueError for an access or a mode that GKE does not have, and for a zone of another region.
     """
 

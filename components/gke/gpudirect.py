@@ -59,9 +59,10 @@ class GkeRdmaNetworksArgs(TypedDict):
 
 
 class GkeRdmaNetworks(pulumi.ComponentResource):
-    """The two further networks of nodes with GPUDirect: an ordinary one for their second card, and one for RDMA with a subnetwork a card.
+    """The two additional networks of nodes with GPUDirect: an ordinary one for their second card, and an RDMA network with one subnetwork
+    per card.
 
-    The network for RDMA has Google's profile ZONE-vpc-roce, which makes its rules: it takes no other cards, and no firewall. All of a
+    The RDMA network uses Google's profile ZONE-vpc-roce, which sets its rules: it accepts no other cards, and no firewall rules. All of a
     project's networks count against its quota (15 by default). Raises ValueError for names and ranges that Google Cloud would refuse.
     Nothing here was applied to a live project.
     """
@@ -153,12 +154,13 @@ NETWORKING = "networking.gke.io/v1"
 
 
 class GkeRdmaNodes(pulumi.ComponentResource):
-    """What a cluster with multi-networking is told of the nodes' further cards, and the DaemonSet that brings NCCL's plugin to the nodes.
+    """The cluster objects for the nodes' additional network cards, on a cluster with multi-networking, and the DaemonSet that installs
+    NCCL's plugin on the nodes.
 
-    Pods name the Networks in an annotation. The DaemonSet is Google's, changed in two ways: what the plugin reads goes below the folder
-    that GKE's device plugin shows every container with GPUs, so that pods need no folders of the host, which teams' namespaces refuse;
-    and one image, of a fixed version, does all of it. It is privileged, on GPU nodes of these kinds alone, in kube-system: only there
-    GKE lets a pod have the priority without which it might come after the jobs. Nothing here was applied to a live cluster.
+    Pods name the Networks in an annotation. The DaemonSet is Google's, with two changes: the plugin's files go below the folder that GKE's
+    device plugin mounts into every container with GPUs, so that pods need no host folders, which teams' namespaces reject; and a single
+    image, of a fixed version, does everything. It is privileged, runs only on GPU nodes of these kinds, and in kube-system: only there does
+    GKE let a pod have the priority without which it might start after the jobs. Nothing here was applied to a live cluster.
     """
 
     network_names: pulumi.Output[list[str]]

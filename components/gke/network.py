@@ -44,8 +44,8 @@ class GkeNetworkArgs(TypedDict):
 class GkeNetwork(pulumi.ComponentResource):
     """A VPC network with one subnetwork for nodes, pods and Services, and Cloud NAT for nodes without public addresses.
 
-    Google's own services are reached without the NAT, by private access. Raises ValueError for a name that Google Cloud would refuse, for
-    what is not an IPv4 range, and for ranges that overlap: they cannot be changed once the cluster is there.
+    Google's own services are reached without NAT, by Private Google Access. Raises ValueError for a name that Google Cloud would refuse,
+    for anything that is not an IPv4 range, and for overlapping ranges: they cannot be changed once the cluster exists.
     """
 
     network: pulumi.Output[str]

@@ -54,11 +54,11 @@ class GkeNodeIdentityArgs(TypedDict):
 
 
 class GkeNodeIdentity(pulumi.ComponentResource):
-    """A service account of its own for the nodes, with the roles that nodes need.
+    """A dedicated service account for the nodes, with the roles that nodes need.
 
-    Not the project's default Compute Engine account: unless an organization forbids it that one is an editor of the whole project, all else
-    that runs on Compute Engine shares it, and every node would hand it to whoever breaks out of a pod. What pods need beyond this they get
-    by Workload Identity, each for itself. Raises ValueError for an id that cannot be made one that Google Cloud takes.
+    It replaces the project's default Compute Engine account: unless the organization forbids it, that account is an editor of the whole
+    project, everything else on Compute Engine shares it, and every node would expose it to whoever breaks out of a pod. Pods get further
+    permissions individually, by Workload Identity. Raises ValueError for an id that cannot be turned into a valid one.
     """
 
     email: pulumi.Output[str]

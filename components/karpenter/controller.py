@@ -65,11 +65,11 @@ class KarpenterNodeIdentityArgs(RoleOptionsArgs):
 
 
 class KarpenterNodeIdentity(pulumi.ComponentResource):
-    """The role of the nodes that Karpenter launches, and the access entry with which they join.
+    """The IAM role of the nodes that Karpenter launches, and the access entry with which they join.
 
-    Karpenter makes the instance profile itself from the role's name. The entry is of type EC2_LINUX, which gives nodes their groups and
-    user name; EKS refuses others beside it. Only EC2 may take the role: the template of v1.14 lets pods take it as well
-    (pods.eks.amazonaws.com), which nothing here needs and which would give a pod what its node may do.
+    Karpenter creates the instance profile itself from the role's name. The entry is of type EC2_LINUX, which gives nodes their groups and
+    user name; EKS accepts no others beside it. Only EC2 may assume the role. The v1.14 template also lets pods assume it
+    (pods.eks.amazonaws.com), which nothing here needs and which would give a pod its node's permissions.
 
     Raises ValueError for a name or partition that AWS would refuse. Nothing here was applied to a live account.
     """
@@ -151,15 +151,16 @@ class KarpenterControllerIdentityArgs(RoleOptionsArgs):
 
 
 class KarpenterControllerIdentity(pulumi.ComponentResource):
-    """A role for Karpenter v1.14's controller with upstream's six policies and one more, taken through EKS Pod Identity.
+    """An IAM role for Karpenter v1.14's controller, with upstream's six policies and one more, through EKS Pod Identity.
 
-    The seventh lets EC2 make the account's role for Spot, AWSServiceRoleForEC2Spot, with the first Spot instance that is launched.
+    The seventh policy lets EC2 create the account's service-linked role for Spot, AWSServiceRoleForEC2Spot, when the first Spot instance is
+    launched.
 
-    The cluster needs the add-on eks-pod-identity-agent. The role is taken by pods of this cluster, namespace and service account alone:
-    EKS sends them as request tags, which the trust policy asks for (EKS user guide, "Create IAM role with trust policy required by EKS
-    Pod Identity"). The guide documents no aws:SourceArn for it, and roles with one were reported not to be taken
-    (awslabs/mountpoint-s3-csi-driver issue 781); the cluster's ARN among the tags holds the account as well. So the association's session
-    tags must stay on, which is their default.
+    The cluster needs the add-on eks-pod-identity-agent. Only pods of this cluster, namespace and service account can assume the role: EKS
+    sends them as request tags, which the trust policy requires (EKS user guide, "Create IAM role with trust policy required by EKS Pod
+    Identity"). The guide documents no aws:SourceArn for it, and roles with one reportedly could not be assumed
+    (awslabs/mountpoint-s3-csi-driver issue 781); the cluster's ARN among the tags also fixes the account. The association's session tags
+    must therefore stay on, which is their default.
 
     Raises ValueError for names, account, partition or region that AWS would refuse, a region of another partition, and policies that are
     too long for IAM. Nothing here was applied to a live account.

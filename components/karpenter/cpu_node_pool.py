@@ -70,12 +70,12 @@ def fuller_or_cheaper(idle_seconds: int) -> dict[str, Any]:
 
 
 class CpuNodePool(pulumi.ComponentResource):
-    """Nodes without GPUs for what tolerates no taint: data preparation, launchers, dashboards; from zero up to a ceiling.
+    """Nodes without GPUs for pods that tolerate no taint, such as data preparation, launchers and dashboards; from zero up to a ceiling.
 
-    Machines are of the general families of Intel and AMD whose prices are known (`families` of capacity/catalog/prices/aws.yaml), so that
-    what they cost at most can be worked out, and never those with accelerators: a GPU is always a GPU pool's. Nodes are replaced
-    by cheaper or fuller ones, one in ten at a time, and by age: what must not be moved carries karpenter.sh/do-not-disrupt, or runs as a
-    Job of a class. Labels: Karpenter AWS provider v1.14, well-known labels.
+    Machines are of the general-purpose Intel and AMD families with known prices (`families` of capacity/catalog/prices/aws.yaml), so that
+    their maximum cost can be computed, and never have accelerators: GPU machines belong to GPU pools. Nodes are replaced by cheaper or
+    fuller ones, one in ten at a time, and by age: pods that must not be moved carry karpenter.sh/do-not-disrupt, or run as a Job of a
+    class. Labels: Karpenter AWS provider v1.14, well-known labels.
 
     Raises ValueError for a ceiling below one.
     """

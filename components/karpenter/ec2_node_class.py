@@ -356,13 +356,13 @@ def ec2_node_class_ref(node_class: str) -> NodeClassRef:
 class Ec2NodeClass(pulumi.ComponentResource):
     """Image, network, disks and identity of the nodes of one or more NodePools.
 
-    The image is pinned; volumes are gp3, encrypted and gone with their node; the metadata service asks for a token and does not answer
-    pods; nodes have no public address. With `efa_interfaces` every node has its EFA interfaces whether or not a pod asks for them, and the
-    pool's nodes need the label of GpuPlugins' EFA plugin. A changed image, disk, network or tag is drift: nodes are replaced as the
+    The image is pinned; volumes are gp3, encrypted and deleted with their node; the metadata service requires a token and is not reachable
+    from pods; nodes have no public address. With `efa_interfaces` every node has its EFA interfaces whether or not a pod requests them, and
+    the pool's nodes need the label of GpuPlugins' EFA plugin. A changed image, disk, network or tag is drift: nodes are replaced as the
     NodePool's budgets allow.
 
-    Raises ValueError before anything is registered: for an image that is not pinned under the rule ami-not-pinned, for a capacity block
-    without its zone under capacity-block-without-zone, and for what Karpenter or EC2 would refuse. Nothing here was launched in AWS.
+    Raises ValueError, before anything is registered: for an unpinned image under the rule ami-not-pinned, for a capacity block without its
+    zone under capacity-block-without-zone, and for what Karpenter or EC2 would refuse. Nothing here was launched in AWS.
     """
 
     name: pulumi.Output[str]

@@ -111,11 +111,12 @@ def problems(args: ExistingKarpenterArgs, found: FoundKarpenter) -> Iterator[str
 
 
 class ExistingKarpenter(pulumi.ComponentResource):
-    """A Karpenter that is read and never changed: its version, its queue, the role of its nodes and who may be one are its owner's.
+    """An existing Karpenter, which is only read and never changed: its owner manages its version, its queue, the role of its nodes and who
+    may use that role.
 
-    Once it was read, which a preview does, too, one with which NodePools and node classes cannot do ends the run with pulumi.RunError, a
-    line for each problem; nothing that waits for `deployment` is made. Where there is no such Deployment, or Karpenter's definitions are
-    not there, the provider ends the run. Raises ValueError for a `deployment` without its namespace.
+    After reading it, also in a preview, the run ends with pulumi.RunError and one line per problem if it does not support the NodePools and
+    node classes; nothing that waits for `deployment` is then created. If the Deployment or Karpenter's CRDs do not exist, the provider ends
+    the run. Raises ValueError for a `deployment` without its namespace.
     """
 
     deployment: pulumi.Output[str]

@@ -167,17 +167,17 @@ class NodeTerminationHandlerArgs(TypedDict):
 
 
 class NodeTerminationHandler(pulumi.ComponentResource):
-    """A DaemonSet that asks a node's own metadata service for its interruption and drains the node, for node groups without Karpenter.
+    """A DaemonSet that watches its node's metadata service for interruptions and drains the node, for node groups without Karpenter.
 
-    Managed node groups drain Spot nodes by themselves; it is for self-managed groups, and for those who want to drain on a rebalance
-    recommendation or before scheduled maintenance. Beside Karpenter it drains what Karpenter drains as well, one without knowing of the
-    other, and Karpenter's documentation says to remove it.
+    Managed node groups drain Spot nodes by themselves; this is for self-managed groups, and for draining on a rebalance recommendation or
+    before scheduled maintenance. Beside Karpenter both would drain the same nodes without knowing of each other, and Karpenter's
+    documentation says to remove it.
 
-    It reads the metadata service, not a queue: that needs no rules, no queue and no permissions in AWS. It runs on the host's network, so
-    a hop limit of 1 does not stop it.
+    It reads the metadata service, not a queue, so it needs no rules, no queue and no AWS permissions. It runs on the host's network, so a
+    hop limit of 1 does not stop it.
 
-    Raises ValueError beside Karpenter's queue, under the name of the policy's rule, and for a selector without labels. The values are
-    those of the chart's templates; no release was made in a live cluster.
+    Raises ValueError beside Karpenter's queue, under the name of the policy's rule, and for an empty selector. The values are those of the
+    chart's templates; no release was made in a live cluster.
     """
 
     version: pulumi.Output[str]

@@ -88,10 +88,10 @@ _CPU_LIMIT = 2000
 
 
 class KueueController(pulumi.ComponentResource):
-    """Kueue from its released chart, with a configuration that is written down whole; or none, where the cluster has one.
+    """Kueue from its released chart, with a complete explicit configuration; or nothing, if the cluster already has one.
 
-    Weights count (fair sharing is on), jobs wait for slow nodes and not for ever, and what is not covered by quota holds nobody up: see
-    capacity/plan/kueue_configuration.py, which the lab's Kueue is configured by too. Raises ValueError for counts and times out of bounds.
+    Fair sharing is on, so weights count; jobs wait for slow nodes, but not for ever; and resources without a quota block nothing: see
+    capacity/plan/kueue_configuration.py, which also configures the lab's Kueue. Raises ValueError for counts and times out of bounds.
     """
 
     version: pulumi.Output[str]
@@ -179,11 +179,11 @@ class DwsProvisioningArgs(TypedDict):
 
 
 class DwsProvisioning(pulumi.ComponentResource):
-    """The AdmissionCheck of queued capacity on GKE, with what Kueue asks GKE for.
+    """The AdmissionCheck for queued capacity on GKE, with the parameters of Kueue's requests to GKE.
 
-    For GKE alone: where the ProvisioningRequest kind is not served the check is inactive, and with it every queue that names it. A job's
-    run time is in its annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds. After the last retry its Workload is deactivated, and the
-    Job stays suspended. Raises ValueError for times and counts out of bounds.
+    Only for GKE: where the ProvisioningRequest API is not served, the check is inactive, and so is every queue that names it. A job's run
+    time is in its annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds. After the last retry its Workload is deactivated, and the Job
+    stays suspended. Raises ValueError for times and counts out of bounds.
     """
 
     admission_check: pulumi.Output[str]

@@ -42,12 +42,12 @@ class JobSetControllerArgs(TypedDict):
 
 
 class JobSetController(pulumi.ComponentResource):
-    """JobSet from its released chart, with its definition: Kueue, which waits for the definition, then admits JobSets as it admits Jobs.
+    """JobSet from its released chart, with its CRD: once the CRD exists, Kueue admits JobSets as it admits Jobs.
 
-    A Kueue that runs already looks for the definition every two minutes (0.19.0); until it has seen it, it admits the Jobs of a set singly.
+    A running Kueue looks for the CRD every two minutes (0.19.0); until it finds it, it admits the Jobs of a set individually.
 
-    While no copy answers its webhooks no JobSet can be made, and no pod of one; other pods do not ask it.
-    Helm keeps the definition, and the JobSets with it, when the release is deleted. Raises ValueError for sizes out of bounds.
+    While no replica answers its webhooks, no JobSet and no pod of one can be created; other pods are not affected. Helm keeps the CRD, and
+    the JobSets with it, when the release is deleted. Raises ValueError for sizes out of bounds.
     """
 
     version: pulumi.Output[str]

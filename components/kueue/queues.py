@@ -318,10 +318,10 @@ def _check_weight(name: str, kind: str, owner: str, weight: int) -> None:
 
 
 class Queues(pulumi.ComponentResource):
-    """Guaranteed shares with borrowing: a team that wants its share back preempts what was borrowed of it.
+    """Guaranteed shares with borrowing: a team that reclaims its share preempts the borrowers.
 
-    What is idle is shared out by weight (Kueue's fair sharing). Within a queue, higher priority preempts lower. Only the team's own
-    namespace may submit. Raises ValueError for names that lead nowhere and for what Kueue would refuse: see queue_checks.py.
+    Idle quota is shared by weight (Kueue's fair sharing). Within a queue, higher priority preempts lower. Only the team's own namespace may
+    submit. Raises ValueError for unresolved names and for what Kueue would refuse: see queue_checks.py.
     """
 
     cluster_queues: pulumi.Output[list[str]]

@@ -32,7 +32,7 @@ class TopologyArgs(TypedDict):
 
 
 class Topology(pulumi.ComponentResource):
-    """A Topology. Kueue places a job by it on nodes that exist, so it is for nodes that are always there or come by ProvisioningRequest.
+    """A Topology, by which Kueue places jobs on existing nodes; use it for nodes that always run or come by ProvisioningRequest.
 
     Raises ValueError for levels that Kueue would refuse.
     """

@@ -168,13 +168,13 @@ _WARN = ["Warn", "Audit"]
 
 
 class AdmissionPolicies(pulumi.ComponentResource):
-    """ValidatingAdmissionPolicies, which need no webhook and nothing else to run.
+    """ValidatingAdmissionPolicies, which need no webhook and no other component.
 
-    In the namespaces of teams what breaks a rule is refused, elsewhere its sender is warned; both are in the audit log. The cluster's own
-    namespace is left alone. A rule that fails on an object by a defect of its own lets it pass: a policy is no reason for an outage. But
-    one that guards a guarantee refuses it, in teams' namespaces, where what it lets pass could take what is another team's.
+    In teams' namespaces violations are rejected; elsewhere the sender gets a warning; both appear in the audit log. The cluster's own
+    namespace is exempt. If a rule itself fails to evaluate on an object, the object is admitted: a policy must not cause an outage. A rule
+    that protects a guarantee rejects it instead, in teams' namespaces, because admitting it could take what belongs to another team.
 
-    Raises ValueError for no policies at all, and for one that looks at nothing or has no rule.
+    Raises ValueError for no policies at all, and for one that matches nothing or has no rule.
     """
 
     policies: pulumi.Output[list[str]]
@@ -242,9 +242,9 @@ POLICY = "flexspot-owner-labels"
 
 
 class OwnerLabels(pulumi.ComponentResource):
-    """A MutatingAdmissionPolicy that gives what is made in a team's namespace the labels of the namespace that it does not have itself.
+    """A MutatingAdmissionPolicy that adds missing owner labels, from the namespace, to objects created in a team's namespace.
 
-    It needs Kubernetes 1.36. Raises ValueError for no labels, and where it would look at nothing.
+    It needs Kubernetes 1.36. Raises ValueError for no labels, and if it would match nothing.
     """
 
     keys: pulumi.Output[list[str]]

@@ -55,10 +55,10 @@ class PrioritiesArgs(TypedDict):
 
 
 class Priorities(pulumi.ComponentResource):
-    """One PriorityClass a workload class; none is the cluster's default, so a pod without a class is unchanged.
+    """One PriorityClass per workload class; none is the cluster's default, so pods without a class are unaffected.
 
-    Raises ValueError for a value below -10, for which Cluster Autoscaler makes no node, one that Kubernetes keeps for itself, and a name
-    that is the cluster's own or stands twice.
+    Raises ValueError for a value below -10, for which Cluster Autoscaler creates no node, one that Kubernetes reserves, and a name that is
+    the cluster's own or appears twice.
     """
 
     names: pulumi.Output[list[str]]
@@ -99,10 +99,10 @@ class WorkloadPrioritiesArgs(TypedDict):
 
 
 class WorkloadPriorities(pulumi.ComponentResource):
-    """One WorkloadPriorityClass a workload class, of the name and value of its PriorityClass.
+    """One WorkloadPriorityClass per workload class, with the name and value of its PriorityClass.
 
-    A job whose label kueue.x-k8s.io/priority-class names one keeps this place in the queue whatever priority its pods have, and it can be
-    changed while the job waits. The kind is Kueue's: hand its controller over in `depends_on`.
+    A job whose label kueue.x-k8s.io/priority-class names one keeps this place in the queue whatever priority its pods have, and the label
+    can be changed while the job waits. The kind is Kueue's: pass its controller in `depends_on`.
 
     Raises ValueError for what Priorities refuses.
     """

@@ -46,13 +46,13 @@ class JobArgs(WorkloadArgs):
 
 
 class CheckpointedJob(pulumi.ComponentResource):
-    """One pod, or several that train together: all of them at once, or none.
+    """One pod, or several that train together and start all at once or not at all.
 
-    Reclaimed nodes, drains and preemption cost it no retry, real failures do. It waits in the team's queue, runs on the capacity of its
-    class that can hold it, and finds the team's checkpoints at CHECKPOINT_DIR. A program that was interrupted must end with 143.
+    Reclaimed nodes, drains and preemption use no retries; real failures do. The job waits in the team's queue, runs on any capacity of its
+    class that can hold it, and finds the team's checkpoints at CHECKPOINT_DIR. An interrupted program must exit with 143.
 
-    Raises WorkloadError, before anything is registered, for a class that keeps no checkpoints, what the team has no share of, and what
-    would wait for ever.
+    Raises WorkloadError, before anything is registered, for a class that keeps no checkpoints, a pool in which the team has no share, and
+    work that would wait for ever.
     """
 
     namespace: pulumi.Output[str]
@@ -71,9 +71,9 @@ class CheckpointedJob(pulumi.ComponentResource):
 
 
 class FlexStartJob(pulumi.ComponentResource):
-    """Capacity that nobody takes back before the job's time is over, of seven days at most; GKE alone has it.
+    """A job on capacity that is not reclaimed before the job's time is over, for at most seven days; only on GKE.
 
-    One pod gets a flex-start node. Several train together and get their nodes all at once, by a ProvisioningRequest of Kueue's.
+    One pod gets a flex-start node. Several pods train together and get all their nodes at once, through a ProvisioningRequest from Kueue.
 
     Raises WorkloadError, before anything is registered, for a class without such capacity, and for all that CheckpointedJob refuses.
     """
@@ -94,13 +94,13 @@ class FlexStartJob(pulumi.ComponentResource):
 
 
 class QueuedJob(pulumi.ComponentResource):
-    """One pod, or several that share the work by JOB_COMPLETION_INDEX, each a Job of its own that waits, runs and is retried for itself.
+    """One pod, or several that share the work by JOB_COMPLETION_INDEX, each as a separate Job that waits, runs and is retried on its own.
 
-    With `at_once` they are one Job, which Kueue starts, and gives up, as a whole.
+    With `at_once` they are one Job, which Kueue starts, and gives up on, as a whole.
 
-    As CheckpointedJob it survives interruption; without checkpoints an interrupted pod begins its part anew.
+    It survives interruptions as CheckpointedJob does; without checkpoints an interrupted pod starts its part again.
 
-    Raises WorkloadError, before anything is registered, for what the team has no share of, and what would wait for ever.
+    Raises WorkloadError, before anything is registered, for a pool in which the team has no share, and work that would wait for ever.
     """
 
     namespace: pulumi.Output[str]
@@ -146,11 +146,11 @@ class NotebookArgs(WorkloadArgs):
 
 
 class Notebook(pulumi.ComponentResource):
-    """A disk that stays, and what starts a Jupyter server on it when its person wants one.
+    """A persistent disk, and what starts a Jupyter server on it on demand.
 
-    A class that waits in a queue has sessions: `kubectl create job NAME --from=cronjob/NAME` starts one. A class without has a Deployment,
-    which `kubectl scale` starts. Either ends when no kernel and no terminal has worked for so long, at the class's run limit, and at night.
-    The team's submitters may start it and reach it by port-forward; it is open to nobody else.
+    A class with a queue has sessions: `kubectl create job NAME --from=cronjob/NAME` starts one. A class without a queue has a Deployment,
+    which `kubectl scale` starts. Either ends when no kernel or terminal has been active for `idle_seconds`, at the class's run limit, and
+    at night. The team's submitters may start it and reach it by port-forward; nobody else can reach it.
 
     Raises WorkloadError, before anything is registered, for what has no place.
     """
@@ -202,7 +202,7 @@ class ModelCacheArgs(TypedDict):
 
 
 class ModelCache(pulumi.ComponentResource):
-    """A folder of a bucket in the cluster's region that any pods of a team read at once, kept on the nodes' disks.
+    """A folder of a bucket in the cluster's region that any pods of a team can read at once, cached on the nodes' disks.
 
     ModelServer mounts it by `model_cache`. The team's identity must be allowed to read the folder: that of S3TeamAccess and GcsTeamAccess
     reads `shared` of the dataset bucket. No mount was made in a live cluster.
@@ -272,13 +272,14 @@ class ModelServerArgs(WorkloadArgs):
 
 
 class ModelServer(pulumi.ComponentResource):
-    """Replicas behind a Service of the cluster, on reserved nodes first where the class has them.
+    """Replicas behind a Service of the cluster, on reserved nodes first if the class has them.
 
-    They roll one by one without a spare GPU, drain before they end, spread over zones and nodes, and are evicted one at a time. Its class
-    waits in no queue. Nothing is open to the outside: put a gateway of one's own before it and name its namespace in `callers`.
+    Rolling updates replace them one by one without a spare GPU; they drain before they end, spread over zones and nodes, and are evicted
+    one at a time. The class must not wait in a queue. Nothing is reachable from outside: put your own gateway in front and name its
+    namespace in `callers`.
 
-    Raises WorkloadError, before anything is registered, for a class that waits in a queue, more replicas than the team may run without
-    one, and what has no place.
+    Raises WorkloadError, before anything is registered, for a class that waits in a queue, more replicas than the team may run without one,
+    and what has no place.
     """
 
     namespace: pulumi.Output[str]
@@ -320,10 +321,10 @@ class QueueWorkersArgs(WorkloadArgs):
 
 
 class QueueWorkers(pulumi.ComponentResource):
-    """Workers on capacity that may go at any time, because the queue remembers what is left to do.
+    """Workers on capacity that may be reclaimed at any time, because the queue remembers the remaining work.
 
-    They find the queue in FLEXSPOT_WORK_QUEUE and their lease in FLEXSPOT_LEASE_SECONDS. A class that waits in a queue of Kueue has them as
-    Jobs, one without as a Deployment; with `keda` there are none while the queue of items is empty. KEDA's objects are written from its
+    They find the queue in FLEXSPOT_WORK_QUEUE and their lease in FLEXSPOT_LEASE_SECONDS. In a class with a Kueue queue they are Jobs, in a
+    class without one a Deployment; with `keda` there are none while the queue of items is empty. KEDA's objects are written from its
     documentation, and no operator has acted on them.
 
     Raises WorkloadError, before anything is registered, for a queue that the platform's workers cannot pull from, a lease that an
