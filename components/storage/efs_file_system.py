@@ -101,20 +101,19 @@ class EfsFileSystemArgs(TypedDict):
 
 
 class EfsFileSystem(pulumi.ComponentResource):
-    """An encrypted file system in every zone of the nodes, reached by the nodes alone, with an access point for each team.
+    """An encrypted file system in every zone of the nodes, reachable only from the nodes, with an access point for each team.
 
-    Teams are kept apart on EFS's side: an access point is the folder of its team, from which there is no way up, and whoever comes through
-    it is that team's own user and group, whatever the pod runs as. Nobody comes in without one, nor without TLS, nor as root. The folder of
-    datasets is one for all: all read it as user and group 1000, and nobody writes there.
-    What is left to the cluster is that a team mounts its own access point alone. Pods cannot choose: volumes are the platform's, their
-    claims are bound from both sides, restricted Pod Security takes neither `nfs` volumes nor the node's network, and the team's network
-    policy lets port 2049 out to nobody.
+    EFS itself isolates teams: an access point is its team's folder, with no way to reach the folders above, and every client of it acts as
+    that team's own user and group, whatever the pod runs as. Nobody can mount without an access point, without TLS, or as root. The
+    datasets folder is shared: all read it as user and group 1000, and nobody writes there. The cluster only has to ensure that a team
+    mounts its own access point. Pods cannot choose: the platform owns the volumes, their claims are bound from both sides, restricted Pod
+    Security allows neither `nfs` volumes nor the host network, and the team's network policy allows no egress on port 2049.
 
-    An identity of the account whose own policies allow elasticfilesystem:ClientMount and ClientWrite mounts with them, the whole file
-    system too. That is how datasets are written: by such a role, with the mount option `iam`, or by DataSync.
+    An identity of the account whose own policies allow elasticfilesystem:ClientMount and ClientWrite mounts with these permissions, also
+    the whole file system. Datasets are written this way: by such a role with the mount option `iam`, or by DataSync.
 
-    Files are kept until somebody deletes them, and there is no copy of them: EFS has no days after which it deletes and no versions, and
-    AWS Backup is not set up here. When a team goes its folder stays. A new file system begins empty.
+    Files are kept until somebody deletes them, and there is no copy: EFS has neither expiry nor versions, and AWS Backup is not set up
+    here. When a team is removed its folder stays. A new file system is empty.
 
     Raises ValueError for a name that AWS or the settings would refuse, an unknown purpose, no subnet, no or too many teams, and options
     that EFS does not have. Nothing here was applied to a live account, and no mount was made.

@@ -35,12 +35,12 @@ class EfsVolumeArgs(TypedDict):
 
 
 class EfsVolume(pulumi.ComponentResource):
-    """A folder that any number of pods on any nodes mount at once, through a claim of a fixed name, as EfsFileSystem gives it.
+    """A folder that any number of pods on any nodes can mount at once, through a claim of a fixed name, from an EfsFileSystem.
 
-    It is a file system: programs append, rename and lock, and a file that was closed is there for who opens it next (close-to-open, as
-    NFS). The driver (the add-on aws-efs-csi-driver) mounts from the node, over TLS, which is its default, and shows no identity.
-    The volume's size, 1 GiB, means nothing: Kubernetes asks for one, the driver ignores it. The driver refuses ReadOnlyMany
-    (volumeCapAccessModes in its pkg/driver/node.go at 00fa07a; its issues 972 and 1409), so datasets are mounted with the option `ro`.
+    It is a file system: programs can append, rename and lock, and a closed file is visible to whoever opens it next (close-to-open, as in
+    NFS). The driver (the add-on aws-efs-csi-driver) mounts from the node over TLS, its default, and presents no identity. The volume's
+    size, 1 GiB, has no meaning: Kubernetes requires one, the driver ignores it. The driver refuses ReadOnlyMany (volumeCapAccessModes in
+    its pkg/driver/node.go at 00fa07a; its issues 972 and 1409), so datasets are mounted with the option `ro`.
     https://github.com/kubernetes-sigs/aws-efs-csi-driver/tree/master/examples/kubernetes/access_points
 
     Raises ValueError for names that Kubernetes refuses and an unknown purpose. No mount was made in a live cluster.

@@ -67,17 +67,17 @@ class GcsBucketArgs(TypedDict):
 
 
 class GcsBucket(pulumi.ComponentResource):
-    """A private bucket in the cluster's own region, with access by IAM alone.
+    """A private bucket in the cluster's own region, accessible only through IAM.
 
-    Checkpoints are kept neither as old versions nor as soft-deleted objects: training overwrites and deletes them all day, and each
-    would be paid for again, at the default for a week. What is older than `retention_days` is deleted, so a result that is to stay is
-    copied elsewhere. Datasets are hard to make again: they stay, and can be restored for 7 days after a deletion.
-    Parts of uploads that were interrupted are deleted after a day; they are billed and appear in no listing.
+    Checkpoints have neither old versions nor soft deletion: training overwrites and deletes them all day, and each copy would be billed
+    again, by default for a week. Objects older than `retention_days` are deleted, so copy elsewhere what must stay. Datasets are
+    hard to recreate: they stay, and can be restored for 7 days after a deletion. Parts of interrupted uploads are deleted after a day; they
+    are billed but appear in no listing.
 
-    The namespace is flat, not hierarchical: GcsFuseVolume mounts for identities that may list their own folder alone.
+    The namespace is flat, not hierarchical: GcsFuseVolume mounts for identities that may only list their own folder.
 
     Raises ValueError for a name that Cloud Storage refuses, a location other than the cluster's region, an unknown purpose, a folder that
-    is no relative path, a retention below one day, and labels that Google Cloud refuses. Nothing here was applied to a live project.
+    is not a relative path, a retention below one day, and labels that Google Cloud refuses. Nothing here was applied to a live project.
     """
 
     name: pulumi.Output[str]
@@ -231,21 +231,21 @@ class GcsFuseVolumeArgs(TypedDict):
 
 
 class GcsFuseVolume(pulumi.ComponentResource):
-    """A folder of a bucket that any number of pods on any nodes mount at once, through a claim of a fixed name.
+    """A folder of a bucket that any number of pods on any nodes can mount at once, through a claim of a fixed name.
 
-    Never ReadWriteOnce: a disk can be attached to one node, and the second pod of a job would wait for it for ever. The volume is bound to
-    its claim from both sides, so no other claim takes it; it is retained, as is the bucket, when the claim goes.
+    Never ReadWriteOnce: a disk can only be attached to one node, and the second pod of a job would wait for it for ever. The volume and its
+    claim are bound from both sides, so no other claim can take it; it is retained, like the bucket, when the claim is deleted.
 
     Pods that use it carry the annotation gke-gcsfuse/volumes: "true" and run as a service account that GcsTeamAccess binds. That identity
-    may list its folder alone, which is why the volume is mounted with only-dir, without the driver's own check of the bucket and without
-    the question whether the bucket is hierarchical: both need a listing of the whole bucket.
+    may only list its own folder, so the volume is mounted with only-dir, without the driver's own bucket check and without the check for a
+    hierarchical bucket: both need a listing of the whole bucket.
 
-    Checkpoints: whatever another pod wrote is seen at once, files are written straight to the bucket instead of being staged on the node,
+    Checkpoints: changes by other pods are visible at once, files are written straight to the bucket instead of being staged on the node,
     and a folder can be renamed, which frameworks do to publish a finished checkpoint (in a flat bucket that is not atomic: look for the
     file that is written last). Datasets: a pod lists and looks up each file once and does not see later changes.
 
-    Raises ValueError for names that Kubernetes refuses, an unknown purpose, a folder that is no relative path, root as user or group, and
-    a negative cache. The options are those of gcsfuse 3 and its driver's sources; no mount was made in a live cluster.
+    Raises ValueError for names that Kubernetes refuses, an unknown purpose, a folder that is not a relative path, root as user or group,
+    and a negative cache. The options are those of gcsfuse 3 and its driver's sources; no mount was made in a live cluster.
     """
 
     claim: pulumi.Output[str]

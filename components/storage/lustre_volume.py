@@ -37,14 +37,13 @@ class LustreVolumeArgs(TypedDict):
 
 
 class LustreVolume(pulumi.ComponentResource):
-    """Datasets that any number of pods on any nodes read at once, through a claim of a fixed name, as LustreFileSystem shows them.
+    """Datasets that any number of pods on any nodes can read at once, through a claim of a fixed name, from a LustreFileSystem.
 
-    The driver (the add-on aws-fsx-csi-driver) mounts from the node, whose kernel has Lustre: AL2023's and Bottlerocket's do
+    The driver (the add-on aws-fsx-csi-driver) mounts from the node, whose kernel must support Lustre: AL2023's and Bottlerocket's do
     (kubernetes-sigs/aws-fsx-csi-driver pull request 460; bottlerocket-os/bottlerocket issue 4676). It refuses ReadOnlyMany (its issue 164),
-    so the volume is ReadWriteMany and mounted with the option `ro`, which no pod can take away.
-    The volume's handle is the file system's id with the namespace, as no two volumes may have the same one; the driver mounts by the
-    attributes. Its size, 1 GiB, means nothing: Kubernetes asks for one.
-    https://github.com/kubernetes-sigs/aws-fsx-csi-driver/tree/master/examples/kubernetes/static_provisioning
+    so the volume is ReadWriteMany and mounted with the option `ro`, which no pod can remove. The volume handle is the file system's id with
+    the namespace, because handles must be unique; the driver mounts by the attributes. Its size, 1 GiB, has no meaning: Kubernetes requires
+    one. https://github.com/kubernetes-sigs/aws-fsx-csi-driver/tree/master/examples/kubernetes/static_provisioning
 
     Raises ValueError for names that Kubernetes refuses. No mount was made in a live cluster.
     """

@@ -64,20 +64,20 @@ class PubsubWorkQueueArgs(TypedDict):
 
 
 class PubsubWorkQueue(pulumi.ComponentResource):
-    """A topic and a pull subscription for tasks, and a topic and a subscription for tasks that fail again and again.
+    """A topic and a pull subscription for tasks, and a dead-letter topic and subscription for tasks that fail repeatedly.
 
-    A worker acknowledges a task when its result is stored. One that is interrupted does not, and the task is delivered to another after the
-    deadline. So the deadline must outlast the grace period: were it shorter, the task would be delivered again while the interrupted
-    worker still writes its result. A deadline is at most 600 s: **a task that may take longer must extend its lease** while it runs, which
-    the client libraries' streaming pull does by itself up to its own limit (max_lease_duration in Python; set it above the longest task)
+    A worker acknowledges a task when its result is stored. An interrupted worker does not, and the task is delivered to another after the
+    deadline. The deadline must therefore outlast the grace period: otherwise the task would be delivered again while the interrupted worker
+    still writes its result. A deadline is at most 600 s: **a task that may take longer must extend its lease** while it runs, which the
+    client libraries' streaming pull does automatically up to its own limit (max_lease_duration in Python; set it above the longest task)
     and a plain pull does with modifyAckDeadline. A worker that is told to stop should nack what it will not finish, and may exit with 0:
     the queue, not the Job, remembers the task.
 
-    Exactly-once delivery keeps an acknowledged task from coming again (for workers in one region); a worker that died between the write and
-    the acknowledgement does leave its task to be done twice, so results are written under a name that the task determines.
+    Exactly-once delivery prevents redelivery of an acknowledged task (for workers in one region); but a task whose worker dies between the
+    write and the acknowledgement is done twice, so write results under a name that the task determines.
 
-    Raises ValueError for a name, deadline, retention or attempts that Pub/Sub refuses, a deadline that does not outlast the grace
-    period, and labels that Google Cloud refuses. Limits are those of the Pub/Sub API v1; nothing here was applied to a live project.
+    Raises ValueError for a name, deadline, retention or attempts that Pub/Sub refuses, a deadline that does not outlast the grace period,
+    and labels that Google Cloud refuses. Limits are those of the Pub/Sub API v1; nothing here was applied to a live project.
     """
 
     topic: pulumi.Output[str]

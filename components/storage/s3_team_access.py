@@ -148,22 +148,22 @@ class S3TeamAccessArgs(RoleOptionsArgs):
 
 
 class S3TeamAccess(pulumi.ComponentResource):
-    """A role that the team's pods act as: it reads and writes the team's checkpoints, reads its datasets, and nothing else.
+    """An IAM role for the team's pods: it reads and writes the team's checkpoints, reads its datasets, and nothing else.
 
-    The pods get it by EKS Pod Identity, so the Kubernetes service account needs no annotation, and the nodes must run the pod identity
-    agent. The role trusts this one service account of this one cluster, by the tags that EKS puts on the session. Not by aws:SourceArn:
-    the user guide does not name it for this service, and with it S3 volumes found no credentials
-    (https://github.com/awslabs/mountpoint-s3-csi-driver/issues/781). A pod that ran before has no credentials: start pods after this.
+    The pods get it through EKS Pod Identity, so the Kubernetes service account needs no annotation, but the nodes must run the pod identity
+    agent. The role trusts only this service account of this cluster, by the tags that EKS sets on the session. It does not use
+    aws:SourceArn: the user guide does not name it for this service, and with it S3 volumes found no credentials
+    (https://github.com/awslabs/mountpoint-s3-csi-driver/issues/781). Pods that started earlier have no credentials: start pods after this.
 
-    Folders in S3 are prefixes and need not be made. A listing of the whole bucket is refused, so clients name the folder: s3://bucket/team/,
-    and S3MountpointVolume mounts with it as prefix. What a role's own policy may not do, deleting the bucket or changing its policy, it
-    cannot do at all: the bucket's policy allows nothing.
+    Folders in S3 are prefixes and need not be created. A listing of the whole bucket is refused, so clients name the folder:
+    s3://bucket/team/, and S3MountpointVolume mounts with it as prefix. What the role's own policy does not allow, such as deleting the
+    bucket or changing its policy, it cannot do at all: the bucket's policy allows nothing.
 
-    Two clusters of one name in one account, in two regions, would want one role: name them apart.
+    Two clusters with the same name in one account, in two regions, would need the same role: give them different names.
 
     Raises ValueError for names that Kubernetes, EKS, IAM or S3 refuse, dataset folders without a dataset bucket, a dataset bucket that is
-    the checkpoint bucket (its folders are other teams'), a key without its ARN, so many folders that the policy is too long, and tags that
-    AWS refuses. Written from documentation; nothing here was applied to a live account.
+    the checkpoint bucket (its folders belong to other teams), a key without its ARN, so many folders that the policy is too long, and tags
+    that AWS refuses. Written from documentation; nothing here was applied to a live account.
     """
 
     role_arn: pulumi.Output[str]

@@ -200,21 +200,21 @@ _POLICY_NAME_CHARACTERS = 128
 
 
 class SqsWorkQueue(pulumi.ComponentResource):
-    """A queue for tasks, a queue for tasks that fail again and again, and what a worker may do with the first.
+    """A queue for tasks, a dead-letter queue for tasks that fail repeatedly, and a worker's permissions on the first.
 
-    A worker deletes a task when its result is stored. One that is interrupted does not, and the task is another's after the lease. So the
-    lease must outlast the grace period: were it shorter, the task would be received again while the interrupted worker still writes its
-    result. **A task that may take longer must extend its lease** with ChangeMessageVisibility while it runs, to 12 hours from when it was
-    received. A worker that is told to stop sets the visibility of what it will not finish to 0, which gives it back at once, and may exit
-    with 0: the queue, not the Job, remembers the task.
+    A worker deletes a task when its result is stored. An interrupted worker does not, and another gets the task after the lease. The lease
+    must therefore outlast the grace period: otherwise the task would be received again while the interrupted worker still writes its
+    result. **A task that may take longer must extend its lease** with ChangeMessageVisibility while it runs, up to 12 hours after it was
+    received. A worker that is told to stop sets the visibility of what it will not finish to 0, which returns it at once, and may exit with
+    0: the queue, not the Job, remembers the task.
 
-    SQS delivers at least once: a task may be done twice, so results are written under a name that the task determines. The worker cannot
-    send: whoever fills the queue needs sqs:SendMessage on `queue_arn` (and, with a key, kms:GenerateDataKey and kms:Decrypt on it) by a
-    policy of its own. The worker's permissions are in its role, not in the queue's policy: that would name the role by an id, which
-    another role of the same name does not have.
+    SQS delivers at least once: a task may be done twice, so write results under a name that the task determines. The worker cannot send:
+    whoever fills the queue needs sqs:SendMessage on `queue_arn` (and, with a key, kms:GenerateDataKey and kms:Decrypt on it) by a separate
+    policy. The worker's permissions are in its role, not in the queue's policy: that would refer to the role by an id, which a recreated
+    role of the same name does not have.
 
-    A message is deleted 14 days after it was sent, in the dead-letter queue as well: SQS counts from the first sending, so what waited in
-    the queue for its 7 days leaves 7 to look at it.
+    A message is deleted 14 days after it was sent, in the dead-letter queue as well: SQS counts from the first sending, so a message that
+    waited in the queue for its 7 days leaves 7 days to inspect it.
     https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/setting-up-dead-letter-queue-retention.html
 
     Raises ValueError for a name, account, region, lease, retention or number of attempts that SQS refuses, a lease that does not outlast
