@@ -330,7 +330,7 @@ def test_the_guide_lists_every_try_with_its_outcome() -> None:
         for group, each in tries.items()
         for title, tried in each.items()
     ]
-    assert f"has {len(rows)} tries with their outcome" in (ROOT / "README.md").read_text()
+    assert f"lists {len(rows)} attempts and their outcome" in (ROOT / "README.md").read_text()
     page = ROOT / "docs/guides/guarantee.md"
     text = page.read_text()
     head, tail = text[: text.index(BEGIN)], text[text.index(END) :]
