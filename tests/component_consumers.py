@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
@@ -11,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from component_calls import as_python_has_them, calls_of_stacks, floats
+import yaml
+from component_calls import as_python_has_them, calls_of_stacks, floats, host
 from pulumi import automation
 
+from capacity.values.engine_marks import UNKNOWNS
 from components.gke.gpu_node_pool import GkeGpuNodePool
 from components.karpenter.gpu_node_pool import GpuNodePool
 from components.kueue.queues import Queues
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     Resources = dict[str, dict[str, Any]]
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+
+GUIDE = CHECKOUT / "docs" / "guides" / "other-languages.md"
 
 TRIED = {each.__name__: each for each in (GpuNodePool, GkeGpuNodePool, Team, Queues)}
 """A Spot pool on a cluster that somebody has, on each cloud; a team; queues."""
@@ -71,9 +76,9 @@ class Consumer:
 
 
 @contextmanager
-def consumer(tools: Tools, folder: Path, host: str, runtime: str) -> Generator[Consumer]:
-    """A project in `folder` with a stack, for programs in the language of a host, one of the families of lab/tools."""
-    links = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named(host),)).links
+def consumer(tools: Tools, folder: Path, family: str, runtime: str) -> Generator[Consumer]:
+    """A project in `folder` with a stack, for programs in the language of `family`, one of the families of lab/tools."""
+    links = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named(family),)).links
     # The official host for Python, which cannot be had here, starts the folder as PulumiPlugin.yaml says; an engine starts a program so.
     plugin = folder / "plugin" / "pulumi-resource-flexspot"
     plugin.parent.mkdir()
@@ -134,5 +139,33 @@ def declare_tried() -> None:
         made(name, as_python_has_them(made, args))  # pyrefly: ignore[bad-argument-type] -- as told
 
 
+def shown(language: str) -> str:
+    """The program of a language that the guide shows."""
+    [found] = re.findall(rf"^```{language}\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return found
+
+
+def shown_resources() -> dict[str, Any]:
+    """The resources of the guide's program in YAML."""
+    read: dict[str, dict[str, Any]] = yaml.safe_load(shown("text"))
+    return read["resources"]
+
+
+def declare_shown() -> None:
+    """The guide's program in Python."""
+    [(name, pool)] = shown_resources().items()
+    definition = host()._component_defs[GpuNodePool.__name__]  # noqa: SLF001 -- the SDK offers it nowhere else
+    GpuNodePool(name, host().map_inputs(pool["properties"], definition))  # pyrefly: ignore[bad-argument-type] -- as told
+
+
 def _comparable(inputs: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in floats(inputs).items() if key != "__defaults"}
+    return {key: _known(value) for key, value in floats(inputs).items() if key != "__defaults"}
+
+
+def _known(value: Any) -> Any:
+    """A value in which what nobody knows yet is as PlannedResources has it."""
+    if isinstance(value, dict):
+        return {key: _known(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_known(each) for each in value]
+    return {"$unknown": True} if isinstance(value, str) and value in UNKNOWNS else value

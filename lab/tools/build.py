@@ -159,8 +159,10 @@ class Family(Record):
 
     @property
     def key(self) -> str:
-        """A hash of all that decides the built files: the module files, a program's own source beside them, this family's entry, the
-        operating system and processor."""
+        """A hash of all that decides the built files.
+
+        These are the module files, the source of a program of ours beside them, this family's entry, the operating system and processor.
+        """
         digest = hashlib.sha256()
         for part in (
             (self.folder / "go.mod").read_bytes(),

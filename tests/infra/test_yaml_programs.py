@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from component_calls import on_the_wire
-from component_consumers import TRIED, consumer, declare_tried, of_python, previewed, written
+from component_consumers import TRIED, consumer, declare_shown, declare_tried, of_python, previewed, shown_resources, written
 
 if TYPE_CHECKING:
     import subprocess
@@ -81,10 +81,10 @@ def test_what_cannot_be_made_is_told_with_the_inputs_name_and_without_a_place_in
     assert ".py" not in said.stdout + said.stderr
 
 
-def test_outputs_of_components_are_there_for_the_program(project: Consumer) -> None:
-    name, args = written("GpuNodePool")
-    pool = {"type": "flexspot:index:GpuNodePool", "properties": on_the_wire("GpuNodePool", args)}
+def test_the_program_of_the_guide_makes_the_resources_that_it_makes_in_python_and_has_outputs(project: Consumer, tmp_path: Path) -> None:
+    pool = shown_resources()
 
-    said = preview(project, {name: pool}, {"pool": f"${{{name}.name}}"})
+    made = previewed(preview(project, pool, {"pool": f"${{{next(iter(pool))}.name}}"}))
 
-    assert said.returncode == 0, said.stdout + said.stderr
+    assert made
+    assert made == of_python(project, tmp_path, declare_shown)
