@@ -39,6 +39,8 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 GUIDE = CHECKOUT / "docs" / "guides" / "other-languages.md"
 
+UNKNOWN_VALUE, SECRET_VALUE = {"$unknown": True}, {"$secret": True}
+
 TRIED = {each.__name__: each for each in (GpuNodePool, GkeGpuNodePool, Team, Queues)}
 """A Spot pool on a cluster that somebody has, on each cloud; a team; queues."""
 
@@ -163,9 +165,11 @@ def _comparable(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _known(value: Any) -> Any:
-    """A value in which what nobody knows yet is as PlannedResources has it."""
+    """A value in which what nobody knows yet, and what is secret, are as PlannedResources has them."""
     if isinstance(value, dict):
         return {key: _known(each) for key, each in value.items()}
     if isinstance(value, list):
         return [_known(each) for each in value]
-    return {"$unknown": True} if isinstance(value, str) and value in UNKNOWNS else value
+    if value == "[secret]":
+        return SECRET_VALUE
+    return UNKNOWN_VALUE if isinstance(value, str) and value in UNKNOWNS else value
