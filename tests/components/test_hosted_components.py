@@ -170,7 +170,7 @@ def test_every_component_type_and_input_of_the_schema_is_described(of: str) -> N
 
 @pytest.mark.parametrize("of", ["resources", "types"])
 def test_what_the_schema_says_holds_in_any_language_and_is_no_block_of_code_to_an_editor(of: str) -> None:
-    python = re.compile(r"Raises\s+\w*Error|Default: (?:None|True|False)\b|^ ", re.MULTILINE)
+    python = re.compile(r"Raises\s+\w*Error|Default: (?:None|True|False)\b|^ {4}", re.MULTILINE)
     for token, each in host().described_schema[of].items():
         fields = each.get("inputProperties" if of == "resources" else "properties", {})
         own = {re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", name) for name in fields}
