@@ -34,31 +34,31 @@ class KubeStateMetricsArgs(TypedDict):
     """Arguments of KubeStateMetrics."""
 
     namespace: str
-    """The namespace of its objects, which exists."""
+    """The namespace of its objects; it must exist."""
 
     prometheus: str
-    """Who scrapes it: `managed` (Google's managed service), `operator` (the Prometheus operator), or `annotations`."""
+    """Which Prometheus scrapes it: `managed` (Google's managed service), `operator` (the Prometheus Operator), or `annotations`."""
 
     labels: dict[str, str]
     """Labels of the objects."""
 
     monitor_labels: NotRequired[dict[str, str]]
-    """Further labels of the ServiceMonitor, by which the operator's Prometheus selects it. Default: none."""
+    """Additional labels of the ServiceMonitor, by which the operator's Prometheus selects it. Default: none."""
 
     interval_seconds: NotRequired[int]
-    """Seconds between two scrapes, 5 to 300; with `annotations` Prometheus decides itself. Default: 60, the report's step."""
+    """Scrape interval in seconds, 5 to 300; with `annotations` Prometheus decides. Default: 60, the report's step."""
 
     cpu_milli: NotRequired[int]
-    """Thousandths of a vCPU that it asks for; it may use five times as much. Default: 100."""
+    """CPU request in thousandths of a vCPU; the limit is five times as much. Default: 100."""
 
     memory: NotRequired[str]
-    """Memory, requested and the most, as Kubernetes writes it; more for tens of thousands of pods. Default: 512Mi."""
+    """Memory request and limit, as a Kubernetes quantity; tens of thousands of pods need more. Default: 512Mi."""
 
     node_selector: NotRequired[dict[str, str]]
-    """Labels of the nodes for controllers. Default: any node."""
+    """Labels of the controllers' nodes. Default: any node."""
 
     tolerations: NotRequired[list[dict[str, str]]]
-    """Tolerations of those nodes' taints. Default: none."""
+    """Tolerations for the taints of those nodes. Default: none."""
 
 
 NAME = "kube-state-metrics"
@@ -167,12 +167,12 @@ _INTERVAL = (5, 300)
 
 
 class KubeStateMetrics(pulumi.ComponentResource):
-    """kube-state-metrics 2.20 with the labels that the report needs, and what has it scraped.
+    """kube-state-metrics 2.20 with the labels that reports need, and the object that has Prometheus scrape it.
 
-    It lists nodes, namespaces and pods and nothing else, shows the series that the report reads and no others, and keeps the labels that it
-    gives (honorLabels). One copy is enough: while it is replaced, a sample or two are missing, which the report bridges.
+    It lists only nodes, namespaces and pods, exports only the series that the report reads, and keeps the labels that it sets
+    (honorLabels). One replica is enough: while it is replaced a sample or two are missing, which the report bridges.
 
-    Raises ValueError for an unknown `prometheus`, monitor labels that nobody would read, and an interval out of bounds.
+    Raises ValueError for an unknown `prometheus`, monitor labels that nothing would read, and an interval out of bounds.
     """
 
     service: pulumi.Output[str]
@@ -258,23 +258,24 @@ class RecordingRulesArgs(TypedDict):
     """Arguments of RecordingRules."""
 
     namespace: str
-    """The namespace of the object, which exists; Google's is cluster-wide."""
+    """Namespace of the object; it must exist. Google's object is cluster-wide."""
 
     prometheus: str
-    """Who evaluates them: `managed` (Google's managed service), `operator` (the Prometheus operator), or `annotations` (a file)."""
+    """Which Prometheus evaluates them: `managed` (Google's managed service), `operator` (the Prometheus Operator), or `annotations` (a
+    file)."""
 
     labels: dict[str, str]
     """Labels of the object."""
 
     monitor_labels: NotRequired[dict[str, str]]
-    """Further labels of the PrometheusRule, by which the operator's Prometheus selects it. Default: none."""
+    """Additional labels of the PrometheusRule, by which the operator's Prometheus selects it. Default: none."""
 
 
 class RecordingRules(pulumi.ComponentResource):
     """GPUs allocated, used and idle, by team, project, workload type, environment and capacity type, evaluated every minute.
 
-    An object of ClusterRules, a PrometheusRule, or a ConfigMap with a rules file that whoever runs Prometheus mounts and names in
-    `rule_files`. Google's service asks only series of its own cluster by itself. Raises ValueError for an unknown `prometheus`.
+    A ClusterRules object, a PrometheusRule, or a ConfigMap with a rules file that the operator of Prometheus mounts and lists in
+    `rule_files`. Google's service automatically restricts queries to its own cluster. Raises ValueError for an unknown `prometheus`.
     """
 
     series: pulumi.Output[list[str]]

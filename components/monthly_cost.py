@@ -8,34 +8,34 @@ import pulumi
 
 
 class SpendingArgs(TypedDict):
-    """What somebody spends in a month, US dollars as text such as "1234.50", so that nothing rounds them."""
+    """Monthly spend of an environment or a team, in US dollars as text such as "1234.50", to avoid rounding."""
 
     owner: str
     """The environment's or the team's name."""
 
     budget_usd: NotRequired[str | None]
-    """What may be spent. Default: nobody has said."""
+    """The budget. Default: none is set."""
 
     expected_usd: str
-    """What is expected to be spent."""
+    """The expected spend."""
 
     expected_at_most_usd: NotRequired[str | None]
-    """What is expected at most, with missing prices at on-demand. Default: they have no bound, or none is missing."""
+    """The highest expected spend, with missing prices at on-demand. Default: they have no bound, or none is missing."""
 
     worst_case_usd: str
-    """What is spent when every enforced ceiling is reached all month, by a team with what it may borrow."""
+    """The spend if every enforced ceiling is reached all month; for a team, including what it may borrow."""
 
     idle_floor_usd: str
-    """What is spent when nothing runs."""
+    """The spend when nothing runs."""
 
     unknown_prices: list[str]
-    """The prices that nobody knows: they are in no expected sum, and in the worst case at on-demand."""
+    """Unknown prices: they are not in the expected sums, and count at on-demand prices in the worst case."""
 
     unbounded_prices: NotRequired[list[str]]
-    """Those of them that are in no worst case either. Default: none."""
+    """Unknown prices that are not in the worst case either. Default: none."""
 
     on_unknown_prices: NotRequired[str]
-    """`warn` or `refuse`: what becomes of a budget that missing prices may exceed. Default: warn."""
+    """`warn` or `refuse`: what to do about a budget that missing prices could exceed. Default: warn."""
 
 
 class MonthlyCostArgs(TypedDict):
@@ -45,13 +45,14 @@ class MonthlyCostArgs(TypedDict):
     """The whole environment."""
 
     teams: list[SpendingArgs]
-    """The teams that have a budget."""
+    """The teams with a budget."""
 
 
 class MonthlyCost(pulumi.ComponentResource):
-    """The month's cost as a resource without any resources: previews show how a change moves it, and policies hold it to the budgets.
+    """The monthly cost, as a resource without cloud resources: previews show how a change affects it, and policies check it against the
+    budgets.
 
-    Raises ValueError for an amount that is none.
+    Raises ValueError for an amount that is not a number.
     """
 
     expected_usd: pulumi.Output[str]

@@ -71,10 +71,10 @@ class RoleOptionsArgs(TypedDict):
     """Where the roles of a component are in IAM, and what bounds them."""
 
     iam_path: NotRequired[str | None]
-    """Path of its roles and policies, with a slash at both ends, such as /platform/; another one replaces them. Default: /."""
+    """IAM path of its roles and policies, with a slash at both ends, such as /platform/; a different path replaces them. Default: /."""
 
     permissions_boundary: NotRequired[str | None]
-    """ARN of the policy beyond which its roles may do nothing. Default: none."""
+    """ARN of the permissions boundary of its roles. Default: none."""
 
 
 def check_role_options(where: str, iam_path: str | None, permissions_boundary: str | None) -> None:

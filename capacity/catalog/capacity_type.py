@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class CapacityType(StrEnum):
-    """The way a machine is provisioned; the word that pools, flavors, prices and reports all use.
+    """How a machine is provisioned; pools, flavors, prices and reports all use this term.
 
-    RESERVED is capacity paid for in advance: a GCP reservation, an AWS capacity reservation or capacity block.
-    FLEX_START is capacity that GCP's Dynamic Workload Scheduler gives when it has some, for seven days at most, and does not take back
-    earlier; it is not Spot. QUEUED is the same, all nodes of a request at once, through a ProvisioningRequest.
-    SPOT is spare capacity that the cloud takes back at short notice; it is not preemption by Kueue, which is about quota.
-    ON_DEMAND is capacity at list price until it is given back; it is not guaranteed to exist when asked for.
+    RESERVED is capacity paid for in advance: a GCP reservation, an AWS capacity reservation or capacity block. FLEX_START is capacity that
+    GCP's Dynamic Workload Scheduler provides when available, for at most seven days, and does not reclaim earlier; it is not Spot. QUEUED
+    is the same for all nodes of a request at once, through a ProvisioningRequest. SPOT is spare capacity that the cloud reclaims at short
+    notice; this is not preemption by Kueue, which is about quota. ON_DEMAND is capacity at list price until it is released; availability is
+    not guaranteed.
     """
 
     RESERVED = "reserved"

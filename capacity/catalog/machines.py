@@ -31,21 +31,21 @@ LOCAL_SSD_GB = 375
 
 
 class BootDisk(StrEnum):
-    """The types of balanced disk that a machine of Compute Engine boots from: Persistent Disk, or Hyperdisk where it takes no other."""
+    """The balanced boot disk types of Compute Engine machines: Persistent Disk, or Hyperdisk where the machine supports nothing else."""
 
     PD_BALANCED = "pd-balanced"
     HYPERDISK_BALANCED = "hyperdisk-balanced"
 
 
 class Architecture(StrEnum):
-    """For which processors a machine's images are built, in the words of the label kubernetes.io/arch."""
+    """The processor architecture of a machine's images, as in the label kubernetes.io/arch."""
 
     AMD64 = "amd64"
     ARM64 = "arm64"
 
 
 class Confidential(StrEnum):
-    """How a processor encrypts the memory of a confidential machine: SEV and SEV_SNP are AMD's, TDX is Intel's (GCP)."""
+    """How the processor encrypts the memory of a confidential machine: SEV and SEV_SNP are AMD technologies, TDX is Intel's (GCP)."""
 
     SEV = "sev"
     SEV_SNP = "sev_snp"

@@ -94,10 +94,11 @@ QUEUEING_NAMESPACE = "flexspot-queueing"
 
 
 class PrometheusKind(StrEnum):
-    """Who reads what is to be scraped and recorded.
+    """Which Prometheus reads the metrics and the recording rules.
 
-    MANAGED: Google's managed service, from objects of monitoring.googleapis.com. OPERATOR: the Prometheus operator, from objects of
-    monitoring.coreos.com. ANNOTATIONS: a Prometheus that finds Services by the annotation prometheus.io/scrape, and takes rules as a file.
+    MANAGED: Google's managed service, configured by monitoring.googleapis.com objects. OPERATOR: the Prometheus Operator, configured by
+    monitoring.coreos.com objects. ANNOTATIONS: a Prometheus that discovers Services by the annotation prometheus.io/scrape and reads rules
+    from a file.
     """
 
     MANAGED = "managed"

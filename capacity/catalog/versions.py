@@ -15,7 +15,7 @@ from capacity.values.names import ADDON_VERSION, CHART_VERSION, EKS_VERSION
 
 
 class Addon(StrEnum):
-    """EKS's add-ons that the platform installs, by EKS's names for them."""
+    """The EKS add-ons that the platform installs, by EKS name."""
 
     POD_IDENTITY_AGENT = "eks-pod-identity-agent"
     KUBE_PROXY = "kube-proxy"

@@ -18,10 +18,10 @@ _SHIPPED = Path(__file__).parent / "classes.yaml"
 
 
 class Fallback(StrEnum):
-    """What moves a class on to its next capacity type. There is one decider per class, never two.
+    """What moves a class to its next capacity type. Each class has one decider, never two.
 
-    QUOTA: Kueue, when the quota of a flavor is used up. It knows nothing of stock-outs: such a job is requeued.
-    STOCK_OUT: the autoscaler (Karpenter's weights, GKE's compute class), when the cloud has none left. The queue sees one flavor.
+    QUOTA: Kueue, when the quota of a flavor is used up. It does not know about stock-outs: it requeues such a job. STOCK_OUT: the
+    autoscaler (Karpenter's weights, GKE's compute class), when the cloud has no capacity left. The queue sees one flavor.
     """
 
     QUOTA = "quota"
@@ -29,20 +29,20 @@ class Fallback(StrEnum):
 
 
 class Removal(StrEnum):
-    """When an autoscaler may take a node away. EMPTY: when nothing runs on it. UNDERUTILIZED: also by moving what runs on it."""
+    """When an autoscaler may remove a node. EMPTY: when nothing runs on it. UNDERUTILIZED: also by moving its pods elsewhere."""
 
     EMPTY = "empty"
     UNDERUTILIZED = "underutilized"
 
 
 class DisruptionRule(DescribedRecord):
-    """When nodes go."""
+    """When the autoscaler removes nodes."""
 
     remove: Removal
-    """`empty`: when nothing runs on a node. `underutilized`: also by moving what runs on it."""
+    """`empty`: when nothing runs on a node. `underutilized`: also by moving its pods elsewhere."""
 
     idle_seconds: Annotated[int, Field(ge=0, le=86_400)]
-    """Seconds after which it goes."""
+    """Seconds that the condition must hold before the node is removed."""
 
 
 HIGHEST_PRIORITY = 1_000_000_000

@@ -44,11 +44,11 @@ AwsTags = Annotated[
 
 
 class Iam(DescribedRecord):
-    """Where the roles and policies that a stack makes are in IAM, and what bounds the roles."""
+    """The IAM path of the roles and policies that a stack creates, and the permissions boundary of the roles."""
 
     path: Annotated[str, Field(pattern=IAM_PATH, max_length=512)] = "/"
-    """Path of the roles and of Karpenter's policies, such as /platform/; another path replaces them."""
+    """Path of the roles and of Karpenter's policies, such as /platform/. A different path replaces them."""
 
     permissions_boundary: Annotated[str, Field(pattern=IAM_POLICY)] | None = None
-    """ARN of the policy beyond which no role of the stack may do anything, where an organisation asks for one. It must leave each role
-    what it needs. Default: none."""
+    """ARN of the permissions boundary that every role of the stack gets, where your organisation requires one. It must allow what each
+    role needs. Default: none."""

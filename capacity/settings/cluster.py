@@ -31,16 +31,16 @@ from capacity.values.names import (
 
 
 class SystemPool(DescribedRecord):
-    """The nodes of the controllers, without GPUs and never Spot."""
+    """The nodes for the controllers, without GPUs and never Spot."""
 
     machine: str
-    """A machine of the catalog, without GPUs; on EKS with x86 processors."""
+    """A machine from the catalog, without GPUs; on EKS with x86 processors."""
 
     min_nodes: Annotated[int, Field(ge=1, le=100)] = 2
-    """Nodes that are always there."""
+    """Minimum number of nodes, which always run."""
 
     max_nodes: Annotated[int, Field(ge=1, le=100)] = 4
-    """Ceiling in nodes."""
+    """Maximum number of nodes."""
 
     @model_validator(mode="after")
     def _room_between(self) -> Self:
@@ -50,32 +50,34 @@ class SystemPool(DescribedRecord):
 
 
 class GkeSystemPool(SystemPool):
-    """The nodes of the controllers on GKE."""
+    """The nodes for the controllers on GKE."""
 
     confidential_nodes: Confidential | None = None
-    """How the memory of these nodes is encrypted: `sev`, `sev_snp` or `tdx`, of machines that have it. Default: not by the processor."""
+    """How these nodes encrypt their memory: `sev`, `sev_snp` or `tdx`, on machines that support it. Default: no encryption by the
+    processor."""
 
 
 class OtherWork(DescribedRecord):
-    """Room for work without GPUs, which the autoscaler makes nodes for: node auto-provisioning on GKE, Karpenter on EKS.
+    """Limits for work without GPUs. The autoscaler creates its nodes: node auto-provisioning on GKE, Karpenter on EKS.
 
-    Three quarters are the teams', in queues called `cpu`. On Autopilot, and on a cluster of GKE's that is there already, it bounds these
-    alone.
+    Teams get three quarters of it, in queues named `cpu`. On Autopilot and on an existing GKE cluster, the limits apply only to these
+    queues.
     """
 
     max_vcpu: Annotated[int, Field(ge=0, le=10_000)] = 64
-    """Ceiling in vCPU, of all such nodes."""
+    """Maximum vCPU of all these nodes together."""
 
     max_memory_gib: Annotated[int, Field(ge=0, le=40_000)] = 256
-    """Ceiling in memory in GiB, of all such nodes."""
+    """Maximum memory of all these nodes together, in GiB."""
 
 
 class EksOtherWork(EksNodeDisk, OtherWork):
-    """Room for work without GPUs on EKS, with the volume of each of its nodes."""
+    """Limits for work without GPUs on EKS, and the volume of each of its nodes."""
 
 
 class GkeMode(StrEnum):
-    """STANDARD has node pools of ours. On AUTOPILOT all nodes are GKE's, and a pool is a shape that pods may ask for.
+    """With STANDARD the platform creates node pools. With AUTOPILOT GKE manages all nodes, and a pool is a node shape that pods may
+    request.
 
     On AUTOPILOT only Kueue, ResourceQuota and project quota cap spend.
     """
@@ -85,8 +87,8 @@ class GkeMode(StrEnum):
 
 
 class TeamIdentity(StrEnum):
-    """What a team's pods are in Google Cloud. SERVICE_ACCOUNT is an account of IAM for each team, which its pods act as. With DIRECT the
-    Kubernetes service account is granted its roles itself, by its principal:// identifier.
+    """The identity of a team's pods in Google Cloud. With SERVICE_ACCOUNT each team has an IAM service account that its pods impersonate.
+    With DIRECT roles are granted to the Kubernetes service account itself, by its principal:// identifier.
     """
 
     SERVICE_ACCOUNT = "service_account"
@@ -94,7 +96,7 @@ class TeamIdentity(StrEnum):
 
 
 class ReleaseChannel(StrEnum):
-    """GKE's release channels, as GKE means them."""
+    """GKE's release channels, with GKE's own meaning."""
 
     RAPID = "rapid"
     REGULAR = "regular"
@@ -103,66 +105,69 @@ class ReleaseChannel(StrEnum):
 
 
 class GkeCluster(DescribedRecord):
-    """A GKE cluster. With `mode: autopilot`, `system_pool` is not used, and `other_work` bounds queues alone."""
+    """A GKE cluster. With `mode: autopilot`, `system_pool` is not used, and `other_work` limits only queues."""
 
     name: Name | None = None
-    """The cluster's name; default: the environment's."""
+    """The cluster's name. Default: the environment's name."""
 
     mode: GkeMode = GkeMode.STANDARD
-    """`standard` has node pools of ours; on `autopilot` all nodes are GKE's, and a pool is a shape that pods may ask for."""
+    """`standard`: the platform creates node pools. `autopilot`: GKE manages all nodes, and a pool is a node shape that pods may request."""
 
     release_channel: ReleaseChannel = ReleaseChannel.REGULAR
-    """The channel from which GKE upgrades the cluster. `extended` keeps a minor version for 24 months, the last ten for a fee that is
-    not in the plan's figures."""
+    """The channel from which GKE upgrades the cluster. `extended` supports a minor version for 24 months; the last ten cost a fee that
+    the plan's figures do not include."""
 
     min_version: Annotated[str, Field(pattern=GKE_VERSION)] | None = None
-    """The version that the control plane begins with, in quotes, and that it is never below: "1.35" is the newest release of 1.35 that the
-    channel has. A whole one, such as 1.35.0-gke.1171000, is on offer for some weeks. Default: what the channel gives."""
+    """The initial and minimum version of the control plane, in quotes: "1.35" is the newest 1.35 release in the channel. A full version,
+    such as 1.35.0-gke.1171000, is available only for some weeks. Default: the channel's version."""
 
     deletion_protection: bool | None = None
-    """Whether the cluster cannot be destroyed until this is false; default: true in production alone."""
+    """While this is true, the cluster cannot be destroyed. Default: true only in production."""
 
     system_pool: GkeSystemPool = GkeSystemPool(machine="e2-standard-4")
-    """The nodes of the controllers."""
+    """The nodes for the controllers."""
 
     security: GkeSecurity = GkeSecurity()
-    """What secures the cluster beyond its defaults."""
+    """Security options beyond the cluster's defaults."""
 
     maintenance: Maintenance = Maintenance()
     """When GKE may upgrade."""
 
     other_work: OtherWork = OtherWork()
-    """Room for work without GPUs."""
+    """Limits for work without GPUs."""
 
     gpu_auto_provisioning: bool = True
-    """Whether GKE may make nodes with the pools' kinds of GPUs by itself too, up to the pools' ceilings together: for pods that ask for
-    GPUs and select no pool, at on-demand prices. Without it GPUs come from pools alone. A cluster that was made with limits of GPUs
-    probably keeps them."""
+    """Whether GKE may also provision nodes with the pools' GPU types by itself, up to the combined ceilings of the pools, for pods that
+    request GPUs but select no pool, at on-demand prices. If false, GPUs come only from pools. A cluster created with GPU limits probably
+    keeps them."""
 
     former_accelerators: tuple[str, ...] = ()
-    """GKE's names of GPUs, such as nvidia-l4, whose last pool has left the file: GKE is said to keep a limit of node
-    auto-provisioning that a cluster has once had. It stays at 1 GPU then, the least that there is, which GKE may still make by itself.
-    One whose machines boot from Hyperdisk alone may have pools: its limit is then theirs, as clusters of before have it. Default: none."""
+    """GPUs by GKE's name, such as nvidia-l4, whose last pool was removed from the file. GKE reportedly keeps a node auto-provisioning
+    limit once a cluster has had one. List the GPU here, and its limit stays at 1 GPU, the minimum, which GKE may still provision by
+    itself. A GPU whose machines boot only from Hyperdisk may still have pools: its limit is then that of its pools, as on clusters
+    created by earlier releases. Default: none."""
 
     groups_domain: Annotated[str, Field(pattern=DOMAIN)] | None = None
-    """The Google Workspace domain whose groups teams name as submitters and viewers; default: Kubernetes knows no group."""
+    """The Google Workspace domain of the groups that teams name as submitters and viewers. Default: the cluster recognises no Google
+    groups."""
 
     team_identity: TeamIdentity = TeamIdentity.SERVICE_ACCOUNT
-    """What a team's pods are in Google Cloud: a `service_account` for each team, which they act as, or `direct`, without one: roles are
-    granted to the team's Kubernetes service account itself. A project has 100 service accounts unless Google raises its quota; without an
-    account nothing can sign URLs."""
+    """The identity of a team's pods in Google Cloud. `service_account`: each team has an IAM service account that its pods impersonate.
+    `direct`: roles are granted to the team's Kubernetes service account itself. A project has a quota of 100 service accounts unless
+    Google raises it; without a service account pods cannot sign URLs."""
 
     existing: Name | None = None
-    """A cluster of the project and region that is there already, by name; of the other fields `zone`, `mode`, `team_identity` and
-    `security.boot_disk_kms_key`, which is of the pools' nodes too, are then used, and what nothing reads is told. Default: one is made."""
+    """Name of an existing cluster in the project and region. Of the other fields, only `zone`, `mode`, `team_identity` and
+    `security.boot_disk_kms_key` (which also applies to the pools' nodes) are then used; settings that have no effect are reported.
+    Default: a new cluster is created."""
 
     zone: Zone | None = None
-    """The zone of the control plane of `existing`, where it is a zonal cluster: pools may have nodes in all of `zones` even so, and their
-    ceilings stay those of the whole pool. Default: `existing` is regional."""
+    """The control plane's zone, if `existing` is a zonal cluster. Pools may still have nodes in all of `zones`, and their ceilings still
+    apply to the whole pool. Default: `existing` is regional."""
 
 
 class Support(StrEnum):
-    """How long AWS supports the cluster's version. EXTENDED costs six times as much an hour once STANDARD has ended."""
+    """How long AWS supports the cluster's version. EXTENDED costs six times as much per hour once STANDARD has ended."""
 
     STANDARD = "standard"
     EXTENDED = "extended"
@@ -173,28 +178,29 @@ LogDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731,
 
 
 class EksAddons(DescribedRecord):
-    """What a cluster that is made gets besides what it cannot do without."""
+    """Optional add-ons of a cluster that the stack creates."""
 
     metrics_server: bool = True
-    """Whether metrics-server is installed, which tells autoscalers of pods and `kubectl top` what pods use; false where something else
-    does."""
+    """Whether to install metrics-server, which reports pods' resource usage to autoscalers and `kubectl top`. Set to false if something
+    else provides these metrics."""
 
 
 class ExistingKarpenter(DescribedRecord):
-    """A Karpenter that somebody else runs. Its queue of interruptions, its version and its feature gates are its owner's."""
+    """A Karpenter that someone else operates. Its owner manages its interruption queue, version and feature gates."""
 
     node_role: Annotated[str, Field(pattern=IAM_ROLE_NAME)]
-    """The role of the nodes that it launches, by name: one that its own role may pass, and that has its access entry (or its line in
-    aws-auth) already."""
+    """Name of the IAM role of the nodes that it launches. Karpenter's own role must be allowed to pass it, and it must already have an
+    access entry (or a line in aws-auth)."""
 
     deployment: Annotated[str, Field(pattern=DEPLOYMENT)] = "kube-system/karpenter"
-    """The Deployment of its controller, with its namespace, which a preview reads."""
+    """The Deployment of its controller, with namespace; a preview reads it."""
 
 
 class EksMode(StrEnum):
-    """STANDARD has a Karpenter, system nodes and add-ons of ours. In AUTO, EKS's Auto Mode, AWS runs all of these for a fee on each node.
+    """With STANDARD the platform installs Karpenter, system nodes and add-ons. With AUTO, EKS Auto Mode, AWS runs all of these for a fee
+    per node.
 
-    In AUTO pools are NodePools all the same, with their ceilings; AWS chooses the nodes' image, and ends every node after 21 days at most.
+    With AUTO pools are still NodePools with their ceilings; AWS chooses the node image and ends every node after at most 21 days.
     """
 
     STANDARD = "standard"
@@ -202,7 +208,7 @@ class EksMode(StrEnum):
 
 
 class EksCluster(DescribedRecord):
-    """An EKS cluster. With `mode: auto`, AWS runs Karpenter and chooses the nodes' image, and what is said of either is refused."""
+    """An EKS cluster. With `mode: auto`, AWS runs Karpenter and chooses the node image, and settings for either are rejected."""
 
     # For editors what the validator below says: only in Auto Mode nobody names an image.
     model_config = ConfigDict(
@@ -210,74 +216,74 @@ class EksCluster(DescribedRecord):
     )
 
     name: Annotated[str, Field(pattern=EKS_CLUSTER)] | None = None
-    """The cluster's name; default: the environment's."""
+    """The cluster's name. Default: the environment's name."""
 
     mode: EksMode = EksMode.STANDARD
-    """`standard` has a Karpenter, system nodes and add-ons of ours; `auto` is EKS Auto Mode, in which AWS runs them for a fee on each node.
-    A cluster keeps the mode that it was made with."""
+    """`standard`: the platform installs Karpenter, system nodes and add-ons. `auto`: EKS Auto Mode, where AWS runs them for a fee per
+    node. A cluster keeps the mode with which it was created."""
 
     version: Annotated[str, Field(pattern=EKS_VERSION)]
-    """The version of Kubernetes, in quotes, such as "1.35"."""
+    """The Kubernetes version, in quotes, such as "1.35"."""
 
     ami: Annotated[str, Field(pattern=AMI_ALIAS)] | None = None
-    """The nodes' image, a pinned alias such as al2023@v20260903 or bottlerocket@1.65.0, of a release with images for `version`: with
-    `@latest` every release of an AMI replaces the nodes, so it is refused in production. The system nodes have the same release, where
-    EKS's name for it is known. Needed with `mode: standard`. Default: AWS's own choice, with `mode: auto` alone."""
+    """The node image: a pinned alias such as al2023@v20260903 or bottlerocket@1.65.0, of a release that has images for `version`.
+    `@latest` is rejected in production, because every AMI release would replace the nodes. The system nodes use the same release if
+    EKS's name for it is known. Required with `mode: standard`. Default: AWS chooses, only with `mode: auto`."""
 
     addon_versions: dict[Addon, Annotated[str, Field(pattern=ADDON_VERSION_OR_DEFAULT)]] = Field(default_factory=dict)
-    """Versions of EKS's add-ons by name, such as `vpc-cni: v1.22.4-eksbuild.3`; `recommended` for AWS's own for `version`, which each `up`
-    asks of AWS, so that an upgrade of the cluster takes the add-on with it; or `default` for EKS's own on the day an add-on is made,
-    which no later `up` changes. Default: the version that AWS lists for `version`, where it is known (`flexspot versions list`), and EKS's
-    own of all others."""
+    """Versions of EKS add-ons by name, such as `vpc-cni: v1.22.4-eksbuild.3`. `recommended`: the version that AWS recommends for
+    `version`, looked up at each `up`, so that upgrading the cluster also upgrades the add-on. `default`: EKS's default on the day the
+    add-on is created; a later `up` does not change it. Default: the version that AWS lists for `version` if known (`flexspot versions
+    list`), otherwise EKS's default."""
 
     images_file: str | None = None
-    """A file of releases of the nodes' image, beside the stack file, that are known besides the shipped ones; `flexspot images refresh`
-    writes it. Default: none."""
+    """A file beside the stack file that lists node image releases in addition to the shipped ones; `flexspot images refresh` writes it.
+    Default: none."""
 
     support: Support = Support.STANDARD
-    """How long AWS supports the version; `extended` costs six times as much an hour once standard support has ended."""
+    """How long AWS supports the version. `extended` costs six times as much per hour once standard support has ended."""
 
     deletion_protection: bool | None = None
-    """Whether the cluster cannot be destroyed until this is false; default: true in production alone."""
+    """While this is true, the cluster cannot be destroyed. Default: true only in production."""
 
     system_pool: SystemPool = SystemPool(machine="m6i.xlarge")
-    """The nodes of the controllers. With `mode: auto` they come when a controller needs one, and `min_nodes` is not used."""
+    """The nodes for the controllers. With `mode: auto` they are created when a controller needs one, and `min_nodes` is not used."""
 
     other_work: EksOtherWork = EksOtherWork()
-    """Room for work without GPUs, Spot before on-demand."""
+    """Limits for work without GPUs, which uses Spot before on-demand."""
 
     addons: EksAddons = EksAddons()
-    """What the cluster gets besides what it cannot do without."""
+    """Optional add-ons."""
 
     nodes: EksNodes = EksNodes()
-    """How the nodes that Karpenter launches boot."""
+    """Boot settings of the nodes that Karpenter launches."""
 
     node_repair: bool = True
-    """Whether a node is replaced that the monitoring agent, or the node itself, reports as broken for ten to thirty minutes, a GPU among
-    its reasons: by Karpenter in pools, by EKS where the controllers run. Karpenter does so by force, whatever runs there, and for a
-    fifth of a pool's nodes at most."""
+    """Whether to replace a node that the monitoring agent, or the node itself, has reported as broken (GPU faults included) for ten to
+    thirty minutes. Karpenter replaces nodes of pools; EKS replaces the controllers' nodes. Karpenter does so forcibly, whatever runs on
+    the node, and for at most a fifth of a pool's nodes."""
 
     admin_roles: tuple[Annotated[str, Field(pattern=IAM_ROLE)], ...] = ()
-    """ARNs of IAM roles that administer the cluster; default: whoever deploys it first."""
+    """ARNs of the IAM roles that administer the cluster. Default: the identity that first deploys it."""
 
     log_days: LogDays = 90
-    """For how many days the control plane's logs are kept, of the periods that CloudWatch has."""
+    """Days to keep the control plane's logs; one of CloudWatch's retention periods."""
 
     logs_kms_key: Annotated[str, Field(pattern=AWS_KEY)] | None = None
-    """ARN of the KMS key that encrypts the control plane's logs; its policy must let logs.REGION.amazonaws.com use it. Default:
-    CloudWatch's own."""
+    """ARN of the KMS key that encrypts the control plane's logs. Its key policy must allow logs.REGION.amazonaws.com to use it. Default:
+    CloudWatch's own encryption."""
 
     existing: Annotated[str, Field(pattern=EKS_CLUSTER)] | None = None
-    """A cluster of the account and region that is there already, by name; of the other fields `ami`, `images_file`, `other_work`,
-    `nodes`, `node_repair` and the next two are then used, and what nothing reads is told. Its version is read; `version` is what
-    `flexspot images` looks for releases for. Default: one is made."""
+    """Name of an existing cluster in the account and region. Of the other fields, only `ami`, `images_file`, `other_work`, `nodes`,
+    `node_repair` and the next two are then used; settings that have no effect are reported. The Kubernetes version is read from the
+    cluster; `version` only tells `flexspot images` which releases to look for. Default: a new cluster is created."""
 
     existing_karpenter: ExistingKarpenter | None = None
-    """The Karpenter of `existing`, which pools then use. Default: one is installed."""
+    """The Karpenter of the `existing` cluster, which pools then use. Default: Karpenter is installed."""
 
     existing_gpu_operator: bool = False
-    """Whether NVIDIA's GPU operator is on the cluster, or somebody will install it: its device plugin and DCGM exporter take the place of
-    ours. Of `existing` a preview reads whether it has both, and tolerates the pools' taints."""
+    """Whether NVIDIA's GPU operator is installed on the cluster, or will be. Its device plugin and DCGM exporter then replace the
+    platform's. On an `existing` cluster, a preview checks that it has both and that it tolerates the pools' taints."""
 
     @model_validator(mode="after")
     def _somebody_chooses_the_image(self) -> Self:

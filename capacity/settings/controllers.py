@@ -20,10 +20,10 @@ class ControllerSize(DescribedRecord):
     """The size of a controller's pods."""
 
     cpu_milli: Milli
-    """Thousandths of a vCPU that each copy asks for."""
+    """CPU request of each replica, in thousandths of a vCPU."""
 
     memory_mib: Mib
-    """Memory that each copy asks for, and the most that it gets, in MiB."""
+    """Memory request and limit of each replica, in MiB."""
 
     @property
     def cpu(self) -> str:
@@ -37,109 +37,109 @@ class ControllerSize(DescribedRecord):
 
 
 class KueueSize(ControllerSize):
-    """Kueue, whose caches hold every Job, pod template and Workload of all teams."""
+    """Kueue, which caches every Job, pod template and Workload of all teams."""
 
     replicas: Copies = 2
-    """Copies, of which one leads and all answer webhooks."""
+    """Replicas; one leads, and all answer webhooks."""
 
     cpu_milli: Milli = 500
-    """Thousandths of a vCPU that each copy asks for."""
+    """CPU request of each replica, in thousandths of a vCPU."""
 
     memory_mib: Mib = 1024
-    """Memory of each copy, in MiB; its chart's own is half of it."""
+    """Memory of each replica, in MiB; the chart's own value is half of it."""
 
     version: ChartVersion | None = None
-    """Version of its chart. Default: the one that the platform is written for (`flexspot versions list`)."""
+    """Chart version. Default: the version that the platform is written for (`flexspot versions list`)."""
 
 
 class JobSetSize(ControllerSize):
-    """JobSet's controller, which makes the Jobs of JobSets."""
+    """The JobSet controller, which creates the Jobs of JobSets."""
 
     replicas: Copies = 2
-    """Copies, of which one leads and all answer webhooks."""
+    """Replicas; one leads, and all answer webhooks."""
 
     cpu_milli: Milli = 100
-    """Thousandths of a vCPU that each copy asks for; its chart's own is 500."""
+    """CPU request of each replica, in thousandths of a vCPU; the chart's own value is 500."""
 
     memory_mib: Mib = 256
-    """Memory of each copy, in MiB; its chart's own request is half of it. More for thousands of JobSets."""
+    """Memory of each replica, in MiB; the chart's own request is half of it. Thousands of JobSets need more."""
 
     version: ChartVersion | None = None
-    """Version of its chart. Default: the one that the platform's JobSets are rendered for (`flexspot versions list`)."""
+    """Chart version. Default: the version that the platform's JobSets are rendered for (`flexspot versions list`)."""
 
 
 class JobSet(JobSetSize):
-    """JobSet, and whether the platform brings it."""
+    """JobSet, and whether to install it."""
 
     install: bool = False
-    """Whether it is installed. `jobset` of a job of several nodes needs it, or one that the cluster has already; Kueue admits the JobSets
-    of either."""
+    """Whether to install it. A multi-node job with `jobset` needs it, or an existing JobSet on the cluster; Kueue admits the JobSets of
+    either."""
 
 
 class KarpenterSize(ControllerSize):
-    """Karpenter, whose memory grows with nodes and pods."""
+    """Karpenter, whose memory use grows with nodes and pods."""
 
     replicas: Copies = 2
-    """Copies, of which one decides; no two share a node, so at most as many as `cluster.system_pool` has nodes."""
+    """Replicas, of which one is active. No two share a node, so at most as many as `cluster.system_pool` has nodes."""
 
     cpu_milli: Milli = 1000
-    """Thousandths of a vCPU of each copy, and the most that it gets."""
+    """CPU request and limit of each replica, in thousandths of a vCPU."""
 
     memory_mib: Mib = 1024
-    """Memory of each copy, in MiB; some GiB for hundreds of nodes."""
+    """Memory of each replica, in MiB; hundreds of nodes need several GiB."""
 
     version: ChartVersion | None = None
-    """Version of its chart and of the chart of its definitions; it must work with `cluster.version`. Default: the one that the platform is
+    """Version of the Karpenter chart and of its CRD chart; it must support `cluster.version`. Default: the version that the platform is
     written for (`flexspot versions list`)."""
 
 
 class KubeStateMetricsSize(ControllerSize):
-    """kube-state-metrics, of which there is one."""
+    """kube-state-metrics, which runs as a single replica."""
 
     cpu_milli: Milli = 100
-    """Thousandths of a vCPU that it asks for."""
+    """CPU request, in thousandths of a vCPU."""
 
     memory_mib: Mib = 512
-    """Its memory, in MiB; more for tens of thousands of pods."""
+    """Memory, in MiB; tens of thousands of pods need more."""
 
 
 class LoadBalancerControllerSize(ControllerSize):
-    """AWS's load balancer controller, which makes load balancers of Ingresses, and of Services that ask for them."""
+    """The AWS Load Balancer Controller, which creates load balancers for Ingresses, and for Services that request one."""
 
     replicas: Copies = 2
-    """Copies, of which one leads and all answer webhooks."""
+    """Replicas; one leads, and all answer webhooks."""
 
     cpu_milli: Milli = 100
-    """Thousandths of a vCPU that each copy asks for."""
+    """CPU request of each replica, in thousandths of a vCPU."""
 
     memory_mib: Mib = 256
-    """Memory of each copy, in MiB; more for hundreds of Ingresses."""
+    """Memory of each replica, in MiB; hundreds of Ingresses need more."""
 
     version: ChartVersion | None = None
-    """Version of its chart. Its role has the policy of the version that the platform is written for, which is the default
+    """Chart version. The controller's IAM policy is that of the version that the platform is written for, which is the default
     (`flexspot versions list`)."""
 
 
 class LoadBalancerController(LoadBalancerControllerSize):
-    """AWS's load balancer controller, and whether there is one."""
+    """The AWS Load Balancer Controller, and whether to install it."""
 
     install: bool = False
-    """Whether it is installed. Without it a Service of type LoadBalancer gets a classic load balancer, if any, and an Ingress none."""
+    """Whether to install it. Without it, a Service of type LoadBalancer gets a classic load balancer at most, and an Ingress gets none."""
 
 
 class DevicePlugin(DescribedRecord):
-    """What runs on every node with accelerators, asks for little and has no size to set."""
+    """A component that runs on every node with accelerators; it needs few resources and has no size settings."""
 
     version: ChartVersion | None = None
-    """Version of its chart. Default: the one that the platform is written for (`flexspot versions list`)."""
+    """Chart version. Default: the version that the platform is written for (`flexspot versions list`)."""
 
 
 class EfaDevicePlugin(DevicePlugin):
-    """AWS's device plugin for EFA, and where its image comes from."""
+    """AWS's device plugin for EFA, and the source of its image."""
 
     image: Annotated[str, Field(pattern=IMAGE_REPOSITORY)] | None = None
-    """The repository of its image, without a tag. Default: the chart's, which is in us-west-2 of the partition aws: other partitions, and
-    nodes that reach no other region, need one of their own."""
+    """The image repository, without a tag. Default: the chart's, in us-west-2 of the aws partition. Other partitions, and nodes that
+    cannot reach other regions, need their own."""
 
 
 class Controllers(DescribedRecord):
@@ -148,32 +148,32 @@ class Controllers(DescribedRecord):
     """
 
     kueue: KueueSize = KueueSize()
-    """Kueue, unless the cluster has its own."""
+    """Kueue, unless the cluster already has one."""
 
     jobset: JobSet = JobSet()
-    """JobSet, for jobs of several nodes that begin anew together."""
+    """JobSet, for multi-node jobs whose pods restart together."""
 
     kube_state_metrics: KubeStateMetricsSize = KubeStateMetricsSize()
-    """kube-state-metrics, unless the cluster has its own."""
+    """kube-state-metrics, unless the cluster already has one."""
 
 
 class EksControllers(Controllers):
-    """The sizes and versions of the platform's controllers on EKS, Karpenter among them."""
+    """The sizes and versions of the platform's controllers on EKS, including Karpenter."""
 
     karpenter: KarpenterSize = KarpenterSize()
     """Karpenter."""
 
     load_balancer_controller: LoadBalancerController = LoadBalancerController()
-    """AWS's load balancer controller, for services that are reached from outside of the cluster."""
+    """The AWS Load Balancer Controller, for services that are reachable from outside the cluster."""
 
     nvidia_device_plugin: DevicePlugin = DevicePlugin()
-    """NVIDIA's device plugin, on AL2023; Bottlerocket has its own."""
+    """NVIDIA's device plugin, on AL2023; Bottlerocket includes its own."""
 
     neuron_device_plugin: DevicePlugin = DevicePlugin()
-    """AWS's device plugin for Trainium and Inferentia, where a pool has such machines."""
+    """AWS's device plugin for Trainium and Inferentia, if a pool has such machines."""
 
     efa_device_plugin: EfaDevicePlugin = EfaDevicePlugin()
-    """AWS's device plugin for EFA, where a pool has `efa`."""
+    """AWS's device plugin for EFA, if a pool sets `efa`."""
 
     dcgm_exporter: DevicePlugin = DevicePlugin()
     """NVIDIA's DCGM exporter, unless `measurement.dcgm_exporter` is false."""

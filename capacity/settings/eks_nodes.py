@@ -14,7 +14,7 @@ from capacity.values.names import DURATION, EVICTION_THRESHOLD, KUBELET_QUANTITY
 
 
 class Reserved(StrEnum):
-    """What the kubelet can keep back from pods."""
+    """Resources that the kubelet can reserve."""
 
     CPU = "cpu"
     MEMORY = "memory"
@@ -23,7 +23,7 @@ class Reserved(StrEnum):
 
 
 class EvictionSignal(StrEnum):
-    """What the kubelet can watch and evict pods for; the definition of EC2NodeClass takes no other."""
+    """Kubelet eviction signals; the EC2NodeClass CRD accepts no others."""
 
     MEMORY_AVAILABLE = "memory.available"
     NODEFS_AVAILABLE = "nodefs.available"
@@ -40,37 +40,38 @@ Percent = Annotated[int, Field(ge=0, le=100)]
 
 
 class Kubelet(DescribedRecord):
-    """What is said to the kubelets: the fields that the definition of EC2NodeClass v1.14.1 has. What is left out is the image's own."""
+    """Kubelet settings: the fields of the EC2NodeClass CRD v1.14.1. A field that is left out keeps the image's value."""
 
     max_pods: Annotated[int, Field(ge=10, le=1000)] | None = None
-    """The most pods of a node. Default: as many as its network interfaces have addresses for."""
+    """Maximum pods per node. Default: as many as its network interfaces have addresses for."""
 
     pods_per_core: Annotated[int, Field(ge=1, le=100)] | None = None
-    """The most pods for each vCPU, on AL2023 alone. Default: no such bound."""
+    """Maximum pods per vCPU, only on AL2023. Default: no limit."""
 
     kube_reserved: Quantities = Field(default_factory=dict)
-    """What is kept for the kubelet and the container runtime, such as `cpu: 200m`. Default: what the image computes."""
+    """Resources reserved for the kubelet and the container runtime, such as `cpu: 200m`. Default: what the image computes."""
 
     system_reserved: Quantities = Field(default_factory=dict)
-    """What is kept for the system's own processes. Default: none."""
+    """Resources reserved for system processes. Default: none."""
 
     eviction_hard: Thresholds = Field(default_factory=dict)
-    """Below which amount or share of what pods are ended at once, such as `memory.available: 5%`. Default: the image's own."""
+    """Hard eviction thresholds by signal, as an amount or a percentage, such as `memory.available: 5%`; below one, pods are evicted at
+    once. Default: the image's own."""
 
     eviction_soft: Thresholds = Field(default_factory=dict)
-    """Below which amount or share of what pods are ended after a time. Default: none."""
+    """Soft eviction thresholds by signal, as an amount or a percentage; below one, pods are evicted after a grace period. Default: none."""
 
     eviction_soft_grace_period: Periods = Field(default_factory=dict)
-    """After which time, for each of `eviction_soft`, such as `memory.available: 1m30s`. Default: none."""
+    """The grace period of each signal in `eviction_soft`, such as `memory.available: 1m30s`. Default: none."""
 
     image_gc_high_threshold_percent: Percent | None = None
-    """How full the disk is in percent when images that nobody uses are deleted. Default: the kubelet's, 85."""
+    """Disk usage in percent at which the kubelet starts to delete unused images. Default: the kubelet's, 85."""
 
     image_gc_low_threshold_percent: Percent | None = None
-    """How full it is in percent when that ends. Default: the kubelet's, 80."""
+    """Disk usage in percent at which it stops deleting them. Default: the kubelet's, 80."""
 
     cpu_cfs_quota: bool | None = None
-    """Whether containers are held to their CPU limits. Default: they are."""
+    """Whether the kubelet enforces containers' CPU limits. Default: it does."""
 
     @model_validator(mode="after")
     def _pairs(self) -> Self:
@@ -96,18 +97,18 @@ MOST_USER_DATA = 12_000
 
 
 class EksNodes(DescribedRecord):
-    """The nodes that Karpenter launches, those with GPUs and those without; a change is drift, and replaces them as their pools allow."""
+    """The nodes that Karpenter launches, with and without GPUs. A change causes drift: Karpenter replaces nodes as their pools allow."""
 
     kubelet: Kubelet = Kubelet()
-    """What is said to their kubelets."""
+    """Kubelet settings."""
 
     user_data: Annotated[str, Field(min_length=1, max_length=MOST_USER_DATA)] | None = None
-    """User data, which Karpenter merges with its own: on AL2023 a NodeConfig of nodeadm, a script that begins with #!, or a MIME archive of
-    both; on Bottlerocket TOML. Whoever may describe instances can read it: no secrets. Default: none."""
+    """User data, which Karpenter merges with its own. On AL2023: a nodeadm NodeConfig, a script that starts with #!, or a MIME archive
+    of both. On Bottlerocket: TOML. Anyone who may describe instances can read it, so put no secrets in it. Default: none."""
 
     fast_image_pull: bool = False
-    """Whether images are pulled and unpacked in parallel by the SOCI snapshotter, on AL2023 alone; experimental there, and it wants fast
-    disks. Not beside `user_data`: write `featureGates: {FastImagePull: true}` into its NodeConfig."""
+    """Whether the SOCI snapshotter pulls and unpacks images in parallel. Only on AL2023, where it is experimental; it needs fast disks.
+    Cannot be combined with `user_data`: put `featureGates: {FastImagePull: true}` in its NodeConfig instead."""
 
     @model_validator(mode="after")
     def _one_user_data(self) -> Self:

@@ -17,9 +17,9 @@ KmsKey = Annotated[str, Field(pattern=GCP_KEY)]
 
 
 class SecurityPosture(StrEnum):
-    """What GKE looks at in the cluster's workloads. BASIC tells of weak settings of pods and of security bulletins.
+    """What GKE monitors in the cluster's workloads. BASIC reports insecure pod settings and security bulletins.
 
-    The API has ENTERPRISE too, which it calls no longer supported (discovery document of container/v1, revision 20260818).
+    The API also has ENTERPRISE, which it calls no longer supported (discovery document of container/v1, revision 20260818).
     """
 
     DISABLED = "disabled"
@@ -27,9 +27,9 @@ class SecurityPosture(StrEnum):
 
 
 class VulnerabilityScanning(StrEnum):
-    """Whether GKE looks for vulnerabilities in the images that run. ENTERPRISE is Advanced Vulnerability Insights.
+    """Whether GKE scans running images for vulnerabilities. ENTERPRISE is Advanced Vulnerability Insights.
 
-    The API has BASIC too, which it calls no longer supported (discovery document of container/v1, revision 20260818).
+    The API also has BASIC, which it calls no longer supported (discovery document of container/v1, revision 20260818).
     """
 
     DISABLED = "disabled"
@@ -37,32 +37,32 @@ class VulnerabilityScanning(StrEnum):
 
 
 class BinaryAuthorization(StrEnum):
-    """Which images the cluster starts. PROJECT_SINGLETON_POLICY_ENFORCE asks the project's policy of Binary Authorization."""
+    """Which images may start. PROJECT_SINGLETON_POLICY_ENFORCE enforces the project's Binary Authorization policy."""
 
     DISABLED = "disabled"
     PROJECT_SINGLETON_POLICY_ENFORCE = "project_singleton_policy_enforce"
 
 
 class GkeSecurity(DescribedRecord):
-    """What secures a cluster of GKE beyond its defaults."""
+    """Security options of a GKE cluster beyond its defaults."""
 
     secrets_kms_key: KmsKey | None = None
-    """The name of a Cloud KMS key of the region that encrypts Secrets in the cluster's database, which GKE's service agent must be allowed
-    to use before. Taken out later, the cluster keeps it. Default: Google's own keys alone."""
+    """Name of a Cloud KMS key in the region that encrypts Secrets in the cluster's database. GKE's service agent must first be allowed
+    to use it. If you remove the setting later, the cluster keeps the key. Default: only Google's own keys."""
 
     boot_disk_kms_key: KmsKey | None = None
-    """The name of a Cloud KMS key of the region that encrypts the boot disks of all nodes: of the controllers, of pools that name no other,
-    and of those that GKE makes by itself. Compute Engine's service agent must be allowed to use it before. Another one makes cluster and
-    pools anew. Default: Google's own keys."""
+    """Name of a Cloud KMS key in the region that encrypts the boot disks of all nodes: the controllers' nodes, pools that name no other
+    key, and nodes that GKE provisions by itself. Compute Engine's service agent must first be allowed to use it. A different key
+    replaces the cluster and the pools. Default: Google's own keys."""
 
     posture: SecurityPosture | None = None
-    """Whether GKE's security posture tells of weak settings of pods and of security bulletins: `disabled` or `basic`. Default: what GKE
-    chooses, nothing is said."""
+    """Whether GKE's security posture reports insecure pod settings and security bulletins: `disabled` or `basic`. Default: not set; GKE
+    decides."""
 
     vulnerability_scanning: VulnerabilityScanning | None = None
-    """Whether GKE looks for vulnerabilities in images that run: `disabled` or `enterprise`, which Google meant to shut down on
-    2026-06-16. Default: what GKE chooses, nothing is said."""
+    """Whether GKE scans running images for vulnerabilities: `disabled`, or `enterprise`, which Google planned to shut down on
+    2026-06-16. Default: not set; GKE decides."""
 
     binary_authorization: BinaryAuthorization | None = None
-    """Which images start: `disabled`, all of them; `project_singleton_policy_enforce`, those that the project's policy of Binary
-    Authorization lets in, Kueue's and every team's included. Default: what GKE chooses, all of them."""
+    """Which images may start. `disabled`: all of them. `project_singleton_policy_enforce`: only those that the project's Binary
+    Authorization policy admits, including the images of Kueue and of every team. Default: GKE decides, and admits all of them."""

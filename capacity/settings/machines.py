@@ -24,19 +24,19 @@ GpuMemoryMib = Annotated[int, Field(ge=1024, le=4_194_304)]
 
 
 class DescribedGpu(DescribedRecord):
-    """The GPUs of a described machine: whole ones of NVIDIA's, or AWS's Neuron devices in a machine of EC2 whose family is inf or trn."""
+    """The GPUs of a described machine: whole NVIDIA GPUs, or AWS Neuron devices in an EC2 machine of an inf or trn family."""
 
     name: GpuName
-    """The cloud's name of the GPU."""
+    """The cloud's name for the GPU."""
 
     count: Annotated[int, Field(ge=1, le=16)]
-    """GPUs of one machine."""
+    """GPUs per machine."""
 
     memory_mib: GpuMemoryMib
     """Memory of one GPU, in MiB."""
 
     model: GpuName | None = None
-    """The GPU's name in reports, with its memory where one name has several sizes, such as h100-80gb. Default: `name`."""
+    """The GPU's name in reports. Include the memory if one name covers several sizes, such as h100-80gb. Default: `name`."""
 
     def gpu(self, manufacturer: str) -> Gpu:
         """As a row of the catalog has it."""
@@ -45,35 +45,35 @@ class DescribedGpu(DescribedRecord):
 
 
 class DescribedEc2Gpu(DescribedGpu):
-    """The GPUs of a described machine of EC2."""
+    """The GPUs of a described EC2 machine."""
 
     name: GpuName
-    """The GPU's name in Karpenter's label karpenter.k8s.aws/instance-gpu-name: EC2's in lower case with hyphens, such as l4 or
-    rtx-pro-server-6000. A Neuron device's in karpenter.k8s.aws/instance-accelerator-name, such as trainium2."""
+    """The GPU's name in Karpenter's label karpenter.k8s.aws/instance-gpu-name: EC2's name in lower case with hyphens, such as l4 or
+    rtx-pro-server-6000. For a Neuron device, its name in karpenter.k8s.aws/instance-accelerator-name, such as trainium2."""
 
     memory_mib: GpuMemoryMib
-    """Memory of one GPU, in MiB, exactly as EC2 reports it (GpuInfo.Gpus.MemoryInfo.SizeInMiB): nodes are chosen by it. Of a Neuron device
-    NeuronInfo.NeuronDevices.MemoryInfo.SizeInMiB."""
+    """Memory of one GPU, in MiB, exactly as EC2 reports it (GpuInfo.Gpus.MemoryInfo.SizeInMiB), because nodes are selected by it. For a
+    Neuron device, NeuronInfo.NeuronDevices.MemoryInfo.SizeInMiB."""
 
 
 class DescribedGkeGpu(DescribedGpu):
-    """The GPUs of a described machine of Compute Engine."""
+    """The GPUs of a described Compute Engine machine."""
 
     name: GpuName
     """The GPU's name in GKE's label cloud.google.com/gke-accelerator, such as nvidia-l4 (accelerators.guestAcceleratorType)."""
 
 
 class DescribedPrice(DescribedRecord):
-    """What a described machine costs, in US dollars an hour, GPUs included."""
+    """The price of a described machine, in US dollars per hour, GPUs included."""
 
     on_demand_usd_per_hour: UsdPerHour | None = None
-    """On demand, and reserved. Default: not known."""
+    """On-demand price, also used for reserved capacity, in US dollars per hour. Default: unknown."""
 
     spot_usd_per_hour: UsdPerHour | None = None
-    """As Spot. Default: not known."""
+    """Spot price, in US dollars per hour. Default: unknown."""
 
     as_of: date
-    """The day on which it was read, in quotes, such as '2026-11-24'."""
+    """The date on which the price was read, in quotes, such as '2026-11-24'."""
 
     @model_validator(mode="after")
     def _has_a_price(self) -> Self:
@@ -83,10 +83,10 @@ class DescribedPrice(DescribedRecord):
 
 
 class DescribedMachine(DescribedRecord):
-    """A machine that the catalog does not know."""
+    """A machine that is not in the catalog."""
 
     name: str
-    """The machine type, by which pools and the system pool mean it."""
+    """The machine type, as pools and the system pool refer to it."""
 
     vcpu: Annotated[int, Field(ge=1, le=4096)]
     """vCPU (EC2: VCpuInfo.DefaultVCpus; Compute Engine: guestCpus)."""
@@ -98,13 +98,13 @@ class DescribedMachine(DescribedRecord):
     """Its GPUs. Default: none, for a machine of the system pool."""
 
     architecture: Architecture = Architecture.AMD64
-    """For which processors its images are built: amd64 (x86_64) or arm64."""
+    """Processor architecture of its images: amd64 (x86_64) or arm64."""
 
     zones: tuple[Zone, ...] = ()
-    """Zones of the platform's region that offer it, by name or id as the platform's own. Default: not known, and not checked."""
+    """Zones of the platform's region that offer it, by name or by id like the platform's own zones. Default: unknown, and not checked."""
 
     price: DescribedPrice | None = None
-    """Its price in the platform's region. Default: not known, and told as such wherever costs are added up."""
+    """Its price in the platform's region. Default: unknown, and reported as unknown wherever costs are added up."""
 
     @property
     def manufacturer(self) -> str:
@@ -127,25 +127,26 @@ class DescribedMachine(DescribedRecord):
 
 
 class DescribedEc2Machine(DescribedMachine):
-    """A machine of EC2 that the catalog does not know, in the figures of `aws ec2 describe-instance-types`."""
+    """An EC2 machine that is not in the catalog, with the figures of `aws ec2 describe-instance-types`."""
 
     name: Annotated[str, Field(pattern=EC2_MACHINE)]
-    """The instance type, by which pools and the system pool mean it."""
+    """The instance type, as pools and the system pool refer to it."""
 
     gpu: DescribedEc2Gpu | None = None
     """Its GPUs. Default: none, for a machine of the system pool."""
 
     local_nvme_gb: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    """NVMe disks that come with it, in GB in all (InstanceStorageInfo.TotalSizeInGB)."""
+    """Total size of its built-in NVMe disks, in GB (InstanceStorageInfo.TotalSizeInGB)."""
 
     efa_interfaces: Annotated[int, Field(ge=0, le=149)] = 0
-    """Network cards that take an EFA interface (NetworkInfo.EfaInfo.MaximumEfaInterfaces); 0: no EFA."""
+    """Number of network cards that can have an EFA interface (NetworkInfo.EfaInfo.MaximumEfaInterfaces); 0: no EFA."""
 
     efa_first_card: Annotated[int, Field(ge=0, le=149)] = 0
-    """The first network card among whose InterfaceTypes is efa-only: 1 of machines whose card 0 takes none."""
+    """Index of the first network card whose InterfaceTypes include efa-only; 1 if card 0 does not support it."""
 
     max_pods: Annotated[int, Field(ge=4, le=4096)] | None = None
-    """Pods that a node has addresses for, as in awslabs/amazon-eks-ami's eni-max-pods.txt. The system pool needs it; default: not known."""
+    """Number of pods that a node has addresses for, from eni-max-pods.txt in awslabs/amazon-eks-ami. Required for the system pool.
+    Default: unknown."""
 
     @property
     def manufacturer(self) -> str:
@@ -170,25 +171,25 @@ class DescribedEc2Machine(DescribedMachine):
 
 
 class DescribedGkeMachine(DescribedMachine):
-    """A machine of Compute Engine that the catalog does not know, in the figures of `gcloud compute machine-types describe`."""
+    """A Compute Engine machine that is not in the catalog, with the figures of `gcloud compute machine-types describe`."""
 
     name: Annotated[str, Field(pattern=GKE_MACHINE)]
-    """The machine type, by which pools and the system pool mean it. Of a family to which GPUs are attached, such as n1, none."""
+    """The machine type, as pools and the system pool refer to it. Families to which GPUs are attached, such as n1, are not supported."""
 
     gpu: DescribedGkeGpu | None = None
     """Its GPUs. Default: none, for a machine of the system pool."""
 
     bundled_local_ssd_disks: Annotated[int, Field(ge=0, le=64)] = 0
-    """Disks of 375 GB that come with it (bundledLocalSsds.partitionCount)."""
+    """Number of built-in 375 GB disks (bundledLocalSsds.partitionCount)."""
 
     boot_disk: BootDisk = BootDisk.HYPERDISK_BALANCED
-    """The type of disk that it boots from: `hyperdisk-balanced`, as all families since 2024, or `pd-balanced`."""
+    """Its boot disk type: `hyperdisk-balanced`, as for all families since 2024, or `pd-balanced`."""
 
     compact_placement: bool = False
-    """Whether it can be placed compactly."""
+    """Whether it supports compact placement."""
 
     flex_start: bool = False
-    """Whether DWS gives it, for pools of flex-start and queued capacity."""
+    """Whether DWS offers it, for pools with flex-start or queued capacity."""
 
     def machine(self, region: str) -> Machine:
         """As a row of the catalog of `region` has it."""

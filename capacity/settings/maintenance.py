@@ -27,7 +27,7 @@ WITHOUT_UPGRADES, WITHOUT_UPGRADES_DAYS = 3, 30
 
 
 class Weekday(StrEnum):
-    """A day of the week, as RFC 5545 has them."""
+    """A day of the week, as in RFC 5545."""
 
     MON = "mon"
     TUE = "tue"
@@ -39,7 +39,7 @@ class Weekday(StrEnum):
 
 
 class ExclusionScope(StrEnum):
-    """What an exclusion keeps GKE from doing."""
+    """What an exclusion prevents GKE from doing."""
 
     NO_UPGRADES = "no_upgrades"
     NO_MINOR_UPGRADES = "no_minor_upgrades"
@@ -58,21 +58,21 @@ Day = Annotated[str, Field(pattern=DAY), AfterValidator(_of_the_calendar)]
 
 
 class MaintenanceExclusion(DescribedRecord):
-    """Days on which GKE does not upgrade by itself. Take it out when they are over: GKE makes none that has ended."""
+    """Days on which GKE does not upgrade by itself. Remove an exclusion once it has ended: GKE rejects one that is already over."""
 
     name: Name
     """Its name, unique in the cluster."""
 
     scope: ExclusionScope = ExclusionScope.NO_UPGRADES
-    """`no_upgrades`: none at all. `no_minor_upgrades`: patches alone. `no_minor_or_node_upgrades`: patches of the control plane alone, so
-    that no node is replaced."""
+    """`no_upgrades`: no upgrades at all. `no_minor_upgrades`: only patches. `no_minor_or_node_upgrades`: only patches of the control
+    plane, so that no node is replaced."""
 
     starts: Day
-    """Its first day, in quotes, such as "2026-12-20"; it begins at 00:00 UTC."""
+    """First day, in quotes, such as "2026-12-20"; the exclusion starts at 00:00 UTC."""
 
     ends: Day | None = None
-    """The day on which GKE may upgrade again, in quotes; `no_upgrades` needs one. Default: when the support of the cluster's
-    version ends."""
+    """The day on which GKE may upgrade again, in quotes. `no_upgrades` requires it. Default: when support for the cluster's version
+    ends."""
 
     @model_validator(mode="after")
     def _it_ends(self) -> Self:
@@ -89,19 +89,19 @@ class MaintenanceExclusion(DescribedRecord):
 
 
 class Maintenance(DescribedRecord):
-    """When GKE may upgrade by itself: a window, in UTC, and exclusions from it."""
+    """When GKE may upgrade by itself: a maintenance window, in UTC, and exclusions."""
 
     start_utc: Annotated[str, Field(pattern=TIME_OF_DAY)] = "02:00"
-    """When the window begins, as HH:MM in UTC."""
+    """Start of the window, as HH:MM in UTC."""
 
     hours: Annotated[int, Field(ge=4, le=24)] = 4
-    """For how many hours; GKE counts no window of less than four, and wants 48 in 32 days."""
+    """Length of the window in hours. GKE does not count windows shorter than four hours, and requires 48 hours in 32 days."""
 
     days: tuple[Weekday, ...] = ()
-    """The days on which it begins, such as sat. Default: every day."""
+    """Days on which the window starts, such as sat. Default: every day."""
 
     exclusions: Annotated[tuple[MaintenanceExclusion, ...], Field(max_length=EXCLUSIONS)] = ()
-    """Days on which GKE does not upgrade, such as those of a release. Default: none."""
+    """Days on which GKE does not upgrade, such as during a product release. Default: none."""
 
     @model_validator(mode="after")
     def _gke_takes_it(self) -> Self:

@@ -119,8 +119,8 @@ RangeName = Annotated[str, Field(pattern=RESOURCE_NAME)]
 class Access(StrEnum):
     """How the API server is reached.
 
-    PRIVATE: from inside the network alone, so `up` needs a runner there. DNS_IAM (GKE): from outside too, by its DNS endpoint,
-    with Google's IAM in front. PUBLIC_CIDRS: from outside, from the ranges in `cidrs`.
+    PRIVATE: only from inside the network, so `up` needs a runner there. DNS_IAM (GKE): also from outside, by its DNS endpoint, protected by
+    Google's IAM. PUBLIC_CIDRS: from outside, from the ranges in `cidrs`.
     """
 
     PRIVATE = "private"
@@ -132,12 +132,13 @@ class ControlPlane(DescribedRecord):
     """How the API server is reached."""
 
     access: Access | None = None
-    """`private`: from inside the network alone, so that `up` needs a runner there. `dns_iam` (GKE): from outside too, by its DNS name, with
-    Google's IAM in front. `public_cidrs`: from outside, from `cidrs`. Default: `dns_iam` on GKE where the stack makes the network, in which
-    no runner is yet; else `private`."""
+    """`private`: only from inside the network, so `up` needs a runner there. `dns_iam` (GKE): also from outside, by its DNS name,
+    protected by Google's IAM. `public_cidrs`: from outside, from `cidrs`. Default: `dns_iam` on GKE if the stack creates the network,
+    which has no runner yet; otherwise `private`."""
 
     cidrs: tuple[Range, ...] = ()
-    """IPv4 ranges from which the API server is reached, with `public_cidrs` and nothing else; the whole internet is not a range."""
+    """IPv4 ranges from which the API server is reachable; only with `public_cidrs`, which requires them. The whole internet is not
+    allowed."""
 
     @model_validator(mode="after")
     def _ranges_belong_to_public_access(self) -> Self:
@@ -149,13 +150,13 @@ class ControlPlane(DescribedRecord):
 
 
 class GkeNetwork(DescribedRecord):
-    """The ranges of a GKE cluster, or a network that is there already."""
+    """The IP ranges of a GKE cluster, or an existing network."""
 
     nodes_cidr: Range = "10.0.0.0/20"
-    """IPv4 range of the nodes, with an address for each."""
+    """IPv4 range of the nodes, one address per node."""
 
     pods_cidr: Range = "10.64.0.0/14"
-    """IPv4 range of the pods, with a block for each node: of 256 addresses for 110 pods."""
+    """IPv4 range of the pods. Each node takes a block: 256 addresses for 110 pods."""
 
     services_cidr: Range = "10.127.0.0/20"
     """IPv4 range of the Services."""
@@ -164,26 +165,27 @@ class GkeNetwork(DescribedRecord):
     """IPv4 range of the control plane, a /28."""
 
     gpudirect_cidr: GpuDirectRange = "192.168.0.0/16"
-    """IPv4 range of the further networks of pools with `network: gpudirect`, /8 to /20: each of nine subnetworks gets a sixteenth."""
+    """IPv4 range of the additional networks of pools with `network: gpudirect`, /8 to /20. Each of nine subnetworks gets a sixteenth of
+    it."""
 
     max_pods_per_node: Annotated[int, Field(ge=8, le=256)] = 110
-    """Pods of one node, at most; each node takes the next power of two above twice as many addresses."""
+    """Maximum pods per node. Each node takes at least twice as many addresses, rounded up to a power of two."""
 
     existing_network: str | None = None
-    """The name of a network that is there already; with existing_subnetwork. Default: one is made."""
+    """Name of an existing network; requires existing_subnetwork. Default: a new network is created."""
 
     existing_subnetwork: str | None = None
-    """The name of a subnetwork that is there already; with existing_network. Default: one is made."""
+    """Name of an existing subnetwork; requires existing_network. Default: a new subnetwork is created."""
 
     pods_range: RangeName = "pods"
-    """The name of the subnetwork's secondary range of the pods."""
+    """Name of the subnetwork's secondary range for pods."""
 
     services_range: RangeName = "services"
-    """The name of the subnetwork's secondary range of the Services."""
+    """Name of the subnetwork's secondary range for Services."""
 
     runner_cidrs: RunnerRanges = ()
-    """IPv4 ranges besides those of the cluster's nodes and pods from which the API server's private address is reached, from any region:
-    of another subnetwork of the network or Shared VPC, or behind a VPN or Interconnect. Not with `dns_iam`, which has no address."""
+    """IPv4 ranges, besides the cluster's nodes and pods, that may reach the API server's private address from any region: another
+    subnetwork of the network or Shared VPC, or networks behind a VPN or Interconnect. Not with `dns_iam`, which has no such address."""
 
     @model_validator(mode="after")
     def _existing_ones_go_together(self) -> Self:
@@ -216,56 +218,56 @@ def control_plane_ranges(vpc_cidr: str, zones: int) -> list[str]:
 
 
 class Nat(StrEnum):
-    """How many NAT gateways an EKS network has. PER_ZONE survives the loss of a zone; SINGLE costs one."""
+    """How many NAT gateways an EKS network has. PER_ZONE survives the loss of a zone; SINGLE costs less."""
 
     PER_ZONE = "per-zone"
     SINGLE = "single"
 
 
 class EksNetwork(DescribedRecord):
-    """The ranges of an EKS cluster, or a VPC that is there already."""
+    """The IP ranges of an EKS cluster, or an existing VPC."""
 
     vpc_cidr: Range = "10.0.0.0/16"
     """IPv4 range of the VPC."""
 
     private_cidrs: tuple[Range, ...] = ("10.0.0.0/18", "10.0.64.0/18", "10.0.128.0/18")
-    """IPv4 ranges of nodes and pods, one for each zone in the order of `zones`."""
+    """IPv4 ranges of nodes and pods, one per zone in the order of `zones`."""
 
     public_cidrs: tuple[Range, ...] = ("10.0.192.0/22", "10.0.196.0/22", "10.0.200.0/22")
-    """IPv4 ranges of load balancers and NAT gateways, one for each zone in the order of `zones`."""
+    """IPv4 ranges of load balancers and NAT gateways, one per zone in the order of `zones`."""
 
     control_plane_zones: tuple[Zone, ...] = ()
-    """Zones of the control plane's own addresses, two or more. AWS never changes them for a cluster that is there: where `zones` changes
-    in its first two, name here those that the cluster has. Default: the first two of `zones`."""
+    """Zones of the control plane's own addresses, two or more. AWS never changes them on an existing cluster: if you change the first
+    two of `zones`, list here the zones that the cluster has. Default: the first two of `zones`."""
 
     control_plane_cidrs: tuple[Range, ...] = ()
-    """IPv4 ranges of the control plane's own addresses, one for each of its zones. Default: the last of `vpc_cidr`, a /28 each."""
+    """IPv4 ranges of the control plane's own addresses, one per control plane zone. Default: the last ranges of `vpc_cidr`, a /28 each."""
 
     services_cidr: EksServicesRange = "172.20.0.0/16"
-    """IPv4 range of the Services: a /12 to a /24 of private addresses."""
+    """IPv4 range of the Services: /12 to /24, in private address space."""
 
     pods_per_node: Annotated[int, Field(ge=4, le=250)] = 32
-    """Pods of a node to count addresses for: each takes one of its node's range. GPU nodes run few."""
+    """Pods per node to plan addresses for: each pod takes one from its node's range. GPU nodes run few pods."""
 
     nat: Nat = Nat.PER_ZONE
-    """`per-zone`: a NAT gateway in each zone. `single`: one for all, which costs less and is lost with its zone."""
+    """`per-zone`: one NAT gateway in each zone. `single`: one for all zones, which costs less but fails with its zone."""
 
     interface_endpoints: bool | None = None
-    """Whether what nodes and Karpenter call of AWS is reached inside the VPC, by interface endpoints billed by the hour and zone, and not
-    by the NAT. S3 has a gateway endpoint always, which costs nothing. Default: true in production alone."""
+    """Whether nodes and Karpenter reach AWS services inside the VPC through interface endpoints, billed per hour and zone, instead of
+    through NAT. S3 always has a gateway endpoint, which is free. Default: true only in production."""
 
     existing_vpc: Annotated[str, Field(pattern=VPC)] | None = None
-    """The id of a VPC that is there already; with existing_private_subnets. Default: one is made."""
+    """Id of an existing VPC; requires existing_private_subnets. Default: a new VPC is created."""
 
     existing_private_subnets: tuple[Annotated[str, Field(pattern=SUBNET)], ...] = ()
-    """Ids of its private subnets, in the order of `zones`."""
+    """Ids of the VPC's private subnets, in the order of `zones`."""
 
     existing_control_plane_subnets: tuple[Annotated[str, Field(pattern=SUBNET)], ...] = ()
-    """Ids of its subnets for the control plane's own addresses, in two zones or more, which AWS never changes for a cluster that is
-    there. Default: the first two of existing_private_subnets."""
+    """Ids of the VPC's subnets for the control plane's own addresses, in at least two zones. AWS never changes them on an existing
+    cluster. Default: the first two of existing_private_subnets."""
 
     runner_cidrs: RunnerRanges = ()
-    """IPv4 ranges outside the VPC, such as a peered network, from which the private API server is reached."""
+    """IPv4 ranges outside the VPC, such as a peered network, that may reach the private API server."""
 
     @model_validator(mode="after")
     def _existing_ones_go_together(self) -> Self:

@@ -24,10 +24,9 @@ Zones = Annotated[tuple[Zone, ...], Field(min_length=1)]
 
 
 class ZoneMachines(StrEnum):
-    """What is done about a zone or region that does not offer a pool's machine as far as the catalog knows.
+    """What to do about a zone or region where, according to the catalog, a pool's machine is not available.
 
-    CHECKED: it is refused, or warned of where a zone's name means another zone in each account (the oldest regions of AWS). UNCHECKED:
-    nothing.
+    CHECKED: reject it, or warn if the zone's name means different zones in different accounts (the oldest AWS regions). UNCHECKED: nothing.
     """
 
     CHECKED = "checked"
@@ -35,19 +34,19 @@ class ZoneMachines(StrEnum):
 
 
 class PlatformSettings(DescribedRecord):
-    """The value of `flexspot:platform` in a stack file: what every platform has."""
+    """The value of `flexspot:platform` in a stack file: the settings of every platform."""
 
     cloud: Platform
     """Where the platform runs."""
 
     environment: Name
-    """The environment, on every resource."""
+    """Name of the environment, on every resource as a label or tag."""
 
     owner: Name
-    """Who answers for it, on every resource."""
+    """Who is responsible for the environment, on every resource as a label or tag."""
 
     cohort: Name = "platform"
-    """The root of the cohort tree."""
+    """Name of the root cohort."""
 
     cohorts: tuple[CohortSettings, ...] = ()
     """Departments or other groups of teams."""
@@ -56,25 +55,25 @@ class PlatformSettings(DescribedRecord):
     """Pools of GPU machines."""
 
     classes: dict[Name, ClassSettings] = Field(default_factory=dict)
-    """Workload classes: fields of shipped ones that are different here, and classes of one's own, by name."""
+    """Workload classes by name: changed fields of shipped classes, and your own classes."""
 
     teams: Annotated[tuple[TeamSettings, ...], Field(min_length=1)]
-    """Teams, and what is theirs."""
+    """Teams, with their shares, limits and access."""
 
     queueing: Queueing = Queueing()
-    """The queues as a whole."""
+    """Settings of all queues."""
 
     admission: Admission = Admission()
-    """What the API server itself refuses, or warns of."""
+    """What the API server rejects or warns about."""
 
     budget: Budget | None = None
-    """What the environment may spend; default: no budget."""
+    """The environment's spending limit. Default: no budget."""
 
     prices_file: str | None = None
-    """A file of one's own prices, beside the stack file, that go before the shipped ones; default: none."""
+    """A file beside the stack file with your own prices, which take precedence over the shipped ones. Default: none."""
 
     observability: Observability = Observability()
-    """The thresholds at which alerts fire."""
+    """Alert thresholds."""
 
     @property
     def ownership(self) -> dict[str, str]:
@@ -83,13 +82,13 @@ class PlatformSettings(DescribedRecord):
 
 
 class LocalSettings(PlatformSettings):
-    """A platform on the local control plane. Its fake nodes are those of EKS in us-east-1."""
+    """A platform on the local control plane. Its fake nodes imitate EKS nodes in us-east-1."""
 
     cloud: Literal[Platform.LOCAL]
     """The local control plane."""
 
     other_work: OtherWork = OtherWork()
-    """Room for work without GPUs, on fake nodes of EKS's general machines."""
+    """Limits for work without GPUs, on fake nodes of EKS's general-purpose machines."""
 
     pools: Annotated[tuple[LocalPool, ...], Field(min_length=1)]
     """Pools of GPU machines."""
@@ -102,43 +101,44 @@ class GkeSettings(PlatformSettings):
     """Google Kubernetes Engine."""
 
     project: Annotated[str, Field(pattern=GCP_PROJECT)]
-    """The id of the Google Cloud project."""
+    """Id of the Google Cloud project."""
 
     region: Annotated[str, Field(pattern=GCP_REGION)]
     """The region, such as us-central1."""
 
     zones: Zones
-    """Zones of the region in which nodes may start, in the cloud's own names."""
+    """Zones of the region in which nodes may start, by the cloud's own names."""
 
     zone_machines: ZoneMachines = ZoneMachines.CHECKED
-    """Whether zones without a pool's machine are told: `checked` by what the catalog knows, or `unchecked`, for what is newer than that."""
+    """`checked`: report zones where, according to the catalog, a pool's machine is not available. `unchecked`: do not check, for
+    machines or zones newer than the catalog."""
 
     network: GkeNetwork = GkeNetwork()
     """The cluster's network."""
 
     control_plane: ControlPlane = ControlPlane()
-    """Who reaches the API server, and from where."""
+    """Access to the API server."""
 
     cluster: GkeCluster = GkeCluster()
     """The cluster."""
 
     controllers: Controllers = Controllers()
-    """How large the platform's own controllers are, and which version of each."""
+    """Sizes and versions of the platform's controllers."""
 
     storage: GkeStorage = GkeStorage()
     """The platform's buckets."""
 
     measurement: GkeMeasurement = GkeMeasurement()
-    """What tells Prometheus of GPUs, and what it records."""
+    """Which exporters report GPU metrics, and how Prometheus collects and records them."""
 
     machines: tuple[DescribedGkeMachine, ...] = ()
-    """Machines of Compute Engine that the catalog does not know, for pools and the system pool."""
+    """Compute Engine machines that are not in the catalog, for pools and the system pool."""
 
     pools: Annotated[tuple[GkePool, ...], Field(min_length=1)]
     """Pools of GPU machines."""
 
     gpu_quotas: dict[str, GpuQuota] = Field(default_factory=dict)
-    """GPUs that the project may use in the region, by accelerator; ceilings above them are refused."""
+    """The project's GPU quotas in the region, by accelerator. Ceilings above a quota are rejected."""
 
     @property
     def cluster_location(self) -> str:
@@ -159,45 +159,46 @@ class EksSettings(PlatformSettings):
     """Amazon Elastic Kubernetes Service."""
 
     tags: AwsTags = Field(default_factory=dict)
-    """Tags of one's own on everything in AWS that takes tags, machines and volumes among them, beside those that the platform sets: a
-    change is drift, and replaces Karpenter's nodes as their pools allow. Default: none."""
+    """Your own tags on every AWS resource that supports tags, including machines and volumes, in addition to the platform's tags. A
+    change causes drift and replaces Karpenter's nodes as their pools allow. Default: none."""
 
     iam: Iam = Iam()
-    """Where the stack's IAM roles are, and what bounds them."""
+    """IAM path and permissions boundary of the stack's roles."""
 
     account: Annotated[str, Field(pattern=AWS_ACCOUNT)]
-    """The number of the AWS account, 12 digits in quotes: with credentials of another one nothing is deployed."""
+    """The AWS account number, 12 digits in quotes. With credentials of another account, nothing is deployed."""
 
     region: Annotated[str, Field(pattern=AWS_REGION)]
     """The region, such as us-east-1."""
 
     zones: Zones
-    """Zones of the region in which nodes may start: all by name, such as us-east-1a, or all by id, such as use1-az1. In the oldest regions
-    a name is another zone in each account, and an id is not."""
+    """Zones of the region in which nodes may start: all by name, such as us-east-1a, or all by id, such as use1-az1. In the oldest
+    regions a zone name means different zones in different accounts; an id does not."""
 
     zone_machines: ZoneMachines = ZoneMachines.CHECKED
-    """Whether zones without a pool's machine are told: `checked` by what the catalog knows, or `unchecked`, for what is newer than that."""
+    """`checked`: report zones where, according to the catalog, a pool's machine is not available. `unchecked`: do not check, for
+    machines or zones newer than the catalog."""
 
     network: EksNetwork = EksNetwork()
     """The cluster's network."""
 
     control_plane: ControlPlane = ControlPlane()
-    """Who reaches the API server, and from where."""
+    """Access to the API server."""
 
     cluster: EksCluster
     """The cluster."""
 
     controllers: EksControllers = EksControllers()
-    """How large the platform's own controllers are, and which version of each."""
+    """Sizes and versions of the platform's controllers."""
 
     storage: EksStorage = EksStorage()
-    """The platform's buckets."""
+    """The platform's buckets and file systems."""
 
     measurement: EksMeasurement = EksMeasurement()
-    """What tells Prometheus of GPUs, and what it records."""
+    """Which exporters report GPU metrics, and how Prometheus collects and records them."""
 
     machines: tuple[DescribedEc2Machine, ...] = ()
-    """Machines of EC2 that the catalog does not know, for pools and the system pool."""
+    """EC2 machines that are not in the catalog, for pools and the system pool."""
 
     pools: Annotated[tuple[EksPool, ...], Field(min_length=1)]
     """Pools of GPU machines."""

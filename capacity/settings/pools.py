@@ -36,41 +36,41 @@ https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html
 
 
 class PoolSettings(DescribedRecord):
-    """Machines of one type at one capacity type, up to a ceiling."""
+    """Machines of one type and one capacity type, up to a ceiling."""
 
     name: Name
-    """The pool's name, by which shares and limits mean it."""
+    """The pool's name, as shares and limits refer to it."""
 
     machine: str
-    """A machine of the catalog, or on EKS one of `machines`."""
+    """A machine from the catalog, or one of `machines` (EKS and GKE)."""
 
     capacity_type: CapacityType
     """How the capacity is bought."""
 
     gpus_per_node: Annotated[int, Field(ge=1, le=16)] | None = None
-    """GPUs of one node: needed where they are attached (GKE's n1), checked where machine and GPUs are a fixed pair, which
-    is the default."""
+    """GPUs per node. Required where GPUs are attached to the machine (GKE's n1). Where the machine type fixes the number, that number is
+    the default, and a value given here must match it."""
 
     max_nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] | None = None
-    """Ceiling in nodes, of the whole pool and not of a zone; this or max_gpus, there is no default."""
+    """Ceiling in nodes, for the whole pool, not per zone. Set this or max_gpus; there is no default."""
 
     max_gpus: Annotated[int, Field(ge=1, le=16 * MAX_NODES)] | None = None
-    """Ceiling in GPUs, of the whole pool and not of a zone; this or max_nodes, there is no default."""
+    """Ceiling in GPUs, for the whole pool, not per zone. Set this or max_nodes; there is no default."""
 
     max_vcpu: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    """Ceiling in vCPU; one that keeps the other ceilings out of reach is refused. Default: none."""
+    """Ceiling in vCPU. A value that makes the other ceilings unreachable is rejected. Default: none."""
 
     max_memory_gib: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
-    """Ceiling in memory, in GiB; one that keeps the other ceilings out of reach is refused. Default: none."""
+    """Ceiling in memory, in GiB. A value that makes the other ceilings unreachable is rejected. Default: none."""
 
     min_nodes: Annotated[int, Field(ge=0, le=MAX_NODES)] = 0
-    """Nodes that are kept although nothing runs on them."""
+    """Nodes that keep running even when idle."""
 
     zones: tuple[Zone, ...] = ()
-    """Some of the platform's zones; default: all of them."""
+    """Zones of this pool, a subset of the platform's zones. Default: all of them."""
 
     serves: Annotated[tuple[Name, ...], Field(min_length=1)]
-    """The workload classes that may use the pool; one that serves a single class is tainted for it."""
+    """The workload classes that may use the pool. A pool that serves a single class is tainted for it."""
 
     @model_validator(mode="after")
     def _has_a_ceiling(self) -> Self:
@@ -80,16 +80,16 @@ class PoolSettings(DescribedRecord):
 
 
 class LocalPool(PoolSettings):
-    """A pool of the local control plane, whose fake nodes are those of EKS: Spot and on-demand alone."""
+    """A pool of the local control plane. Its fake nodes imitate EKS nodes; only Spot and on-demand."""
 
     alternatives: tuple[str, ...] = ()
-    """Other machines with the same GPUs, launched too."""
+    """Other machines with the same GPUs that the pool may also launch."""
 
 
 class ReservationUse(StrEnum):
-    """Which GCP reservations a pool's nodes may use. SPECIFIC is the named one alone; ANY is whichever open one matches.
+    """Which GCP reservations a pool's nodes may use. SPECIFIC: only the named one. ANY: any open reservation that matches.
 
-    With neither does a node start at on-demand prices where the reservations have no room.
+    With either, a node does not start at on-demand prices when the reservations are full.
     """
 
     SPECIFIC = "specific"
@@ -97,24 +97,24 @@ class ReservationUse(StrEnum):
 
 
 class GkeReservation(DescribedRecord):
-    """The GCP reservation that a reserved pool draws on."""
+    """The GCP reservation that a reserved pool uses."""
 
     use: ReservationUse = ReservationUse.SPECIFIC
-    """`specific`: the named one alone. `any`: whichever open one matches. What has no room there does not start: on-demand capacity
-    beside a reservation is a pool of its own, with a ceiling and a price."""
+    """`specific`: only the named reservation. `any`: any open reservation that matches. Nodes that do not fit do not start; for
+    on-demand capacity beside a reservation, add a separate pool with its own ceiling and price."""
 
     name: Annotated[str, Field(pattern=RESOURCE_NAME)] | None = None
-    """The reservation's name; with `specific` alone. Default: none."""
+    """The reservation's name; only with `specific`. Default: none."""
 
     project: Annotated[str, Field(pattern=GCP_PROJECT)] | None = None
-    """The project that owns the reservation, when it is shared; default: the platform's."""
+    """The project that owns a shared reservation. Default: the platform's."""
 
     block: Annotated[str, Field(pattern=RESOURCE_NAME)] | None = None
-    """The one block of the reservation that nodes come from, by name, such as h200-block-0001: its machines are near each other. Google
-    has them of A3 High (eight GPUs), A3 Mega, A3 Ultra, A4 and A4X machines. Default: any block."""
+    """Name of the one reservation block that nodes come from, such as h200-block-0001; the machines of a block are close together.
+    Available for A3 High (eight GPUs), A3 Mega, A3 Ultra, A4 and A4X machines. Default: any block."""
 
     sub_block: Annotated[str, Field(pattern=RESOURCE_NAME)] | None = None
-    """The one sub-block of `block` that nodes come from, by name, such as h200-block-0001-subblock-0003. Default: any."""
+    """Name of the one sub-block of `block` that nodes come from, such as h200-block-0001-subblock-0003. Default: any."""
 
     @model_validator(mode="after")
     def _a_specific_one_has_a_name(self) -> Self:
@@ -128,7 +128,7 @@ class GkeReservation(DescribedRecord):
 
 
 class GpuDriver(StrEnum):
-    """Which NVIDIA driver GKE installs. DEFAULT is that of the GKE version; DISABLED leaves it to somebody else's DaemonSet."""
+    """Which NVIDIA driver GKE installs. DEFAULT is the driver of the GKE version; with DISABLED, another DaemonSet must install one."""
 
     DEFAULT = "default"
     LATEST = "latest"
@@ -136,20 +136,20 @@ class GpuDriver(StrEnum):
 
 
 class SharingStrategy(StrEnum):
-    """How containers share a GPU. TIME_SHARING gives turns and no walls between them; MPS runs them side by side with limits."""
+    """How containers share a GPU. TIME_SHARING lets them take turns, without isolation; MPS runs them concurrently with limits."""
 
     TIME_SHARING = "time-sharing"
     MPS = "mps"
 
 
 class GpuSharing(DescribedRecord):
-    """Several containers on one GPU, each of which counts as one `nvidia.com/gpu`."""
+    """Several containers share one GPU; each counts as one `nvidia.com/gpu`."""
 
     strategy: SharingStrategy
-    """`time-sharing` gives turns and no walls between containers; `mps` runs them side by side with limits."""
+    """`time-sharing` lets containers take turns, without isolation; `mps` runs them concurrently with limits."""
 
     clients_per_gpu: Annotated[int, Field(ge=2, le=48)]
-    """Containers on one GPU, at most."""
+    """Maximum number of containers per GPU."""
 
 
 UPGRADED_AT_ONCE = 20
@@ -158,15 +158,16 @@ google_container_node_pool, upgrade_settings, read 2026-11-24)."""
 
 
 class GkeSurge(DescribedRecord):
-    """How many nodes of a pool an upgrade takes at once. By default one goes before another comes: a full reservation, and a zone without
-    GPUs to spare, have no room for one more (https://cloud.google.com/kubernetes-engine/docs/how-to/node-upgrades-quota).
+    """How many nodes of a pool an upgrade replaces at once. By default one node is removed before its replacement is created, because a
+    full reservation, or a zone without spare GPUs, has no room for an extra node
+    (https://cloud.google.com/kubernetes-engine/docs/how-to/node-upgrades-quota).
     """
 
     max_surge: Annotated[int, Field(ge=0, le=UPGRADED_AT_ONCE)] = 0
-    """Nodes that come before old ones go; each takes quota, and room of a reservation."""
+    """Extra nodes created before old ones are removed. Each uses quota, and capacity of a reservation."""
 
     max_unavailable: Annotated[int, Field(ge=0, le=UPGRADED_AT_ONCE)] = 1
-    """Nodes that go before new ones come."""
+    """Nodes removed before their replacements are created."""
 
     @model_validator(mode="after")
     def _it_upgrades_some_and_not_too_many(self) -> Self:
@@ -179,56 +180,60 @@ class GkeNodeOptions(DescribedRecord):
     """What a node of a GKE pool is made of besides its machine: a setting of stacks, and an argument of GkeGpuNodePool."""
 
     reservation: GkeReservation | None = None
-    """The reservation of a reserved pool, and of no other. Default: none."""
+    """The reservation; only for a reserved pool. Default: none."""
 
     shutdown_grace_seconds: Annotated[int, Field(ge=30, le=120)] | None = None
-    """Seconds between the signal and the end of a Spot node, of which the last 15 are for system pods; default: 30, GKE's own. More needs
-    GKE 1.35.0-gke.1171000."""
+    """Seconds between the termination signal and the end of a Spot node, of which the last 15 are for system pods. More than the default
+    requires GKE 1.35.0-gke.1171000. Default: 30, GKE's own."""
 
     gpu_driver: GpuDriver = GpuDriver.DEFAULT
-    """The NVIDIA driver that GKE installs: that of its version, the latest, or none where somebody else's DaemonSet does."""
+    """The NVIDIA driver that GKE installs: `default`, the driver of the GKE version; `latest`; or `disabled`, if another DaemonSet
+    installs one."""
 
     gpu_sharing: GpuSharing | None = None
-    """Several containers on one GPU, for classes that wait in no queue alone: a quota counts whole GPUs. Default: GPUs are whole."""
+    """Several containers share one GPU. Only for classes without a queue, because a quota counts whole GPUs. Default: GPUs are not
+    shared."""
 
     mig_partition: Annotated[str, Field(pattern=MIG_PARTITION)] | None = None
-    """The MIG partition into which every GPU is split, such as 1g.10gb, for classes without queue alone. Default: GPUs are whole."""
+    """The MIG partition size into which every GPU is split, such as 1g.10gb; only for classes without a queue. Default: GPUs are not
+    split."""
 
     compact_placement: bool = False
-    """Whether nodes are close together, at the price of more stock-outs."""
+    """Whether nodes are placed close together, at the cost of more stock-outs."""
 
     tpu_topology: Topology | None = None
-    """How the TPU chips of several nodes are joined to one slice, such as 4x4 or 2x2x4: the pool is this slice, and its ceiling all of it.
-    Default: each node has its own chips, joined as its machine has them."""
+    """How the TPU chips of several nodes form one slice, such as 4x4 or 2x2x4. The pool is this one slice, and its ceiling is the whole
+    slice. Default: each node uses its own chips, connected as on its machine."""
 
     local_ssd_disks: Annotated[int, Field(ge=0, le=32)] = 0
-    """Disks of 375 GB more than come with the machine."""
+    """Number of 375 GB disks in addition to those that come with the machine."""
 
     boot_disk_gib: Annotated[int, Field(ge=10, le=65_536)] = 200
     """Size of a node's boot disk, in GiB."""
 
     boot_disk_kms_key: KmsKey | None = None
-    """The name of a Cloud KMS key of the region that encrypts the boot disks, which Compute Engine's service agent must be allowed to use
-    before. Default: the cluster's own (`cluster.security`), or Google's."""
+    """Name of a Cloud KMS key in the region that encrypts the boot disks. Compute Engine's service agent must first be allowed to use
+    it. Default: the cluster's key (`cluster.security`), or Google's."""
 
     confidential_nodes: Confidential | None = None
-    """How the memory of the nodes is encrypted: `sev`, `sev_snp` or `tdx`, of machines that have it. Default: not by the processor."""
+    """How the nodes encrypt their memory: `sev`, `sev_snp` or `tdx`, on machines that support it. Default: no encryption by the
+    processor."""
 
     secondary_boot_disk_images: tuple[Annotated[str, Field(pattern=DISK_IMAGE)], ...] = ()
-    """Disk images with container images that nodes then need not pull, such as projects/PROJECT/global/images/IMAGE."""
+    """Disk images with preloaded container images, which nodes then need not pull, such as projects/PROJECT/global/images/IMAGE."""
 
     surge: GkeSurge | None = None
-    """How many nodes an upgrade takes at once; not for flex-start and queued pools, whose nodes GKE leaves until their end. Default: one,
-    which goes before another comes."""
+    """How many nodes an upgrade replaces at once; not for flex-start and queued pools, whose nodes GKE does not upgrade while they run.
+    Default: one, removed before its replacement is created."""
 
     hold_upgrades: bool = False
-    """Whether GKE upgrades the nodes only when the support of their version ends; not for flex-start and queued pools, whose nodes GKE
-    leaves until their end."""
+    """Whether GKE upgrades the nodes only when support for their version ends; not for flex-start and queued pools, whose nodes GKE does
+    not upgrade while they run."""
 
 
 class NodeNetwork(StrEnum):
-    """What joins the GPUs of several nodes. ORDINARY is the nodes' own network, by TCP; GPUDIRECT reaches GPU memory by RDMA, where the
-    machine has cards for it.
+    """How GPUs on different nodes communicate. ORDINARY uses the nodes' own network over TCP; GPUDIRECT accesses GPU memory by RDMA, on
+    machines with network cards for it.
     """
 
     ORDINARY = "ordinary"
@@ -239,40 +244,40 @@ class GkePool(GkeNodeOptions, PoolSettings):
     """A pool of GKE."""
 
     network: NodeNetwork = NodeNetwork.ORDINARY
-    """`gpudirect`: GPUs of several nodes reach each other by RDMA, over networks of their own, on machines with cards for it (A3 Ultra and
-    A4); the pool is in one zone, the same for all such pools. `ordinary`: by TCP."""
+    """`gpudirect`: GPUs on different nodes communicate by RDMA over dedicated networks, on machines with network cards for it (A3 Ultra
+    and A4). The pool uses one zone, the same for all such pools. `ordinary`: TCP."""
 
     max_run_hours: Annotated[int, Field(ge=1)] | None = None
-    """Hours after which every node of a flex-start pool ends, 168 (7 days) at most and by default; the jobs of a queued pool carry it
-    themselves."""
+    """Hours after which each node of a flex-start pool ends; at most 168 (7 days), which is also the default. In a queued pool the jobs
+    set this themselves."""
 
     topology: bool = False
-    """Whether Kueue places a job's pods by where nodes are in the network; for pools that serve classes of their own and whose nodes are
-    always there (min_nodes as many as max_nodes) or queued."""
+    """Whether Kueue places a job's pods by network topology. Only for pools with classes of their own, whose nodes either always run
+    (min_nodes equals max_nodes) or are queued."""
 
 
 class ReservationKind(StrEnum):
-    """How AWS capacity was reserved. ON_DEMAND is an ODCR: until it is given back. CAPACITY_BLOCK is for a fixed time, in one zone."""
+    """How AWS capacity was reserved. ON_DEMAND is an ODCR, held until it is cancelled. CAPACITY_BLOCK is for a fixed time, in one zone."""
 
     ON_DEMAND = "on-demand"
     CAPACITY_BLOCK = "capacity-block"
 
 
 class EksReservation(DescribedRecord):
-    """The AWS capacity reservations that a reserved pool draws on: by ids or by tags, never both."""
+    """The AWS capacity reservations that a reserved pool uses, selected by ids or by tags, never both."""
 
     kind: ReservationKind = ReservationKind.ON_DEMAND
-    """`on-demand` is an ODCR, until it is given back; `capacity-block` is for a fixed time, in one zone."""
+    """`on-demand` is an ODCR, held until it is cancelled; `capacity-block` is for a fixed time, in one zone."""
 
     ids: tuple[Annotated[str, Field(pattern=CAPACITY_RESERVATION)], ...] = ()
-    """Ids of reservations, cr-..."""
+    """Reservation ids, cr-..."""
 
     tags: dict[str, str] = Field(default_factory=dict)
-    """Tags that the reservations have."""
+    """Tags of the reservations."""
 
     owner: Annotated[str, Field(pattern=AWS_ACCOUNT)] | None = None
-    """The account that owns the reservations, where another one shares them with this account; with tags alone, as an id says it itself.
-    Default: any."""
+    """The account that owns the reservations, if another account shares them with this one. Only with tags, because an id already
+    identifies its account. Default: any."""
 
     @model_validator(mode="after")
     def _ids_or_tags(self) -> Self:
@@ -284,13 +289,13 @@ class EksReservation(DescribedRecord):
 
 
 class QuietHours(DescribedRecord):
-    """A time in which Karpenter takes no node away by its own choice."""
+    """A period in which Karpenter does not disrupt nodes voluntarily."""
 
     schedule: Annotated[str, Field(pattern=CRON)]
-    """When it begins, in UTC: five fields of cron."""
+    """Start of the period, in UTC: a cron expression with five fields."""
 
     hours: Annotated[int, Field(ge=1, le=168)]
-    """For how many hours."""
+    """Length of the period in hours."""
 
     @field_validator("schedule")
     @classmethod
@@ -333,16 +338,16 @@ class EksNodeDisk(DescribedRecord):
     """
 
     boot_disk_gib: Annotated[int, Field(ge=20, le=16_384)] | None = None
-    """Size of the encrypted gp3 volume that images and scratch data are on, in GiB. Default: 200; 30 where NVMe disks of the machine take
-    its place, and 100 for `other_work`; more where boot_disk_iops needs it."""
+    """Size of the encrypted gp3 volume for images and scratch data, in GiB. Default: 200; 30 where the machine's NVMe disks replace it,
+    and 100 for `other_work`; more if boot_disk_iops requires it."""
 
     boot_disk_iops: Annotated[int, Field(ge=3000, le=16_000)] | None = None
-    """Operations of that volume, a second; at most 500 for each GiB. Default: 6000; 3000, which cost nothing, where NVMe disks take its
-    place and for `other_work`; more where boot_disk_throughput_mib needs it."""
+    """IOPS of that volume (operations a second); at most 500 per GiB. Default: 6000; 3000, which is free, where NVMe disks replace it
+    and for `other_work`; more if boot_disk_throughput_mib requires it."""
 
     boot_disk_throughput_mib: Annotated[int, Field(ge=125, le=1000)] | None = None
-    """Throughput of that volume, in MiB a second; at most a quarter of boot_disk_iops. Default: 500; 125, which cost nothing, where NVMe
-    disks take its place and for `other_work`."""
+    """Throughput of that volume, in MiB a second; at most a quarter of boot_disk_iops. Default: 500; 125, which is free, where NVMe
+    disks replace it and for `other_work`."""
 
     def volume(self, default: Gp3Volume) -> Gp3Volume:
         """The volume as asked for, and as `default` where nothing is asked; what is not asked for makes room for what is."""
@@ -365,16 +370,16 @@ class EksPool(EksNodeDisk, PoolSettings):
     """A pool of EKS."""
 
     alternatives: tuple[str, ...] = ()
-    """Other machines with the same GPUs, launched too."""
+    """Other machines with the same GPUs that the pool may also launch."""
 
     reservation: EksReservation | None = None
-    """The reservations of a reserved pool, and of no other. Default: none."""
+    """The reservations; only for a reserved pool. Default: none."""
 
     quiet_hours: tuple[QuietHours, ...] = ()
-    """Times in which Karpenter takes no node away by its own choice."""
+    """Periods in which Karpenter does not disrupt nodes voluntarily."""
 
     efa: bool = False
-    """Whether every network card of every node has an EFA interface, for training on several nodes."""
+    """Whether every network card of every node gets an EFA interface, for multi-node training."""
 
     compact_placement: bool = False
-    """Whether nodes are close together in a cluster placement group: in one zone, without a reservation, with more stock-outs."""
+    """Whether nodes run close together in a cluster placement group: in one zone, without a reservation, with more stock-outs."""

@@ -14,9 +14,9 @@ from capacity.values.names import LABEL_KEY, LABEL_VALUE
 
 
 class OnUnknownPrices(StrEnum):
-    """What becomes of a preview or `up` whose budget is kept as far as prices are known, and may be exceeded by those that are not.
+    """What happens to a preview or `up` when a budget holds for all known prices but unknown prices could exceed it.
 
-    WARN tells of it. REFUSE holds it as one above its budget.
+    WARN reports it. REFUSE treats it as over budget.
     """
 
     WARN = "warn"
@@ -27,40 +27,40 @@ class Budget(DescribedRecord):
     """The environment's budget."""
 
     monthly_usd: MonthlyUsd
-    """US dollars a month."""
+    """Monthly budget in US dollars."""
 
     alert_percents: tuple[Annotated[int, Field(ge=1, le=200)], ...] = (50, 80, 100)
-    """The percentages of it at which a warning is sent."""
+    """Percentages of the budget at which a warning is sent."""
 
     on_unknown_prices: OnUnknownPrices = OnUnknownPrices.WARN
-    """Where this budget, or a team's, is kept as far as prices are known, and may be exceeded by one that is not, at on-demand at most:
-    `warn` of it in previews, or `refuse` them."""
+    """What to do when this budget, or a team's, holds for all known prices but an unknown price (at most the on-demand price) could
+    exceed it: `warn` in previews, or `refuse` them."""
 
 
 class GpuQuota(DescribedRecord):
-    """What the cloud grants of one GPU in the region."""
+    """The cloud quota for one GPU type in the region."""
 
     preemptible: Annotated[int, Field(ge=0)] | None = None
-    """GPUs for Spot, flex-start and queued capacity together; default: not checked."""
+    """GPUs for Spot, flex-start and queued capacity together. Default: not checked."""
 
     on_demand: Annotated[int, Field(ge=0)] | None = None
-    """GPUs for on-demand capacity; default: not checked."""
+    """GPUs for on-demand capacity. Default: not checked."""
 
 
 class Observability(DescribedRecord):
-    """What is measured, and the thresholds at which alerts fire."""
+    """Metrics collection, and alert thresholds."""
 
     managed_prometheus: bool = True
-    """Whether GKE's managed service for Prometheus is on."""
+    """Whether Google Cloud Managed Service for Prometheus is enabled on GKE."""
 
     idle_gpu_minutes: Annotated[int, Field(ge=5)] = 60
-    """Minutes that an on-demand GPU may be below 5 % busy before an alert fires."""
+    """Minutes that an on-demand GPU may stay below 5 % utilisation before an alert fires."""
 
     queue_wait_minutes: Annotated[int, Field(ge=1)] = 60
     """Minutes that a job may wait before an alert fires."""
 
     min_spot_percent: Annotated[int, Field(ge=0, le=100)] = 40
-    """The least percentage of running GPUs that are on Spot; below it an alert fires."""
+    """Minimum percentage of running GPUs on Spot. An alert fires below it."""
 
 
 LabelKey = Annotated[str, Field(pattern=LABEL_KEY)]
@@ -68,34 +68,36 @@ LabelValue = Annotated[str, Field(pattern=LABEL_VALUE)]
 
 
 class Measurement(DescribedRecord):
-    """Measurement for reports and dashboards."""
+    """Metrics for reports and dashboards."""
 
     kube_state_metrics: bool = True
-    """Whether kube-state-metrics is installed with the labels that reports need; false where the cluster has its own, which then needs the
-    argument that docs/guides/chargeback.md names."""
+    """Whether to install kube-state-metrics with the labels that reports need. Set to false if the cluster already has one, which then
+    needs the argument given in docs/guides/chargeback.md."""
 
     prometheus: PrometheusKind
-    """Who scrapes it and evaluates the recording rules."""
+    """Which Prometheus scrapes it and evaluates the recording rules."""
 
     monitor_labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
-    """With `operator`: the labels by which its Prometheus selects monitors and rules, such as `release: kube-prometheus-stack`."""
+    """With `operator`: the labels by which its Prometheus selects monitors and rules, such as `release: kube-prometheus-stack`. Default:
+    none."""
 
 
 class GkeMeasurement(Measurement):
-    """Measurement on GKE, whose clusters have Google's managed service for Prometheus."""
+    """Metrics on GKE, whose clusters have Google Cloud Managed Service for Prometheus."""
 
     prometheus: PrometheusKind = PrometheusKind.MANAGED
-    """Who scrapes kube-state-metrics and evaluates the recording rules: `managed`, Google's service; `operator`, the Prometheus operator;
-    `annotations`, any other that looks for prometheus.io/scrape on Services."""
+    """Which Prometheus scrapes kube-state-metrics and evaluates the recording rules. `managed`: Google's service. `operator`: the
+    Prometheus Operator. `annotations`: any other Prometheus that discovers Services by prometheus.io/scrape."""
 
 
 class EksMeasurement(Measurement):
-    """Measurement on EKS. By default Prometheus, whichever it is, finds Services by their annotations."""
+    """Metrics on EKS. By default any Prometheus discovers the Services by their annotations."""
 
     dcgm_exporter: bool = True
-    """Whether NVIDIA's DCGM exporter runs on GPU nodes and tells how busy GPUs are, which recording rules, reports and alerts of idle GPUs
-    read; false where the cluster has one, such as the GPU operator's or that of CloudWatch's add-on: one alone gets profiling series."""
+    """Whether to run NVIDIA's DCGM exporter on GPU nodes. It reports GPU utilisation, which recording rules, reports and idle GPU alerts
+    use. Set to false if the cluster already has one, such as the GPU operator's or the CloudWatch add-on's: only one exporter gets
+    profiling metrics."""
 
     prometheus: Literal[PrometheusKind.OPERATOR, PrometheusKind.ANNOTATIONS] = PrometheusKind.ANNOTATIONS
-    """Who scrapes both exporters and evaluates the recording rules: `operator`, the Prometheus operator; `annotations`, any other that
-    looks for prometheus.io/scrape on Services."""
+    """Which Prometheus scrapes both exporters and evaluates the recording rules. `operator`: the Prometheus Operator. `annotations`: any
+    other Prometheus that discovers Services by prometheus.io/scrape."""

@@ -95,10 +95,11 @@ def page() -> str:
     of_roots: list[set[str]] = [set(models[root]["properties"]) for root in _ROOTS]
     shared = set[str].intersection(*of_roots) - {"cloud", "pools"}
     about = (
-        "Every setting of a stack file, below its key `flexspot:platform`; written by `python -m capacity.settings.stack_schema` from the "
-        "settings themselves. What they are for, with examples: [settings.md](settings.md)."
+        "Every setting of a stack file, under its key `flexspot:platform`. `python -m capacity.settings.stack_schema` generates this page "
+        "from the settings. [settings.md](settings.md) explains what they are for, with examples."
     )
-    lines = ["# Settings", about, f"A *name* is of {FORMS[NAME]}.", "## Every platform", _table(models["GkeSettings"], models, only=shared)]
+    name_form = f"A *name* consists of {FORMS[NAME]}."
+    lines = ["# Settings", about, name_form, "## Every platform", _table(models["GkeSettings"], models, only=shared)]
     for root, title in _ROOTS.items():
         lines += [f"## {title}", _table(models[root], models, only=set(models[root]["properties"]) - shared)]
     lines.append("## Parts")

@@ -15,27 +15,27 @@ LEASE_MARGIN_SECONDS = 30
 
 
 class Storage(DescribedRecord):
-    """The platform's buckets, in its own region."""
+    """The platform's buckets, in its region."""
 
     checkpoint_days: Annotated[int, Field(ge=1, le=3650)] = 30
-    """Days after which a checkpoint is deleted. Buckets do that, file systems do not."""
+    """Days after which a checkpoint is deleted. Applies to buckets, not to file systems."""
 
     location: str | None = None
-    """The region of the buckets; default: the cluster's, and another is refused."""
+    """Region of the buckets. Default: the cluster's region; any other is rejected."""
 
 
 class GkeStorage(Storage):
-    """Buckets of Cloud Storage and queues of Pub/Sub."""
+    """Cloud Storage buckets and Pub/Sub queues."""
 
     encryption_key: Annotated[str, Field(pattern=GCP_KEY)] | None = None
-    """The name of a Cloud KMS key of the region, for buckets and work queues; default: Google's own keys."""
+    """Name of a Cloud KMS key in the region, for buckets and work queues. Default: Google's own keys."""
 
 
 class StorageKind(StrEnum):
-    """What the volumes of workloads are made of on EKS.
+    """The storage behind workloads' volumes on EKS.
 
-    S3 is a bucket, EFS a file system that programs write, rename and lock files in, LUSTRE one of FSx for Lustre: fast, in one zone, over
-    the bucket of datasets.
+    S3 is a bucket. EFS is a file system in which programs can write, rename and lock files. LUSTRE is an FSx for Lustre file system: fast,
+    in one zone, backed by the datasets bucket.
     """
 
     S3 = "s3"
@@ -51,25 +51,25 @@ IdleDays = Literal[0, 1, 7, 14, 30, 60, 90, 180, 270, 365]
 
 
 class Efs(DescribedRecord):
-    """The file systems of EFS, one for checkpoints and one for datasets where they are asked for."""
+    """The EFS file systems, one each for checkpoints and datasets where they use EFS."""
 
     infrequent_access_days: IdleDays = 30
-    """Days after which a file that nobody reads moves to Infrequent Access, which is cheaper to keep and dearer to read, and from which its
-    first read takes it back; 0 leaves files where they are."""
+    """Days after which an unread file moves to Infrequent Access, which is cheaper to store and more expensive to read; the first read
+    moves it back. 0: files never move."""
 
     provisioned_mibps: Annotated[int, Field(ge=1, le=3414)] | None = None
-    """Throughput in MiB/s that is paid for by the month, used or not. Default: elastic, which follows the work and is paid for by what is
-    read and written."""
+    """Provisioned throughput in MiB/s, paid by the month whether used or not. Default: elastic throughput, which follows the load and is
+    paid by the data read and written."""
 
     deletion_protection: bool | None = None
-    """Whether a file system can be neither destroyed nor replaced until this is false; default: true for datasets, and in production for
-    checkpoints too."""
+    """While this is true, a file system can be neither destroyed nor replaced. Default: true for datasets; for checkpoints only in
+    production."""
 
 
 class LustreDeployment(StrEnum):
-    """What becomes of a file system of Lustre when one of its servers fails, by AWS's names.
+    """What happens to a Lustre file system when one of its servers fails; the names are AWS's.
 
-    PERSISTENT_2 keeps two copies in its zone and replaces the server; AWS does not have it in every region. SCRATCH_2 loses the files of
+    PERSISTENT_2 keeps two copies in its zone and replaces the server; AWS does not offer it in every region. SCRATCH_2 loses the files on
     that server.
     """
 
@@ -88,26 +88,27 @@ def _of_lustres_sizes(gib: int) -> int:
 
 
 class Lustre(DescribedRecord):
-    """The file system of FSx for Lustre, where datasets are in one."""
+    """The FSx for Lustre file system, where datasets use Lustre."""
 
     capacity_gib: Annotated[int, Field(ge=LUSTRE_LEAST_GIB), AfterValidator(_of_lustres_sizes)] = LUSTRE_LEAST_GIB
-    """Its size in GiB, which is paid for by the month, filled or not: 1200, 2400 or a multiple of 2400. It grows in place, and is made
-    anew where it shrinks. What the bucket has beyond that cannot be read."""
+    """Size in GiB, paid by the month whether used or not: 1200, 2400 or a multiple of 2400. It grows in place; a smaller size replaces
+    it. Bucket contents beyond this size cannot be read."""
 
     deployment: LustreDeployment = LustreDeployment.PERSISTENT_2
-    """`PERSISTENT_2`, or `SCRATCH_2`, which loses files when a server of it fails; they are in the bucket still, and the file system has to
-    be made anew to have them again."""
+    """`PERSISTENT_2`, or `SCRATCH_2`, which loses files when one of its servers fails. The files remain in the bucket, but to read them
+    again you must recreate the file system."""
 
     throughput_mbps_per_tib: Literal[125, 250, 500, 1000] | None = None
-    """Throughput in MB/s for each TiB of its size, which the price of `PERSISTENT_2` follows; default: 125. `SCRATCH_2` has 200 and takes
-    none."""
+    """Throughput in MB/s per TiB of size; the price of `PERSISTENT_2` depends on it. `SCRATCH_2` has 200, and rejects this setting.
+    Default: 125."""
 
     zone: Zone | None = None
-    """The zone in which it is; nodes of other zones reach it too, for the price of traffic between zones and not while its zone is down.
+    """Zone of the file system. Nodes in other zones can also use it, but pay for cross-zone traffic and lose access when its zone fails.
     Default: the first of `zones`."""
 
     deletion_protection: bool | None = None
-    """Whether it can be neither destroyed nor replaced until this is false; default: true in production. Its files are the bucket's."""
+    """While this is true, the file system can be neither destroyed nor replaced. Its files are also in the bucket. Default: true only in
+    production."""
 
     @model_validator(mode="after")
     def _throughput_is_bought_with_persistent_storage_alone(self) -> Self:
@@ -126,24 +127,26 @@ LUSTRE_MBPS_PER_TIB = 125
 
 
 class EksStorage(Storage):
-    """Buckets of S3, file systems of EFS and Lustre, and queues of SQS."""
+    """S3 buckets, EFS and Lustre file systems, and SQS queues."""
 
     checkpoints: Literal[StorageKind.S3, StorageKind.EFS] = StorageKind.S3
-    """What workloads' checkpoint folders are in: `s3` or `efs`. The bucket is there either way. Another kind begins empty, and is mounted
-    by pods that start after it; nothing is copied. Not `lustre`, which has nothing that keeps a team's folder from the others."""
+    """Storage for workloads' checkpoint folders: `s3` or `efs`. The bucket exists either way. After a change the new storage is empty,
+    and only pods that start afterwards mount it; nothing is copied. `lustre` is not available, because it cannot isolate teams' folders
+    from each other."""
 
     datasets: StorageKind = StorageKind.S3
-    """What workloads' datasets are in: `s3`, `efs` or `lustre`. In `efs` they begin empty; in `lustre` they are those of the bucket."""
+    """Storage for workloads' datasets: `s3`, `efs` or `lustre`. `efs` starts empty; `lustre` shows the datasets of the bucket."""
 
     efs: Efs = Efs()
-    """The file systems of EFS."""
+    """The EFS file systems."""
 
     lustre: Lustre = Lustre()
-    """The file system of FSx for Lustre."""
+    """The FSx for Lustre file system."""
 
     encryption_key: Annotated[str, Field(pattern=AWS_KEY)] | None = None
-    """The ARN of a KMS key of the region, for buckets, file systems and work queues; default: the services' own keys. A file system's key
-    never changes: another one would replace it, which `deletion_protection` refuses. Its policy must let FSx read a bucket for `lustre`."""
+    """ARN of a KMS key in the region, for buckets, file systems and work queues. The key of a file system cannot change: a different key
+    would replace it, which `deletion_protection` prevents. For `lustre`, the key policy must let FSx read the bucket. Default: the
+    services' own keys."""
 
     @property
     def file_systems(self) -> dict[str, StorageKind]:
@@ -168,13 +171,13 @@ class EksStorage(Storage):
 
 
 class WorkQueue(DescribedRecord):
-    """A team's queue of work items (Pub/Sub, SQS), with a dead-letter queue."""
+    """A team's queue of work items (Pub/Sub or SQS), with a dead-letter queue."""
 
     name: Name = "work"
     """The queue's name."""
 
     lease_seconds: Annotated[int, Field(ge=10, le=600)] = 300
-    """Seconds that a worker has an item before somebody else gets it: more than a worker's last grace."""
+    """Seconds that a worker holds an item before another worker gets it; must exceed the worker's termination grace period."""
 
     max_attempts: Annotated[int, Field(ge=5, le=100)] = 20
-    """Attempts before an item is put aside; an interruption counts as one."""
+    """Attempts before an item moves to the dead-letter queue; an interruption counts as one."""

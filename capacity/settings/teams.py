@@ -16,9 +16,9 @@ from capacity.values.names import GROUP, IAM_ROLE, IMAGE, LabelValue, Name
 
 
 class AdmissionMode(StrEnum):
-    """What is done in the teams' namespaces. In all others whoever sends what breaks a rule is warned, unless it is NONE.
+    """What happens in teams' namespaces to objects that break a rule. In all other namespaces the sender gets a warning, except with NONE.
 
-    ENFORCE: what breaks a rule is refused. WARN: it is taken, and its sender is warned. NONE: the API server gets no rules.
+    ENFORCE: they are rejected. WARN: they are admitted with a warning. NONE: the API server gets no rules.
     """
 
     ENFORCE = "enforce"
@@ -27,23 +27,23 @@ class AdmissionMode(StrEnum):
 
 
 class Admission(DescribedRecord):
-    """The rules that the API server itself holds."""
+    """The rules that the API server enforces."""
 
     mode: AdmissionMode = AdmissionMode.ENFORCE
-    """What is done in teams' namespaces with what breaks a rule: refused, taken with a warning, or nothing. In all others its sender is
-    warned, unless it is `none`."""
+    """What happens in teams' namespaces to objects that break a rule. `enforce`: they are rejected. `warn`: they are admitted with a
+    warning. `none`: nothing. In all other namespaces the sender gets a warning, except with `none`."""
 
     default_owner_labels: bool | None = None
-    """Whether work in a team's namespace gets the namespace's owner labels where it has none, which Kubernetes 1.36 can; default: where the
-    version of the stack can."""
+    """Whether work in a team's namespace that has no owner labels gets those of the namespace; requires Kubernetes 1.36. Default: true
+    if the stack's version supports it."""
 
     rules_file: str | None = None
-    """A file, by its path from the stack file's folder, with the organisation's levels and parameters of rules, which of them nobody may
-    suppress and what is accepted, as `flexspot lint` reads it; default: rules as shipped."""
+    """Path, relative to the stack file's folder, of a file with your organisation's rule levels, rule parameters, rules that nobody may
+    suppress, and accepted findings, in the format that `flexspot lint` reads. Default: the rules as shipped."""
 
 
 class Stop(StrEnum):
-    """Whether a queue admits work. NONE: it does. HOLD: what runs goes on, nothing new starts. DRAIN: what runs is stopped too."""
+    """Whether a queue admits work. NONE: it does. HOLD: running work continues, nothing new starts. DRAIN: running work is also stopped."""
 
     NONE = "none"
     HOLD = "hold"
@@ -57,74 +57,73 @@ def _pinned(image: str) -> str:
 
 
 class StockOuts(DescribedRecord):
-    """What becomes of queued work when the cloud has no machines for a pool."""
+    """What happens to queued work when the cloud has no machines for a pool."""
 
     watch: bool = False
-    """Whether a pod beside Kueue closes the flavor of a pool for which the autoscaler has found no machines, so that queues go on to the
-    team's next pool. Without it a job is admitted to the first one again and again, until it is given up. On EKS and on GKE's node pools.
-    """
+    """Whether a pod beside Kueue closes the flavor of a pool for which the autoscaler found no machines, so that queues use the team's
+    next pool. Without it, Kueue admits a job to the first pool again and again until it gives up. Works on EKS and on GKE node pools."""
 
     hold_minutes: Annotated[int, Field(ge=5, le=1440)] = 30
-    """For how long after the cloud's last refusal the flavor stays closed, in minutes."""
+    """Minutes that the flavor stays closed after the cloud's last refusal."""
 
     image: Annotated[str, Field(pattern=IMAGE), AfterValidator(_pinned)] = "public.ecr.aws/docker/library/python:3.13.7-slim-trixie"
-    """The pod's image, with Python 3.9 or later as `python3`. Default: Docker's official one, from Amazon's public registry."""
+    """The pod's image, with Python 3.9 or later as `python3`. Default: Docker's official image, from Amazon's public registry."""
 
 
 class Queueing(DescribedRecord):
     """The platform's queues."""
 
     stop: Stop = Stop.NONE
-    """Holds or drains every team's queue, for maintenance; of this and a team's own the stricter one counts."""
+    """Holds or drains the queues of all teams, for maintenance. If a team sets its own `stop`, the stricter of the two applies."""
 
     existing_kueue: bool = False
-    """Whether the cluster has its Kueue already (v1beta2, fair sharing on), so that none is installed. The local control plane always
-    brings its own."""
+    """Whether the cluster already has Kueue (v1beta2, with fair sharing enabled), so that none is installed. The local control plane
+    always installs its own."""
 
     stock_outs: StockOuts = StockOuts()
-    """Whether queues go on to the next pool when the cloud has no machines for the first."""
+    """Whether queues use the next pool when the cloud has no machines for the first."""
 
 
 class ClassSettings(DescribedRecord):
-    """The fields of a workload class. What is left out is as shipped, and must not be left out of a new class."""
+    """The fields of a workload class. An omitted field keeps the shipped value; a new class must set all fields."""
 
     description: Description | None = None
-    """What kind of work it is, for people."""
+    """Description of the work, for people."""
 
     priority_class: Name | None = None
-    """The name of its PriorityClass."""
+    """Name of its PriorityClass."""
 
     priority: Priority | None = None
-    """The value of that PriorityClass; higher goes first."""
+    """Value of that PriorityClass; higher values go first."""
 
     preempts: bool | None = None
-    """Whether its pods may take nodes from pods of lower priorities. False for queued classes: whom queued work preempts Kueue decides, by
-    quota, and a scheduler that did it too would take what is guaranteed to another team."""
+    """Whether its pods may preempt pods of lower priority. Set to false for queued classes: Kueue decides by quota whom queued work
+    preempts, and preemption by the scheduler would take capacity that is guaranteed to another team."""
 
     queued: bool | None = None
-    """Whether Kueue admits it; if not, it starts at once."""
+    """Whether Kueue admits it. If false, it starts at once."""
 
     fallback: Fallback | None = None
-    """Who moves it on to its next capacity type: `quota`, Kueue, when a flavor's quota is used up; `stock-out`, the autoscaler, when the
-    cloud has none left."""
+    """What moves it to its next capacity type. `quota`: Kueue, when a flavor's quota is used up. `stock-out`: the autoscaler, when the
+    cloud has no capacity left."""
 
     capacity: Annotated[CapacityOrder | None, Field()] = None
-    """Capacity types in the order in which they are tried."""
+    """Capacity types, in the order to try them."""
 
     disruption: DisruptionRule | None = None
-    """When nodes that it runs on may go."""
+    """When the autoscaler may remove nodes that it runs on."""
 
     run_limit_hours: RunLimitHours | None = None
-    """Hours after which a run ends; null: none ever does."""
+    """Hours after which a run is ended; null: no limit."""
 
     grace_seconds: GraceSeconds | None = None
-    """Seconds that its pods want between the signal and the end; cut to the notice that its capacity gives."""
+    """Seconds that its pods need between the termination signal and the end; limited to the notice that the capacity type gives."""
 
     checkpoint: bool | None = None
-    """Whether it writes what it has done to a bucket, and resumes."""
+    """Whether it writes checkpoints to a bucket and resumes from them."""
 
     disruption_budget: bool | None = None
-    """Whether its services get a PodDisruptionBudget, which binds evictions alone."""
+    """Whether its services get a PodDisruptionBudget, which only limits evictions."""
 
 
 Gpus = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -161,90 +160,89 @@ class CohortSettings(DescribedRecord):
     """The cohort's name."""
 
     parent: Name | None = None
-    """The cohort above; default: the platform's."""
+    """The parent cohort. Default: the platform's."""
 
     weight: Weight = 1
-    """Its part when idle GPUs are shared out, against the others'."""
+    """Its weight, relative to the others, when idle GPUs are shared."""
 
     shares: GpusOfPools = Field(default_factory=dict)
-    """GPUs of queued pools that belong to the group and to no team of it, by pool."""
+    """GPUs of queued pools that belong to the group but to none of its teams, by pool."""
 
     borrowing_limits: GpusOfPools = Field(default_factory=dict)
-    """GPUs of a pool that the whole group may take from the rest, by pool; default: all."""
+    """Maximum GPUs that the whole group may borrow from the rest, by pool. Default: no limit."""
 
     lending_limits: GpusOfPools = Field(default_factory=dict)
-    """GPUs of a pool that the whole group may give to the rest, by pool; default: all."""
+    """Maximum GPUs that the whole group may lend to the rest, by pool. Default: no limit."""
 
 
 class CpuWork(DescribedRecord):
-    """What of the room for work without GPUs is a team's own; lent while unused. 0: it may borrow alone."""
+    """A team's own share of the capacity for work without GPUs, lent while unused. 0: the team can only borrow."""
 
     vcpu: Annotated[int, Field(ge=0, le=10_000)]
-    """vCPU of all such work of the team at once."""
+    """vCPU of all such work of the team together."""
 
     memory_gib: Annotated[int, Field(ge=0, le=40_000)]
-    """Memory of all such work of the team at once, in GiB."""
+    """Memory of all such work of the team together, in GiB."""
 
 
 class TeamSettings(DescribedRecord):
-    """A team, and how many GPUs of which pools are its own."""
+    """A team, and its own GPUs in each pool."""
 
     name: Name
-    """The team's name, and that of its namespace."""
+    """Name of the team and of its namespace."""
 
     cohort: Name | None = None
-    """The cohort that the team is in; default: the platform's."""
+    """The team's cohort. Default: the platform's."""
 
     weight: Weight = 1
-    """Its part when idle GPUs are shared out, against the others'."""
+    """Its weight, relative to the others, when idle GPUs are shared."""
 
     shares: GpusOfPools = Field(default_factory=dict)
-    """GPUs of queued pools that are the team's own, by pool: guaranteed, lent while unused. 0: it may borrow alone. A pool that is not
-    named is not open to it."""
+    """The team's own GPUs in queued pools, by pool: guaranteed, and lent while unused. 0: the team can only borrow. The team cannot use
+    a pool that is not listed."""
 
     borrowing_limits: GpusOfPools = Field(default_factory=dict)
-    """GPUs of a pool that the team may take from others, by pool; default: all."""
+    """Maximum GPUs that the team may borrow from others, by pool. Default: no limit."""
 
     lending_limits: GpusOfPools = Field(default_factory=dict)
-    """GPUs of a pool that the team may give to others, by pool; default: all."""
+    """Maximum GPUs that the team may lend to others, by pool. Default: no limit."""
 
     unqueued: GpusOfPools = Field(default_factory=dict)
-    """GPUs that the team's classes without queue (services) may use, by pool; no queue gives them away."""
+    """GPUs that the team's classes without a queue (services) may use, by pool; no queue lends these GPUs."""
 
     cpu_work: CpuWork | None = None
-    """vCPU and memory of nodes without GPUs that are the team's own, for work in its queue `cpu`; a quarter is for launchers, which are
-    pods without GPUs of work that has some. Default: an equal part of what others leave of three quarters of `other_work`."""
+    """The team's own vCPU and memory on nodes without GPUs, for work in its queue `cpu`. A quarter of it is for launchers: pods without
+    GPUs that belong to GPU work. Default: an equal part of what other teams' settings leave of three quarters of `other_work`."""
 
     stop: Stop = Stop.NONE
     """Holds or drains the team's queues, for maintenance."""
 
     work_queue: WorkQueue | None = None
-    """A queue of work items in the cloud; default: none."""
+    """A queue of work items in the cloud. Default: none."""
 
     monthly_budget_usd: MonthlyUsd | None = None
-    """The team's budget in US dollars a month; default: none."""
+    """The team's monthly budget in US dollars. Default: none."""
 
     projects: Annotated[tuple[LabelValue, ...], Field(max_length=100)] = ()
-    """Projects that the team's work may be billed to, by the label flexspot.dev/project; work that names another is refused. Default:
+    """Projects that the team may bill work to, by the label flexspot.dev/project. Work that names another project is rejected. Default:
     any."""
 
     submitters: Groups = ()
-    """Groups whose members start and end work in the team's namespace, read its logs and reach it by port-forward. On EKS also roles of
-    IAM, by ARN: whoever takes one is such a member, by an access entry that the stack makes; it must have none yet."""
+    """Groups whose members can start and end work in the team's namespace, read its logs and use port-forward. On EKS also IAM roles, by
+    ARN: the stack creates an access entry for each, so a role must not have one yet, and anyone who assumes the role is a member."""
 
     viewers: Groups = ()
-    """Groups whose members look into the team's namespace; on EKS also roles of IAM, as in `submitters`."""
+    """Groups whose members can view the team's namespace. On EKS also IAM roles, as in `submitters`."""
 
     max_pods: Count | None = None
-    """Pods in the namespace at once, at most; one that has ended counts no more. Default: two for each GPU that the team may hold, at least
-    200; what is written is raised to one for each."""
+    """Maximum pods in the namespace at a time; finished pods do not count. A value below one pod per GPU that the team may hold is
+    raised to that. Default: two per GPU, at least 200."""
 
     max_jobs: Count = 1000
-    """Jobs in the namespace at once, at most, also those that wait and those that have ended: give Jobs a
-    ttlSecondsAfterFinished."""
+    """Maximum Jobs in the namespace at a time, including waiting and finished ones: set ttlSecondsAfterFinished on Jobs."""
 
     max_volumes: Count = 50
-    """Volume claims in the namespace at once, at most; two are the team's checkpoints and the datasets."""
+    """Maximum PersistentVolumeClaims in the namespace at a time; two of them are for the team's checkpoints and the datasets."""
 
     max_storage_gib: StorageGib = 2048
-    """Storage of all claims together, in GiB, at most; a bucket's claim counts as 1 GiB."""
+    """Maximum storage of all claims together, in GiB; a bucket's claim counts as 1 GiB."""

@@ -183,28 +183,27 @@ class GpuPluginsArgs(TypedDict):
     """Arguments of GpuPlugins."""
 
     ami: str
-    """Alias of the nodes' image, such as al2023@v20260903. On bottlerocket@... NVIDIA's plugin is part of the image."""
+    """Alias of the node image, such as al2023@v20260903. bottlerocket@... images include NVIDIA's plugin."""
 
     efa: NotRequired[bool]
-    """Whether nodes have EFA interfaces, for which pods ask as vpc.amazonaws.com/efa. Default: False."""
+    """Whether nodes have EFA interfaces, which pods request as vpc.amazonaws.com/efa. Default: False."""
 
     efa_machines: NotRequired[list[str]]
-    """Machines on which the EFA plugin may run, such as p5.48xlarge. Default: those of the catalog that have EFA interfaces."""
+    """Machines on which the EFA plugin may run, such as p5.48xlarge. Default: the catalog's machines with EFA interfaces."""
 
     efa_image: NotRequired[str | None]
     """Repository of the EFA plugin's image, without a tag. Default: the chart's, 602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/...
 
-    That one is of the partition aws; others, and nodes that reach no other region, need one of their own.
-    """
+    That repository is in the aws partition. Other partitions, and nodes that cannot reach other regions, need their own."""
 
     nvidia: NotRequired[bool]
-    """Whether nodes have NVIDIA's GPUs. Default: True."""
+    """Whether nodes have NVIDIA GPUs. Default: True."""
 
     neuron: NotRequired[bool]
-    """Whether nodes have AWS's Trainium or Inferentia, for which pods ask as aws.amazon.com/neuron. Default: False."""
+    """Whether nodes have AWS Trainium or Inferentia, which pods request as aws.amazon.com/neuron. Default: False."""
 
     nvidia_version: NotRequired[str | None]
-    """Version of NVIDIA's chart. Default: that of capacity/catalog/versions.yaml."""
+    """Version of the NVIDIA chart. Default: that of capacity/catalog/versions.yaml."""
 
     neuron_version: NotRequired[str | None]
     """Version of the Neuron chart. Default: that of capacity/catalog/versions.yaml."""
@@ -214,17 +213,17 @@ class GpuPluginsArgs(TypedDict):
 
 
 class GpuPlugins(pulumi.ComponentResource):
-    """NVIDIA's device plugin on nodes that Karpenter launched with NVIDIA GPUs, AWS's Neuron plugin on those with its own accelerators, and
-    AWS's EFA plugin on nodes with EFA interfaces.
+    """NVIDIA's device plugin for nodes with NVIDIA GPUs that Karpenter launches, AWS's Neuron plugin for nodes with AWS accelerators, and
+    AWS's EFA plugin for nodes with EFA interfaces.
 
-    All tolerate every taint, or a pool with one of its own would have GPUs that no pod can ask for. NVIDIA's chart would wait for labels of
-    Node Feature Discovery, which is not installed; here it looks for the label that Karpenter gives a GPU node before it boots. The Neuron
-    chart has a list of machines that is as old as the chart; here it looks for Karpenter's label, too. Of that chart the plugin alone is
-    installed: its scheduler would be a second one, past the taints and queues, and broken nodes are EKS's monitoring agent's. The EFA
-    plugin ends at once on a node without EFA interfaces, so it runs on those with `EFA_NODE_LABEL` alone.
+    All of them tolerate every taint; otherwise no pod could request the GPUs of a pool with a taint of its own. NVIDIA's chart would wait
+    for labels of Node Feature Discovery, which is not installed; here it uses the label that Karpenter sets on a GPU node before it boots.
+    The Neuron chart has a list of machines that is as old as the chart; here it also uses Karpenter's label. Only the plugin of that chart
+    is installed: its scheduler would be a second one that bypasses taints and queues, and EKS's monitoring agent handles broken nodes. The
+    EFA plugin exits at once on a node without EFA interfaces, so it only runs on nodes with `EFA_NODE_LABEL`.
 
-    Raises ValueError for an image that is neither AL2023 nor Bottlerocket, and for an `efa_image` or `efa_machines` without `efa`, before
-    anything is registered. The charts were not installed here: their values are those of their repositories.
+    Raises ValueError, before anything is registered, for an image that is neither AL2023 nor Bottlerocket, and for `efa_image` or
+    `efa_machines` without `efa`. The charts were not installed here: their values are those of their repositories.
     """
 
     nvidia_version: pulumi.Output[str]

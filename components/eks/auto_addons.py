@@ -22,10 +22,10 @@ class AutoAddonsArgs(RoleOptionsArgs):
     """The cluster's name, 1 to 100 characters."""
 
     cluster_name: pulumi.Input[str]
-    """The same name, known when the cluster exists."""
+    """The same name, known once the cluster exists."""
 
     account: str
-    """The id of the account, 12 digits."""
+    """The account id, 12 digits."""
 
     partition: NotRequired[str]
     """aws, aws-cn or aws-us-gov. Default: aws."""
@@ -34,19 +34,19 @@ class AutoAddonsArgs(RoleOptionsArgs):
     """The region, such as us-east-1."""
 
     addon_versions: NotRequired[dict[str, str]]
-    """Versions of add-ons by name, or `recommended`, as of EksCluster. Default: what EKS gives on the day an add-on is made."""
+    """Versions of add-ons by name, or `recommended`, as for EksCluster. Default: EKS's default on the day an add-on is created."""
 
     version: NotRequired[str]
-    """The cluster's version of Kubernetes, such as 1.35; needed for an add-on whose version is `recommended`. Default: not known."""
+    """The cluster's Kubernetes version, such as 1.35; required if an add-on's version is `recommended`. Default: unknown."""
 
     efs_driver: NotRequired[bool]
-    """Whether the add-on aws-efs-csi-driver is installed. Default: False."""
+    """Whether to install the add-on aws-efs-csi-driver. Default: False."""
 
     lustre_driver: NotRequired[bool]
-    """Whether the add-on aws-fsx-csi-driver is installed. Default: False."""
+    """Whether to install the add-on aws-fsx-csi-driver. Default: False."""
 
     metrics_server: NotRequired[bool]
-    """Whether the add-on metrics-server is installed. Default: True."""
+    """Whether to install the add-on metrics-server. Default: True."""
 
     labels: dict[str, str]
     """Labels of Kubernetes objects."""
@@ -56,10 +56,10 @@ class AutoAddonsArgs(RoleOptionsArgs):
 
 
 class AutoAddons(pulumi.ComponentResource):
-    """The add-ons that Auto Mode has not in itself, and the ConfigMap without which it accepts a NetworkPolicy and does nothing about it.
+    """The add-ons that Auto Mode does not include, and the ConfigMap without which it accepts a NetworkPolicy but does not enforce it.
 
-    Add-ons are healthy once they run, so this depends on nodes for them: AutoSystemPool. Raises ValueError for names and places that AWS
-    would refuse. Nothing here was applied to a live account.
+    Add-ons only become healthy once they run, so make this depend on nodes for them: AutoSystemPool. Raises ValueError for names and places
+    that AWS would refuse. Nothing here was applied to a live account.
     """
 
     versions: pulumi.Output[dict[str, str]]

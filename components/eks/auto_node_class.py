@@ -37,44 +37,45 @@ class AutoNodeClassArgs(EksNodeDiskArgs):
     """Arguments of AutoNodeClass. Those that are not `Input` are plain, because they shape the object or are checked."""
 
     node_class: str
-    """The NodeClass's name, which NodePools refer to; not `default`."""
+    """Name of the NodeClass, as NodePools refer to it; not `default`."""
 
     cluster: str
     """The cluster's name: the value of the tag karpenter.sh/discovery on its subnets and security groups."""
 
     node_role: pulumi.Input[str]
-    """Name, not ARN, of the role that the nodes run as: AutoNodeIdentity's."""
+    """Name, not ARN, of the nodes' IAM role: AutoNodeIdentity's."""
 
     subnet_ids: NotRequired[list[pulumi.Input[str]]]
     """Subnets of the nodes. Default: those tagged karpenter.sh/discovery with the cluster's name."""
 
     more_security_group_ids: NotRequired[list[pulumi.Input[str]]]
-    """Security groups that the nodes have beside the discovered ones, such as EfaSecurityGroup's. Default: none."""
+    """Security groups of the nodes in addition to the discovered ones, such as EfaSecurityGroup's. Default: none."""
 
     efa_interfaces: NotRequired[int]
-    """EFA interfaces of a node: as many as its machine has network cards (p5.48xlarge 32, p4d.24xlarge 4, g6.8xlarge 1). Default: 0."""
+    """Number of EFA interfaces per node, equal to its machine's network cards (p5.48xlarge 32, p4d.24xlarge 4, g6.8xlarge 1). Default:
+    0."""
 
     efa_first_card: NotRequired[int]
-    """The first network card that takes an EFA interface: 1 of p6-b300.48xlarge, whose card 0 takes none. Default: 0."""
+    """Index of the first network card that supports an EFA interface: 1 for p6-b300.48xlarge, whose card 0 does not. Default: 0."""
 
     pods: NotRequired[int]
-    """Pods for which a node with EFA interfaces gets addresses as it starts: Auto Mode gives such a node none later. Default: 110, the most
-    that a node of Auto Mode has."""
+    """Number of pods for which a node with EFA interfaces gets addresses at start: Auto Mode adds none to such a node later. Default:
+    110, the maximum on an Auto Mode node."""
 
     placement_group: NotRequired[pulumi.Input[str] | None]
     """Name of the placement group in which the nodes start. Default: none."""
 
     reservation_ids: NotRequired[list[str]]
-    """Capacity reservations, such as cr-0a1b2c3d4e5f60718, on which nodes may draw. Default: none."""
+    """Capacity reservations that nodes may use, such as cr-0a1b2c3d4e5f60718. Default: none."""
 
     reservation_tags: NotRequired[dict[str, str]]
-    """Tags of the capacity reservations on which nodes may draw. Instead of ids, never beside them. Default: none."""
+    """Tags of the capacity reservations that nodes may use. Cannot be combined with ids. Default: none."""
 
     reservation_owner: NotRequired[str | None]
-    """The account that owns the reservations, 12 digits; with tags alone. Default: any."""
+    """The account that owns the reservations, 12 digits; only with tags. Default: any."""
 
     tags: dict[str, str]
-    """Tags of the instances, volumes and network interfaces. The cluster's role must let Auto Mode set them."""
+    """Tags of the instances, volumes and network interfaces. The cluster's role must allow Auto Mode to set them."""
 
     labels: NotRequired[dict[str, str]]
     """Labels of the NodeClass object. Default: none."""
@@ -165,13 +166,13 @@ def auto_node_class_ref(node_class: str) -> NodeClassRef:
 
 
 class AutoNodeClass(pulumi.ComponentResource):
-    """Network, volume and identity of nodes of Auto Mode. AWS chooses their image, a Bottlerocket, and a new one each week is drift.
+    """Network, volume and identity of Auto Mode nodes. AWS chooses their image, a Bottlerocket, and each weekly image is drift.
 
-    Nodes have no public address, and their metadata service answers no pod: Auto Mode has a hop limit of 1 that nobody changes. Where a
-    machine has NVMe disks larger than the volume, Auto Mode puts images and scratch data on these and makes a volume of 20 GiB instead
+    Nodes have no public address, and pods cannot reach their metadata service: Auto Mode has a hop limit of 1 that cannot be changed. Where
+    a machine has NVMe disks larger than the volume, Auto Mode puts images and scratch data on these and creates a 20 GiB volume instead
     (automode-learn-instances.adoc at 06faff14).
 
-    Raises ValueError before anything is registered for what Auto Mode would refuse. Nothing here was launched in AWS.
+    Raises ValueError, before anything is registered, for what Auto Mode would refuse. Nothing here was launched in AWS.
     """
 
     name: pulumi.Output[str]

@@ -28,7 +28,7 @@ class AutoNodeIdentityArgs(RoleOptionsArgs):
     """The cluster's name, 1 to 100 characters; plain, because the role's name is made from it."""
 
     cluster_name: pulumi.Input[str]
-    """The same name, known when the cluster exists: an output of the cluster, for which the access entry waits."""
+    """The same name as an output of the cluster: the access entry waits for it."""
 
     tags: dict[str, str]
     """Tags of the role and the access entry."""
@@ -38,10 +38,10 @@ class AutoNodeIdentityArgs(RoleOptionsArgs):
 
 
 class AutoNodeIdentity(pulumi.ComponentResource):
-    """The role of the nodes that Auto Mode launches for NodeClasses of ours, and the access entry with which they join.
+    """The IAM role of the nodes that Auto Mode launches for custom NodeClasses, and the access entry with which they join.
 
-    EKS makes such an entry by itself for its built-in pools alone. The entry is of type EC2, with AWS's own policy for nodes of Auto Mode
-    on the whole cluster (create-node-class.adoc at 0026c9df, "Create node class access entry").
+    EKS creates such an entry itself only for its built-in pools. The entry is of type EC2, with AWS's own policy for Auto Mode nodes on the
+    whole cluster (create-node-class.adoc at 0026c9df, "Create node class access entry").
 
     Raises ValueError for a name or partition that AWS would refuse. Nothing here was applied to a live account.
     """

@@ -21,13 +21,13 @@ class AutoSystemPoolArgs(TypedDict):
     """Arguments of AutoSystemPool."""
 
     pool: str
-    """The NodePool's name; not `system`, which is EKS's own."""
+    """Name of the NodePool; not `system`, which is EKS's own."""
 
     machine: str
     """Instance type with an x86 processor and without GPUs, such as m6i.xlarge."""
 
     max_nodes: NotRequired[int]
-    """Ceiling in nodes; at least 1. Default: 4."""
+    """Maximum number of nodes; at least 1. Default: 4."""
 
     zones: list[str]
     """Zones in which nodes may start, by name."""
@@ -36,25 +36,26 @@ class AutoSystemPoolArgs(TypedDict):
     """The node class."""
 
     expire_after_hours: int
-    """Age at which a node is drained, in hours."""
+    """Age in hours at which a node is drained."""
 
     drain_hours: int
-    """Hours after which a drain ends by force."""
+    """Hours after which a drain is forced to end."""
 
     labels: dict[str, str]
     """Labels of the NodePool object."""
 
     owner_labels: NotRequired[dict[str, str]]
-    """Labels of its nodes that say whose they are, to reports. Default: none."""
+    """Labels of its nodes that identify their owner in reports. Default: none."""
 
 
 class AutoSystemPool(pulumi.ComponentResource):
-    """On-demand nodes for what tolerates `CriticalAddonsOnly`, made as controllers need them, up to a ceiling.
+    """On-demand nodes for pods that tolerate `CriticalAddonsOnly`, created as controllers need them, up to a ceiling.
 
-    Auto Mode's own pool `system` has the same taint and no ceiling, and chooses its machines. Nodes have the label that the controllers
-    select, so that these are deployed as on any other cluster of ours. Half-empty nodes go one in ten at a time, by moving what runs there.
+    Auto Mode's own pool `system` has the same taint but no ceiling, and chooses its own machines. The nodes have the label that the
+    controllers select, so controllers are deployed as on other clusters of the platform. Half-empty nodes are consolidated, one in ten at a
+    time.
 
-    Raises ValueError for a ceiling below one and for a name of EKS's own.
+    Raises ValueError for a ceiling below one and for a name that EKS reserves.
     """
 
     name: pulumi.Output[str]

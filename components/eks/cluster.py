@@ -197,19 +197,19 @@ _ON_STORAGE = eks.ClusterStorageConfigArgs(block_storage=eks.ClusterStorageConfi
 
 
 class EksCluster(pulumi.ComponentResource):
-    """A cluster that is private and logged unless told otherwise, with its add-ons and a few nodes for controllers.
+    """A cluster that is private and logged by default, with its add-ons and a few nodes for controllers.
 
-    The private endpoint is always there; what is stored is encrypted with a key of the caller's or the cluster's own; identities are access
-    entries and Pod Identity, never the aws-auth ConfigMap. Whoever makes the cluster administers it, with or without `admin_role_arns`:
-    `up` must reach the API server before any other entry is there, and to take that back later would replace the cluster.
+    The private endpoint always exists; stored data is encrypted with the caller's key or with a key of the cluster's own; identities are
+    access entries and Pod Identity, never the aws-auth ConfigMap. The identity that creates the cluster administers it, with or without
+    `admin_role_arns`: `up` must reach the API server before any other entry exists, and revoking this later would replace the cluster.
 
-    By default there is a Karpenter of our own. With `auto_mode` AWS runs it, for a fee on each node, and chooses images; the built-in pools
-    are not switched on, because they have no ceiling: so that no role of nodes is the cluster's, and none replaces it. The cluster
-    security group needs no rule more for EFA: EKS lets it
-    reach itself both ways (EKS user guide, "View Amazon EKS security group requirements for clusters"), and refuses the same rule twice.
+    By default Karpenter is installed on it separately. With `auto_mode` AWS runs Karpenter, for a fee per node, and chooses images. The
+    built-in pools are not enabled, because they have no ceiling; so the cluster has no node role, and no node role can replace it. The
+    cluster security group needs no additional rule for EFA: EKS lets it reach itself in both directions (EKS user guide, "View Amazon EKS
+    security group requirements for clusters"), and refuses a duplicate rule.
 
-    With access `private`, `up` needs a runner inside the network, in one of `private_cidrs`. Raises ValueError before anything is
-    registered, for what EKS would refuse and for what is neither safe nor finite. Nothing here was applied to a live account.
+    With access `private`, `up` needs a runner inside the network, in one of `private_cidrs`. Raises ValueError, before anything is
+    registered, for what EKS would refuse and for what is not safe or not limited. Nothing here was applied to a live account.
     """
 
     cluster_name: pulumi.Output[str]

@@ -15,24 +15,24 @@ from components.shared_args import RoleOptionsArgs
 
 
 class EksSystemPoolArgs(TypedDict):
-    """The nodes of the controllers: on-demand, without GPUs, in a managed node group."""
+    """The nodes for the controllers: on-demand, without GPUs, in a managed node group."""
 
     machine: str
     """Instance type with an x86 processor, such as m6i.large."""
 
     min_nodes: NotRequired[int]
-    """Nodes that stay; at least 1. Default: 2."""
+    """Number of nodes that always run; at least 1. Default: 2."""
 
     max_nodes: NotRequired[int]
-    """Ceiling in nodes, for an upgrade or a person in need: nothing here scales the group, and each `up` sets it to `min_nodes`.
-    Default: 4."""
+    """Maximum number of nodes, as headroom for upgrades and manual scaling: nothing here scales the group, and each `up` resets it to
+    `min_nodes`. Default: 4."""
 
     disk_gib: NotRequired[int]
     """Size of a node's disk for images and pods, in GiB; at least 20. Default: 50."""
 
     release: NotRequired[str | None]
-    """Release of the nodes' AMI as EKS spells it, such as 1.35.6-20260810. The alias in `ami` does not tell it: it leaves out the patch of
-    Kubernetes. Default: the newest when the group is made or its version raised."""
+    """AMI release of the nodes as EKS spells it, such as 1.35.6-20260810. It cannot be derived from the alias in `ami`, which omits the
+    Kubernetes patch version. Default: the newest when the group is created or its version raised."""
 
     node_repair: NotRequired[bool]
     """Whether EKS replaces a node that the monitoring agent, or the node itself, reports as broken. Default: True."""
@@ -45,7 +45,7 @@ class EksClusterArgs(RoleOptionsArgs):
     """The cluster's name: up to 100 letters, digits, hyphens and underscores."""
 
     account: str
-    """The id of the account, 12 digits."""
+    """The account id, 12 digits."""
 
     partition: NotRequired[str]
     """aws, aws-cn or aws-us-gov. Default: aws."""
@@ -54,82 +54,82 @@ class EksClusterArgs(RoleOptionsArgs):
     """The region, such as us-east-1."""
 
     version: str
-    """The version of Kubernetes, such as 1.35."""
+    """The Kubernetes version, such as 1.35."""
 
     support: NotRequired[str]
-    """`standard`: EKS upgrades the cluster when standard support of its version ends. `extended`: it stays, at six times the price.
-    Default: standard."""
+    """`standard`: EKS upgrades the cluster when standard support for its version ends. `extended`: the version stays, at six times the
+    price. Default: standard."""
 
     vpc_id: pulumi.Input[str]
     """Id of the VPC."""
 
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
-    """Ids of private subnets, for the system nodes."""
+    """Ids of the private subnets for the system nodes."""
 
     control_plane_subnet_ids: NotRequired[pulumi.Input[Sequence[pulumi.Input[str]]] | None]
-    """Ids of subnets in two zones or more, for the control plane's own addresses: AWS takes others later only in the same zones. Default:
-    those of `subnet_ids`, whose zones then never change."""
+    """Ids of the subnets for the control plane's own addresses, in at least two zones; later AWS only accepts other subnets in the same
+    zones. Default: those of `subnet_ids`, whose zones then can never change."""
 
     services_cidr: str
     """IPv4 range of the Services, /12 to /24 inside 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16, and outside the VPC."""
 
     access: NotRequired[str]
-    """How the API server is reached. `private`: from inside the network alone. `public_cidrs`: from `cidrs` as well. Default: private."""
+    """How the API server is reached. `private`: only from inside the network. `public_cidrs`: also from `cidrs`. Default: private."""
 
     cidrs: NotRequired[list[str]]
-    """IPv4 ranges from which the public endpoint is reached; with `public_cidrs` alone. Default: none."""
+    """IPv4 ranges that may reach the public endpoint; only with `public_cidrs`. Default: none."""
 
     private_cidrs: NotRequired[list[str]]
-    """IPv4 ranges inside the network from which the private endpoint is reached, such as the VPC's own or a VPN's. Default: none, which
-    leaves it to the nodes: whoever runs `up` with access `private` must be in one of these."""
+    """IPv4 ranges inside the network that may reach the private endpoint, such as the VPC's own or a VPN's. With access `private`, the
+    machine that runs `up` must be in one of them. Default: none, so only the nodes may reach it."""
 
     deletion_protection: NotRequired[bool]
-    """Whether the cluster cannot be destroyed until this is false. Default: True."""
+    """While this is true, the cluster cannot be destroyed. Default: True."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts what the API server stores; another one later replaces the cluster. Default: a key of its own, which
-    rotates each year."""
+    """ARN of the key that encrypts the API server's data; a different key replaces the cluster. Default: a new key, which rotates each
+    year."""
 
     logs_kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts the control plane's logs; its policy lets CloudWatch Logs use it. Default: CloudWatch's own."""
+    """ARN of the key that encrypts the control plane's logs; its policy must allow CloudWatch Logs to use it. Default: CloudWatch's own."""
 
     log_retention_days: NotRequired[int]
-    """For how many days the control plane's logs are kept, one of CloudWatch's numbers. Default: 90."""
+    """Days to keep the control plane's logs; one of CloudWatch's retention periods. Default: 90."""
 
     admin_role_arns: NotRequired[list[str]]
-    """ARNs of roles that administer the whole cluster, besides the one that makes it, which must not be named. Default: none."""
+    """ARNs of roles that administer the whole cluster, in addition to the role that creates it, which must not be listed. Default: none."""
 
     auto_mode: NotRequired[bool]
-    """Whether AWS runs Karpenter, the add-ons that every cluster needs and load balancers, in EKS Auto Mode. The cluster then has neither
-    system nodes nor add-ons of this component's: AutoSystemPool and AutoAddons are for these. Default: False."""
+    """Whether AWS runs Karpenter, the add-ons that every cluster needs and load balancers (EKS Auto Mode). This component then creates
+    neither system nodes nor add-ons; use AutoSystemPool and AutoAddons. Default: False."""
 
     system_pool: NotRequired[EksSystemPoolArgs | None]
-    """The nodes of the controllers; needed without `auto_mode`, and there are none with it. Default: none."""
+    """The nodes for the controllers; required without `auto_mode`, not allowed with it. Default: none."""
 
     ami: NotRequired[str | None]
-    """Alias of the nodes' AMI, such as al2023@v20260903 or bottlerocket@1.65.0; the system nodes take the family from it. Needed without
-    `auto_mode`, and AWS's to choose with it. Default: none."""
+    """Alias of the node AMI, such as al2023@v20260903 or bottlerocket@1.65.0; the system nodes use its family. Required without
+    `auto_mode`; with it, AWS chooses. Default: none."""
 
     addon_versions: NotRequired[dict[str, str]]
-    """Versions of add-ons by name, such as {"coredns": "v1.14.3-eksbuild.3"}, or `recommended` for the one that AWS has as its default for
-    `version`, asked of AWS in each preview and `up`. Default: what EKS gives with the cluster's version on the day
-    an add-on is made; so two clusters made on two days may differ, and no later `up` changes either. Those of a stack are in its plan, from
-    capacity/catalog/versions.yaml: not here, because which there are depends on the version of Kubernetes."""
+    """Versions of add-ons by name, such as {"coredns": "v1.14.3-eksbuild.3"}, or `recommended` for AWS's default for `version`, looked
+    up in each preview and `up`. Default: EKS's default for the cluster's version on the day an add-on is created, so two clusters
+    created on different days may differ, and a later `up` changes neither. A stack takes its versions from its plan
+    (capacity/catalog/versions.yaml), because they depend on the Kubernetes version."""
 
     efs_driver: NotRequired[bool]
-    """Whether the add-on aws-efs-csi-driver is installed, which mounts file systems of EFS. Default: False."""
+    """Whether to install the add-on aws-efs-csi-driver, which mounts EFS file systems. Default: False."""
 
     lustre_driver: NotRequired[bool]
-    """Whether the add-on aws-fsx-csi-driver is installed, which mounts file systems of FSx for Lustre. Default: False."""
+    """Whether to install the add-on aws-fsx-csi-driver, which mounts FSx for Lustre file systems. Default: False."""
 
     metrics_server: NotRequired[bool]
-    """Whether the add-on metrics-server is installed, which tells autoscalers of pods and `kubectl top` what pods use. Default: True."""
+    """Whether to install the add-on metrics-server, which reports pods' resource usage to autoscalers and `kubectl top`. Default: True."""
 
     owner_labels: NotRequired[dict[str, str]]
-    """Labels of the system nodes that say whose they are, to reports. Default: none."""
+    """Labels of the system nodes that identify their owner in reports. Default: none."""
 
     tags: NotRequired[dict[str, str]]
-    """Tags of everything, the machines and disks of the system nodes included. Default: none."""
+    """Tags of everything, including the machines and disks of the system nodes. Default: none."""
 
 
 @dataclass(frozen=True, kw_only=True)

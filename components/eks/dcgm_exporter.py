@@ -27,33 +27,33 @@ class DcgmExporterArgs(TypedDict):
     """Arguments of DcgmExporter."""
 
     prometheus: str
-    """Who scrapes it: `operator` (the Prometheus operator), or `annotations`."""
+    """Which Prometheus scrapes it: `operator` (the Prometheus Operator), or `annotations`."""
 
     monitor_labels: NotRequired[dict[str, str]]
-    """Further labels of the ServiceMonitor, by which the operator's Prometheus selects it. Default: none."""
+    """Additional labels of the ServiceMonitor, by which the operator's Prometheus selects it. Default: none."""
 
     instance_labels: NotRequired[str]
-    """How the keys of labels begin by which Karpenter says what a machine is; eks.amazonaws.com/instance- in Auto Mode. Default:
+    """Prefix of the label keys with which Karpenter describes a machine; eks.amazonaws.com/instance- in Auto Mode. Default:
     karpenter.k8s.aws/instance-."""
 
     version: NotRequired[str | None]
-    """Version of its chart. Default: that of capacity/catalog/versions.yaml."""
+    """Chart version. Default: that of capacity/catalog/versions.yaml."""
 
 
 class DcgmExporter(pulumi.ComponentResource):
-    """NVIDIA's DCGM exporter on nodes that Karpenter launched with NVIDIA GPUs, and what has it scraped.
+    """NVIDIA's DCGM exporter on nodes with NVIDIA GPUs that Karpenter launches, and the object that has Prometheus scrape it.
 
-    It tolerates every taint, asks for no GPU, and sees all of a node's through the nodes' default runtime, which is NVIDIA's on both images
-    (AL2023 and Bottlerocket). It has the capability SYS_ADMIN: without it there are no profiling series, and on Bottlerocket none at all
-    (bottlerocket-os/bottlerocket issue 3992). So it runs in kube-system, and not beside kube-state-metrics, where Pod Security is
-    `restricted`.
+    It tolerates every taint, requests no GPU, and sees all GPUs of a node through the nodes' default runtime, which is NVIDIA's on both
+    images (AL2023 and Bottlerocket). It has the capability SYS_ADMIN: without it there are no profiling series, and on Bottlerocket no
+    series at all (bottlerocket-os/bottlerocket issue 3992). It therefore runs in kube-system and not beside kube-state-metrics, where Pod
+    Security is `restricted`.
 
-    EKS's node monitoring agent has an engine of DCGM of its own on the same nodes. Profiling series (DCGM_FI_PROF_*) can be read by one
-    engine of a node (aws/eks-node-monitoring-agent issue 256). The agent serves none; another exporter, such as that of the GPU operator
-    or of CloudWatch's add-on, takes them away from this one.
+    EKS's node monitoring agent runs its own DCGM engine on the same nodes. Only one engine per node can read profiling series
+    (DCGM_FI_PROF_*) (aws/eks-node-monitoring-agent issue 256). The agent reads none; another exporter, such as the GPU operator's or the
+    CloudWatch add-on's, takes them away from this one.
 
-    Raises ValueError for an unknown `prometheus`, Google's, and monitor labels that nobody would read. The chart was not installed here:
-    its values are those of its repository.
+    Raises ValueError for an unknown `prometheus`, for Google's, and for monitor labels that nothing would read. The chart was not installed
+    here: its values are those of its repository.
     """
 
     version: pulumi.Output[str]

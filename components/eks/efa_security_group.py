@@ -22,21 +22,20 @@ class EfaSecurityGroupArgs(TypedDict):
     """The VPC of the nodes."""
 
     tags: dict[str, str]
-    """Tags of the group; not the one by which Karpenter finds the groups of all nodes."""
+    """Tags of the group; not the tag by which Karpenter discovers the groups of all nodes."""
 
 
 class EfaSecurityGroup(pulumi.ComponentResource):
-    """Lets its members send each other everything, for the EFA interfaces of all pools of a cluster that have some.
+    """Allows all traffic between its members, for the EFA interfaces of all EFA pools of a cluster.
 
-    EFA's own traffic (SRD) is let through only by rules that name a security group, in both directions: the rule to 0.0.0.0/0 that lets
-    everything else out does not count. "An EFA requires a security group that allows all inbound and outbound traffic to and from the
-    security group itself" (EC2 User Guide, efa-start; why, says gardener-extension-provider-aws, docs/usage; both read 2026-11-24).
-    EKS gives the security group of a new cluster such rules (EKS User Guide, sec-group-reqs), where another of the same kind would be
-    refused as a duplicate, and that of an old or restricted cluster may have none: a group of its own is right for all, as eksctl makes
-    one for `efaEnabled` (pkg/cfn/builder, addEFASecurityGroup).
+    Only rules that name a security group, in both directions, allow EFA's own traffic (SRD); the usual egress rule to 0.0.0.0/0 does not.
+    "An EFA requires a security group that allows all inbound and outbound traffic to and from the security group itself" (EC2 User Guide,
+    efa-start; gardener-extension-provider-aws, docs/usage, says why; both read 2026-11-24). EKS creates such rules in the security group of
+    a new cluster (EKS User Guide, sec-group-reqs), where another one would be refused as a duplicate; the group of an old or restricted
+    cluster may have none. A separate group works for all, as eksctl creates one for `efaEnabled` (pkg/cfn/builder, addEFASecurityGroup).
 
-    Its nodes have the cluster's group as well, for everything else. Another name or VPC replaces the group.
-    Raises ValueError for an empty cluster name, before anything is registered.
+    The nodes also have the cluster's group, for everything else. A different name or VPC replaces the group. Raises ValueError for an empty
+    cluster name, before anything is registered.
     """
 
     security_group_id: pulumi.Output[str]

@@ -16,13 +16,13 @@ from components.kubeconfig import certificate_of, eks_credentials_command, eks_k
 
 
 class KubernetesNeedArgs(TypedDict):
-    """The versions of Kubernetes without which something does not work."""
+    """The Kubernetes versions that a feature requires."""
 
     user: str
-    """What needs it, in words for whoever reads the refusal."""
+    """What requires it, as error messages name it."""
 
     remedy: str
-    """What else than another version of the cluster fixes it, in the same words."""
+    """What fixes it other than a different cluster version, as error messages say it."""
 
     least: NotRequired[str | None]
     """The oldest version, such as 1.29. Default: any."""
@@ -38,7 +38,7 @@ class ExistingEksClusterArgs(TypedDict):
     """The cluster's name."""
 
     account: str
-    """The id of the account that it is in, 12 digits."""
+    """Id of its account, 12 digits."""
 
     partition: NotRequired[str]
     """aws, aws-cn or aws-us-gov. Default: aws."""
@@ -47,7 +47,7 @@ class ExistingEksClusterArgs(TypedDict):
     """Its region."""
 
     versions: NotRequired[list[KubernetesNeedArgs]]
-    """Versions of Kubernetes that something needs. Default: none."""
+    """Kubernetes versions that features require. Default: none."""
 
 
 def _text(told: str | None) -> str:
@@ -90,12 +90,13 @@ def problems(args: ExistingEksClusterArgs, found: FoundCluster) -> Iterator[str]
 
 
 class ExistingEksCluster(pulumi.ComponentResource):
-    """A cluster that is read and never changed. Its network, add-ons, tags and system nodes are its owner's.
+    """An existing cluster, which is only read and never changed. Its owner manages its network, add-ons, tags and system nodes.
 
-    Once it was read, which a preview does, too, one whose version or authentication mode (API or API_AND_CONFIG_MAP, or EKS takes no
-    access entry) a platform cannot do with ends the run with pulumi.RunError, a line for each problem; nothing that waits for its name or
-    its API server is made. What runs on it `ExistingClusterParts` reads. Karpenter on it needs the tag karpenter.sh/discovery on private
-    subnets and the cluster security group, and nodes that it has not made. Raises ValueError for a name or a place that AWS does not have.
+    After reading it, also in a preview, the run ends with pulumi.RunError and one line per problem if its version or authentication mode is
+    unsuitable (it must be API or API_AND_CONFIG_MAP; otherwise EKS accepts no access entry). Nothing that waits for its name or its API
+    server is then created. `ExistingClusterParts` reads what runs on it. Karpenter on it needs the tag karpenter.sh/discovery on private
+    subnets and the cluster security group, and nodes that Karpenter did not create. Raises ValueError for a name or a place that AWS does
+    not have.
     """
 
     cluster_name: pulumi.Output[str]

@@ -17,10 +17,10 @@ class ExistingGpuOperatorArgs(TypedDict):
     """Arguments of ExistingGpuOperator."""
 
     taints: list[NodeTaint]
-    """The taints of nodes with NVIDIA's GPUs, all that any of them has."""
+    """All taints of nodes with NVIDIA GPUs."""
 
     dcgm_exporter: NotRequired[bool]
-    """Whether its DCGM exporter is counted on. Default: False."""
+    """Whether its DCGM exporter is required. Default: False."""
 
 
 def problems(args: ExistingGpuOperatorArgs, spec: dict[str, Any] | None) -> Iterator[str]:
@@ -58,11 +58,11 @@ def _tolerates(tolerations: list[dict[str, str]], taint: NodeTaint) -> bool:
 
 
 class ExistingGpuOperator(pulumi.ComponentResource):
-    """A GPU operator that is read and never changed: the device plugin, the DCGM exporter and labels of GPUs are its own.
+    """An existing GPU operator, which is only read and never changed: it provides the device plugin, the DCGM exporter and GPU labels.
 
-    Once its ClusterPolicy was read, which a preview does, too, one with which pools cannot do ends the run with pulumi.RunError, a line
-    for each problem. Where there is no ClusterPolicy `cluster-policy`, the provider ends the run. What Node Feature Discovery tolerates
-    does not stand in the ClusterPolicy, and is not looked at.
+    After reading its ClusterPolicy, also in a preview, the run ends with pulumi.RunError and one line per problem if it does not suit the
+    pools. If there is no ClusterPolicy `cluster-policy`, the provider ends the run. The tolerations of Node Feature Discovery are not in
+    the ClusterPolicy, and are not checked.
     """
 
     policy: pulumi.Output[str]

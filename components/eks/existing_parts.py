@@ -32,14 +32,14 @@ class ExistingClusterPartsArgs(TypedDict):
     """Arguments of ExistingClusterParts."""
 
     addons: list[str]
-    """What must run on it, by EKS's names for its add-ons, such as aws-mountpoint-s3-csi-driver."""
+    """Required add-ons, by EKS name, such as aws-mountpoint-s3-csi-driver."""
 
 
 class ExistingClusterParts(pulumi.ComponentResource):
-    """Add-ons that are read and never changed, whoever installed them and however.
+    """Existing add-ons, which are only read and never changed, however they were installed.
 
-    Where one is missing the provider ends the run, in a preview, too: "resource ... does not exist", of a resource called
-    NAME-needs-ADDON. Raises ValueError for an add-on that no object shows.
+    If one is missing the provider ends the run, also in a preview: "resource ... does not exist", for a resource named NAME-needs-ADDON.
+    Raises ValueError for an add-on that no object shows.
     """
 
     found: pulumi.Output[list[str]]

@@ -68,37 +68,37 @@ class LoadBalancerControllerArgs(RoleOptionsArgs):
     """Arguments of LoadBalancerController; the sizes and their defaults are those of `controllers.load_balancer_controller` in settings."""
 
     cluster: str
-    """The cluster's name, plain, because the role's name and its policy are made from it."""
+    """The cluster's name; plain, because the names of the role and its policy are derived from it."""
 
     cluster_name: pulumi.Input[str]
-    """The same name, known when the cluster exists."""
+    """The same name, known once the cluster exists."""
 
     account: str
-    """The id of the cluster's account: 12 digits, in quotes."""
+    """Id of the cluster's account: 12 digits, in quotes."""
 
     region: str
     """The cluster's region."""
 
     vpc_id: pulumi.Input[str]
-    """The cluster's VPC. The controller could ask the node for it, but pods reach no metadata of their node."""
+    """The cluster's VPC. The controller could ask its node, but pods cannot reach the metadata service."""
 
     tags: dict[str, str]
-    """Tags of the role and its policy, and of every load balancer, target group and security group that the controller makes."""
+    """Tags of the role, its policy, and every load balancer, target group and security group that the controller creates."""
 
     partition: NotRequired[str]
-    """aws, aws-cn or aws-us-gov; the one that `region` is in. Default: aws."""
+    """Partition of `region`: aws, aws-cn or aws-us-gov. Default: aws."""
 
     replicas: NotRequired[int]
-    """Copies, of which one leads and all answer webhooks. Default: 2."""
+    """Replicas; one leads, and all answer webhooks. Default: 2."""
 
     cpu_milli: NotRequired[int]
-    """Thousandths of a vCPU that each copy asks for. Default: 100."""
+    """CPU request of each replica, in thousandths of a vCPU. Default: 100."""
 
     memory_mib: NotRequired[int]
-    """Memory of each copy, in MiB, and the most that it gets. Default: 256."""
+    """Memory request and limit of each replica, in MiB. Default: 256."""
 
     version: NotRequired[str | None]
-    """Version of the chart. Default: that of capacity/catalog/versions.yaml, whose policy its role has."""
+    """Chart version. Default: that of capacity/catalog/versions.yaml, whose IAM policy its role has."""
 
     node_selector: NotRequired[dict[str, str]]
     """Labels of the nodes that it runs on. Default: any."""
@@ -108,16 +108,16 @@ class LoadBalancerControllerArgs(RoleOptionsArgs):
 
 
 class LoadBalancerController(pulumi.ComponentResource):
-    """AWS's load balancer controller from its chart, with a role of its own taken through EKS Pod Identity.
+    """The AWS Load Balancer Controller, installed from its chart, with its own IAM role through EKS Pod Identity.
 
-    An Ingress of the class `alb` gets an application load balancer. A Service of type LoadBalancer gets a network load balancer if it says
-    `loadBalancerClass: service.k8s.aws/nlb`: the chart's webhook that says so for every new Service is off, because with it nobody can make
-    a Service, of whichever type, while no copy of the controller runs. Both are internal unless they say otherwise, as upstream has it.
+    An Ingress of class `alb` gets an Application Load Balancer. A Service of type LoadBalancer gets a Network Load Balancer if it sets
+    `loadBalancerClass: service.k8s.aws/nlb`. The chart's webhook that sets this on every new Service is off, because it would prevent the
+    creation of any Service while no replica of the controller runs. Both are internal unless they say otherwise, as upstream.
 
-    What it has made goes when the Ingress or Service goes, by a finalizer that the controller takes off: whatever declares such objects,
-    or a namespace that may hold some, depends on this component, so that it is deleted last.
+    A finalizer, which the controller removes, deletes load balancers along with their Ingress or Service. Make everything that declares
+    such objects, or a namespace that may contain some, depend on this component, so that it is deleted last.
 
-    The cluster needs the add-on eks-pod-identity-agent; subnets are found by the tags kubernetes.io/role/elb and
+    The cluster needs the add-on eks-pod-identity-agent. Subnets are discovered by the tags kubernetes.io/role/elb and
     kubernetes.io/role/internal-elb. Raises ValueError for what AWS or the chart would refuse. Nothing here was applied to a live account.
     """
 

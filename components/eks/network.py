@@ -27,7 +27,7 @@ class EksNetworkArgs(TypedDict):
     """Arguments of EksNetwork; all are plain because they shape the network."""
 
     cluster: str
-    """The name of the cluster that the network is for: Karpenter finds the private subnets by it, and names begin with it."""
+    """Name of the cluster that will use the network: Karpenter discovers the private subnets by it, and resource names start with it."""
 
     region: str
     """The region, such as us-east-1."""
@@ -39,29 +39,29 @@ class EksNetworkArgs(TypedDict):
     """Two to six zones of the region, all by name, such as us-east-1a, or all by id, such as use1-az1. EKS needs two."""
 
     private_cidrs: list[str]
-    """IPv4 ranges of the private subnets, one for each zone in the order of `zones`, inside `vpc_cidr`. Nodes and pods are here."""
+    """IPv4 ranges of the private subnets for nodes and pods, one per zone in the order of `zones`, inside `vpc_cidr`."""
 
     public_cidrs: list[str]
-    """IPv4 ranges of the public subnets, likewise. Load balancers and NAT gateways are here, never nodes."""
+    """IPv4 ranges of the public subnets, likewise. Load balancers and NAT gateways use them; nodes never do."""
 
     control_plane_zones: NotRequired[list[str]]
-    """Zones of the control plane's own addresses, two to six, never changed for a cluster that is there. Default: the first two of
+    """Zones of the control plane's own addresses, two to six; they cannot change on an existing cluster. Default: the first two of
     `zones`."""
 
     control_plane_cidrs: NotRequired[list[str]]
-    """IPv4 ranges of the control plane's own addresses, one for each of its zones, inside `vpc_cidr`. Nothing else is here. Default: the
-    last of `vpc_cidr`, a /28 each."""
+    """IPv4 ranges of the control plane's own addresses, one per control plane zone, inside `vpc_cidr`. Nothing else uses them. Default:
+    the last of `vpc_cidr`, a /28 each."""
 
     deletion_protection: NotRequired[bool]
-    """Whether the preview of what would delete the VPC or the control plane's subnets fails, until this is false. Default: True."""
+    """While this is true, a preview fails if it would delete the VPC or the control plane's subnets. Default: True."""
 
     nat: NotRequired[str]
-    """`per-zone`: a NAT gateway in each zone, so that the loss of one leaves the others a way out. `single`: one for all, which costs one,
-    and the traffic between zones. Default: per-zone."""
+    """`per-zone`: one NAT gateway in each zone, so that losing one zone does not cut off the others. `single`: one gateway for all
+    zones, which costs only one gateway, plus cross-zone traffic. Default: per-zone."""
 
     endpoints: NotRequired[list[str] | None]
-    """Services of AWS that get an interface endpoint, such as sqs; each is billed by the hour and zone. What has none takes the NAT.
-    Default: what nodes, Karpenter, the EBS driver and Pod Identity call, where the region has it."""
+    """AWS services that get an interface endpoint, such as sqs; each is billed per hour and zone. Other services are reached through
+    NAT. Default: the services that nodes, Karpenter, the EBS driver and Pod Identity call, where the region has them."""
 
     tags: NotRequired[dict[str, str]]
     """Tags of everything in the network. Default: none."""
@@ -325,13 +325,13 @@ class NetworkBuilder:
 class EksNetwork(pulumi.ComponentResource):
     """A VPC over two to six zones in which no machine gets a public address.
 
-    Nodes leave by NAT gateways, and reach S3 and the services in `endpoints` without them. Karpenter finds the private subnets by the tag
-    karpenter.sh/discovery, load balancers their own by kubernetes.io/role. The VPC's default security group, which AWS gives to whatever
-    names none, has no rules. The control plane's own addresses are in subnets of their own, because AWS never changes their zones:
-    so those of the nodes can. Flow logs are not part of this.
+    Nodes reach the internet through NAT gateways, but S3 and the services in `endpoints` without them. Karpenter discovers the private
+    subnets by the tag karpenter.sh/discovery; load balancers discover theirs by kubernetes.io/role. The VPC's default security group, which
+    AWS attaches to everything that names none, has no rules. The control plane's own addresses have their own subnets, because AWS never
+    changes their zones; the nodes' zones can therefore change. Flow logs are not included.
 
-    Raises ValueError for what AWS would refuse, for ranges outside the VPC and for ranges that overlap: they cannot be changed once the
-    cluster is there.
+    Raises ValueError for what AWS would refuse, for ranges outside the VPC and for overlapping ranges: they cannot be changed once the
+    cluster exists.
     """
 
     vpc_id: pulumi.Output[str]

@@ -17,10 +17,10 @@ class EksTeamLoginsArgs(TypedDict):
     """Arguments of EksTeamLogins."""
 
     cluster_name: pulumi.Input[str]
-    """The cluster's name, known when the cluster exists: an output of the cluster, for which the entries wait."""
+    """The cluster's name as an output of the cluster: the entries wait for it."""
 
     groups: dict[str, list[str]]
-    """The groups of Kubernetes that whoever takes a role is in, by the role's ARN, its path included; at least one each."""
+    """Kubernetes groups by role ARN, path included: whoever assumes the role is in these groups; at least one each."""
 
     partition: NotRequired[str]
     """The partition of the cluster: aws, aws-cn or aws-us-gov. Default: aws."""

@@ -96,16 +96,16 @@ MEASURED_ANYWAY = ["SYSTEM_COMPONENTS"]
 
 
 class GkeCluster(pulumi.ComponentResource):
-    """A regional cluster that is private and finite unless told otherwise.
+    """A regional cluster that is private and limited by default.
 
-    Standard: private nodes, Dataplane V2 (so that network policies hold), Workload Identity, shielded nodes, image streaming, metrics and
-    logs, a pool for the controllers, and node auto-provisioning only up to ceilings. Autopilot has most of that by itself and refuses to be
-    told; there only Kueue, ResourceQuota and the project's own quota cap what is spent.
+    Standard: private nodes, Dataplane V2 (which enforces network policies), Workload Identity, shielded nodes, image streaming, metrics and
+    logs, a pool for the controllers, and node auto-provisioning only up to ceilings. Autopilot has most of these built in and rejects the
+    settings; there only Kueue, ResourceQuota and the project's own quota cap spend.
 
-    With access `private`, `up` needs a runner whose address is in the range of the cluster's nodes or pods, or in `runner_cidrs`
-    (documented so, not verified against a project): objects inside the cluster are made through the API server.
+    With access `private`, `up` needs a runner whose address is in the range of the cluster's nodes or pods, or in `runner_cidrs` (as
+    documented, not verified against a project), because objects inside the cluster are created through the API server.
 
-    Raises ValueError before anything is registered, for what GKE would refuse and for what is not finite.
+    Raises ValueError, before anything is registered, for what GKE would refuse and for what is not limited.
     """
 
     cluster_name: pulumi.Output[str]

@@ -21,59 +21,62 @@ from components.shared_args import checked_options, ipv4_range, refuse_first
 
 
 class GkeSystemPoolArgs(TypedDict):
-    """The nodes of the controllers: on-demand, without GPUs."""
+    """The nodes for the controllers: on-demand, without GPUs."""
 
     machine: str
     """Machine type, such as e2-standard-4."""
 
     min_nodes: NotRequired[int]
-    """Nodes that stay, in the whole pool, not in each zone; at least 1. Default: 2."""
+    """Number of nodes that always run, in the whole pool, not per zone; at least 1. Default: 2."""
 
     max_nodes: NotRequired[int]
-    """Ceiling in nodes of the whole pool; at least one for each zone, because a regional pool starts with one in each. Default: 4."""
+    """Maximum number of nodes in the whole pool; at least one per zone, because a regional pool starts with one in each. Default: 4."""
 
     disk_gib: NotRequired[int]
     """Size of a node's boot disk, in GiB; at least 10. Default: 100."""
 
     boot_disk_type: NotRequired[str | None]
-    """`pd-balanced` or `hyperdisk-balanced`. Default: what the catalog says of the machine; pd-balanced of one that it does not have."""
+    """`pd-balanced` or `hyperdisk-balanced`. Default: the type that the catalog lists for the machine; pd-balanced for machines that are
+    not in it."""
 
     confidential_nodes: NotRequired[str | None]
-    """How the nodes' memory is encrypted: `sev`, `sev_snp` or `tdx`, of machines that have it. Default: not by the processor."""
+    """How the nodes encrypt their memory: `sev`, `sev_snp` or `tdx`, on machines that support it. Default: no encryption by the
+    processor."""
 
 
 class GkeAutoProvisioningArgs(TypedDict):
-    """Ceilings of the whole cluster. They bind the pools that are declared, too, so they hold what those may use as well."""
+    """Limits of the whole cluster. Declared pools also count towards them, so they must include what those may use."""
 
     max_vcpu: int
-    """Ceiling in vCPU, at most 1,000,000."""
+    """Maximum vCPU, at most 1,000,000."""
 
     max_memory_gib: int
-    """Ceiling in memory, in GiB, at most 1,000,000."""
+    """Maximum memory in GiB, at most 1,000,000."""
 
     accelerators: NotRequired[dict[str, int]]
-    """Ceiling in GPUs by GKE's name of them, such as nvidia-l4. GKE makes no node with one that is not named here. Default: none."""
+    """Maximum GPUs by GKE's name, such as nvidia-l4. GKE does not provision nodes with GPUs that are not listed. Default: none."""
 
 
 class GkeSecurityArgs(TypedDict):
-    """What secures the cluster beyond its defaults; forms and defaults are those of GkeSecurity in the settings."""
+    """Security options beyond the cluster's defaults; formats and defaults are those of GkeSecurity in the settings."""
 
     secrets_kms_key: NotRequired[str | None]
-    """Name of the Cloud KMS key of the region that encrypts Secrets in the cluster's database; GKE's service agent must be allowed to use
-    it before. Default: Google's own keys alone."""
+    """Name of the Cloud KMS key in the region that encrypts Secrets in the cluster's database. GKE's service agent must first be allowed
+    to use it. Default: only Google's own keys."""
 
     boot_disk_kms_key: NotRequired[str | None]
-    """Name of the Cloud KMS key of the region that encrypts the boot disks of system nodes and of those that GKE makes by itself; Compute
-    Engine's service agent must be allowed to use it before. Default: Google's own keys."""
+    """Name of the Cloud KMS key in the region that encrypts the boot disks of system nodes and of nodes that GKE provisions by itself.
+    Compute Engine's service agent must first be allowed to use it. Default: Google's own keys."""
 
     posture: NotRequired[str | None]
-    """Whether GKE tells of weak settings of pods: `disabled` or `basic`. Default: what GKE chooses."""
+    """Whether GKE reports insecure pod settings: `disabled` or `basic`. Default: GKE decides."""
 
     vulnerability_scanning: NotRequired[str | None]
-    """Whether GKE looks for vulnerabilities in images that run: `disabled` or `enterprise`. Default: what GKE chooses."""
+    """Whether GKE scans running images for vulnerabilities: `disabled` or `enterprise`. Default: GKE decides."""
 
     binary_authorization: NotRequired[str | None]
-    """Which images start: `disabled`, all; `project_singleton_policy_enforce`, those of the project's policy. Default: what GKE chooses."""
+    """Which images may start. `disabled`: all. `project_singleton_policy_enforce`: those that the project's policy admits. Default:
+    GKE's."""
 
 
 class GkeMaintenanceExclusionArgs(TypedDict):
@@ -86,10 +89,10 @@ class GkeMaintenanceExclusionArgs(TypedDict):
     """`no_upgrades`, `no_minor_upgrades` or `no_minor_or_node_upgrades`. Default: no_upgrades."""
 
     starts: str
-    """Its first day, as YYYY-MM-DD; it begins at 00:00 UTC."""
+    """First day, as YYYY-MM-DD; the exclusion starts at 00:00 UTC."""
 
     ends: NotRequired[str | None]
-    """The day on which GKE may upgrade again; `no_upgrades` needs one. Default: when the support of the cluster's version ends."""
+    """The day on which GKE may upgrade again; required with `no_upgrades`. Default: when support for the cluster's version ends."""
 
 
 class GkeMaintenanceArgs(TypedDict):
@@ -99,10 +102,10 @@ class GkeMaintenanceArgs(TypedDict):
     """Start, as HH:MM in UTC. Default: 02:00."""
 
     hours: NotRequired[int]
-    """Length in hours, 4 to 24: GKE counts no window of less than four. Default: 4."""
+    """Length in hours, 4 to 24; GKE does not count windows shorter than four. Default: 4."""
 
     days: NotRequired[list[str]]
-    """The days on which it starts, such as `sat`. Default: every day."""
+    """Days on which it starts, such as `sat`. Default: every day."""
 
     exclusions: NotRequired[list[GkeMaintenanceExclusionArgs]]
     """When GKE does not upgrade, at most 20. Default: none."""
@@ -130,74 +133,71 @@ class GkeClusterArgs(TypedDict):
     """Id of the subnetwork of the nodes."""
 
     pods_range: pulumi.Input[str]
-    """Name of the subnetwork's secondary range of the pods."""
+    """Name of the subnetwork's secondary range for pods."""
 
     services_range: pulumi.Input[str]
-    """Name of the subnetwork's secondary range of the Services."""
+    """Name of the subnetwork's secondary range for Services."""
 
     control_plane_cidr: NotRequired[str]
-    """IPv4 range of the control plane, a /28 that nothing else uses. Default: 172.16.0.0/28."""
+    """IPv4 range of the control plane: a /28 that nothing else uses. Default: 172.16.0.0/28."""
 
     access: NotRequired[str]
-    """How the API server is reached. `private`: from the ranges of the cluster's nodes and pods alone. `dns_iam`: by its DNS name from
-    anywhere, with Google's IAM in front, and by no address. `public_cidrs`: by its address, from `cidrs`. Default: private."""
+    """How the API server is reached. `private`: only from the ranges of the cluster's nodes and pods. `dns_iam`: by its DNS name from
+    anywhere, protected by Google's IAM, and by no IP address. `public_cidrs`: by its IP address, from `cidrs`. Default: private."""
 
     cidrs: NotRequired[list[str]]
-    """IPv4 ranges from which the API server is reached; with `public_cidrs` alone. Default: none."""
+    """IPv4 ranges that may reach the API server; only with `public_cidrs`. Default: none."""
 
     runner_cidrs: NotRequired[list[str]]
-    """IPv4 ranges besides the cluster's own from which the private address is reached, from any region; not with `dns_iam`.
-    Default: none."""
+    """IPv4 ranges, besides the cluster's own, that may reach the private address from any region; not with `dns_iam`. Default: none."""
 
     release_channel: NotRequired[str]
     """rapid, regular, stable or extended. Default: regular."""
 
     min_version: NotRequired[str | None]
-    """The least version of the control plane: 1.35, for the newest release of it, or one such as 1.35.0-gke.1171000. Default: what the
-    channel gives."""
+    """Minimum version of the control plane: 1.35 for the newest 1.35 release, or one such as 1.35.0-gke.1171000. Default: the channel's."""
 
     mode: NotRequired[str]
-    """`standard`: with node pools of ours. `autopilot`: all nodes are GKE's. Default: standard."""
+    """`standard`: with declared node pools. `autopilot`: GKE manages all nodes. Default: standard."""
 
     deletion_protection: NotRequired[bool]
-    """Whether the cluster cannot be destroyed until this is false. Default: True."""
+    """While this is true, the cluster cannot be destroyed. Default: True."""
 
     node_service_account: pulumi.Input[str]
-    """E-mail address of the service account that the nodes run as."""
+    """Email address of the nodes' service account."""
 
     resource_labels: NotRequired[dict[str, str]]
-    """Labels of the cluster and of its nodes' machines and disks, by which Google bills them. Default: none."""
+    """Labels of the cluster and of its nodes' machines and disks, for billing. Default: none."""
 
     owner_labels: NotRequired[dict[str, str]]
-    """Kubernetes labels of the system nodes, which say whose they are, to reports. Default: none."""
+    """Kubernetes labels of the system nodes that identify their owner in reports. Default: none."""
 
     max_pods_per_node: NotRequired[int]
-    """Pods of one node, at most: 8 to 256. Each node takes twice as many addresses. Autopilot chooses its own. Default: 110."""
+    """Maximum pods per node: 8 to 256. Each node takes twice as many addresses. Autopilot chooses its own. Default: 110."""
 
     system_pool: NotRequired[GkeSystemPoolArgs | None]
-    """The nodes of the controllers; `standard` needs them, `autopilot` takes none. Default: none."""
+    """The nodes for the controllers; required with `standard`, not allowed with `autopilot`. Default: none."""
 
     auto_provisioning: NotRequired[GkeAutoProvisioningArgs | None]
-    """Whether GKE makes node pools by itself (NAP), and up to which ceilings; `standard` alone. Default: it makes none."""
+    """Limits for node auto-provisioning (NAP); only with `standard`. Default: GKE creates no node pools by itself."""
 
     multi_networking: NotRequired[bool]
-    """Whether nodes and pods may have further networks; `standard` alone. Default: False."""
+    """Whether nodes and pods may have additional networks; only with `standard`. Default: False."""
 
     managed_prometheus: NotRequired[bool]
-    """Whether Google's Managed Service for Prometheus collects metrics in the cluster, those of GPUs and workloads included. Autopilot
-    always has it. Default: True."""
+    """Whether Google Cloud Managed Service for Prometheus collects metrics in the cluster, including those of GPUs and workloads.
+    Autopilot always does. Default: True."""
 
     groups_domain: NotRequired[str | None]
-    """The Google Workspace domain whose groups roles of Kubernetes may be given to, through its group gke-security-groups.
+    """The Google Workspace domain whose groups Kubernetes roles may be bound to, through its group gke-security-groups.
 
-    Default: none, so no group is known to Kubernetes. https://docs.cloud.google.com/kubernetes-engine/docs/how-to/google-groups-rbac
-    """
+    Default: none, so Kubernetes knows no group. https://docs.cloud.google.com/kubernetes-engine/docs/how-to/google-groups-rbac"""
 
     maintenance: NotRequired[GkeMaintenanceArgs]
     """When GKE may upgrade. Default: every day from 02:00 UTC, for 4 hours."""
 
     security: NotRequired[GkeSecurityArgs]
-    """What secures the cluster beyond its defaults. Default: nothing."""
+    """Security options beyond the cluster's defaults. Default: nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ _OF_CREATION = frozenset({"machine", "accelerator", "gpus", "capacity_type"})
 
 
 class ComputeClassReservationArgs(TypedDict):
-    """The reservation that a priority draws on."""
+    """The reservation that a priority uses."""
 
     name: str
     """Its name."""
@@ -34,43 +34,44 @@ class ComputeClassReservationArgs(TypedDict):
 
 
 class ComputeClassPriorityArgs(TypedDict):
-    """One priority: either `pools`, or a machine of which GKE makes pools itself (`machine`, `accelerator`, `gpus`, `capacity_type`)."""
+    """One priority: either `pools`, or a machine for which GKE creates pools itself (`machine`, `accelerator`, `gpus`, `capacity_type`)."""
 
     pools: NotRequired[list[str] | None]
-    """Node pools that exist, by name, and nothing else in the priority. Default: none."""
+    """Names of existing node pools; excludes all other fields of the priority. Default: none."""
 
     machine: NotRequired[str | None]
-    """Machine type of the pools that GKE makes, such as g2-standard-8. Default: none; GKE makes no pool."""
+    """Machine type of the pools that GKE creates, such as g2-standard-8. Default: none; GKE creates no pool."""
 
     accelerator: NotRequired[str | None]
-    """GKE's name of the machine's GPUs, such as nvidia-l4. Default: none."""
+    """GKE's name for the machine's GPUs, such as nvidia-l4. Default: none."""
 
     gpus: NotRequired[int | None]
-    """GPUs of one node. Default: none."""
+    """GPUs per node. Default: none."""
 
     machine_description: NotRequired[GkeMachineArgs | None]
-    """What the machine is, where the catalog does not have it. Default: it has."""
+    """Description of a machine that is not in the catalog. Default: it is in the catalog."""
 
     capacity_type: NotRequired[str | None]
-    """`spot` or `flex-start`; on Autopilot `reserved` and `on-demand` too. Default: none."""
+    """`spot` or `flex-start`; on Autopilot also `reserved` and `on-demand`. Default: none."""
 
     reservation: NotRequired[ComputeClassReservationArgs | None]
-    """The reservation of a `reserved` priority, which needs one. Default: none."""
+    """The reservation of a `reserved` priority; required there. Default: none."""
 
     zones: NotRequired[list[str] | None]
     """Zones in which nodes may start, such as us-central1-a. Default: those of the cluster."""
 
     driver: NotRequired[str | None]
-    """`default` or `latest`: the driver that GKE installs; `disabled`: something else installs one. Default: default."""
+    """`default` or `latest`: the driver that GKE installs. `disabled`: something else installs one. Default: default."""
 
     max_run_seconds: NotRequired[int | None]
-    """Seconds after which every node ends: 600 to 604800 for flex-start, 30 to 10368000 for Spot. Default: 604800 for flex-start."""
+    """Seconds after which each node ends: 600 to 604800 for flex-start, 30 to 10368000 for Spot. Default: 604800 for flex-start."""
 
     recycling_lead_seconds: NotRequired[int | None]
-    """Seconds before its end at which GKE looks for a flex-start node's successor; under max_run_seconds. Default: it does not."""
+    """Seconds before its end at which GKE starts to replace a flex-start node; less than max_run_seconds. Default: it is not replaced."""
 
     shutdown_grace_seconds: NotRequired[int | None]
-    """Seconds between a Spot node's signal and its end, 30 or 120, of which the last 15 are for system pods. Default: GKE's own, 30."""
+    """Seconds between the termination signal and the end of a Spot node, 30 or 120, of which the last 15 are for system pods. Default:
+    GKE's own, 30."""
 
     boot_disk_gib: NotRequired[int | None]
     """Size of a node's boot disk, in GiB; at least 10. Default: 200."""
@@ -211,33 +212,35 @@ class ComputeClassArgs(TypedDict):
     """Labels of the object. Default: none."""
 
     priorities: list[ComputeClassPriorityArgs]
-    """What is tried, the first first; at least one."""
+    """Priorities in the order to try them; at least one."""
 
     consolidation_delay_minutes: NotRequired[int]
     """Minutes without work after which a node is removed: 1 to 1440. Default: 10."""
 
     optimize_rule_priority: NotRequired[bool]
-    """Whether running pods are evicted to move them to a higher priority that has room again; not for training. Default: False."""
+    """Whether to evict running pods to move them to a higher priority that has capacity again; not for training. Default: False."""
 
     service_account: NotRequired[pulumi.Input[str] | None]
-    """E-mail address of the service account of the nodes that GKE makes; needed if and only if a priority makes pools. Default: none."""
+    """Email address of the service account of the nodes that GKE creates; required if, and only if, a priority creates pools. Default:
+    none."""
 
     owner_labels: NotRequired[dict[str, str]]
-    """Labels of the nodes that GKE makes, which say whose they are, to reports. Default: none."""
+    """Labels of the nodes that GKE creates that identify their owner in reports. Default: none."""
 
     autopilot: NotRequired[bool]
-    """Whether the cluster is an Autopilot one: GKE then makes what every priority says, and none names a pool. Default: False."""
+    """Whether the cluster is an Autopilot cluster: GKE then creates the nodes of every priority, and no priority names a pool. Default:
+    False."""
 
 
 class ComputeClass(pulumi.ComponentResource):
-    """Capacity in an order that moves on when a priority has no capacity in stock, and never to machines that it does not name.
+    """Capacity in priority order: it falls through when a priority is out of stock, and never uses machines that it does not name.
 
-    On-demand and reserved priorities are existing pools with a ceiling. GKE may also make those of Spot and flex-start, bounded by the
-    cluster's limits for node auto-provisioning. On Autopilot (GKE 1.30.3-gke.1451000) GKE makes all of them, and what bounds them
-    are quotas: of queues, namespaces and the project. That Autopilot's example sets nodePoolAutoCreation too is why it is set there:
-    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/autopilot-gpus. The reference of the field speaks of Standard alone.
+    On-demand and reserved priorities are existing pools with a ceiling. GKE may also create pools for Spot and flex-start priorities,
+    within the cluster's limits for node auto-provisioning. On Autopilot (GKE 1.30.3-gke.1451000) GKE creates all of them, and only quotas
+    limit them: of queues, namespaces and the project. nodePoolAutoCreation is set there because Autopilot's example sets it, too:
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/autopilot-gpus. The field's reference only mentions Standard.
 
-    Raises ValueError for what GKE's definition of the object would refuse, before anything is registered.
+    Raises ValueError for what GKE's CRD would refuse, before anything is registered.
     """
 
     name: pulumi.Output[str]

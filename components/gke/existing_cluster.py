@@ -18,13 +18,13 @@ from components.kubeconfig import ca_certificate_of, context_name, dns_name_of, 
 
 
 class VersionNeedArgs(TypedDict):
-    """A version that something cannot do without."""
+    """A minimum version that a feature requires."""
 
     version: str
-    """The first version of GKE that it works with, such as 1.32.2-gke.1652000."""
+    """The first GKE version that it works with, such as 1.32.2-gke.1652000."""
 
     user: str
-    """What needs it, in words for whoever reads the refusal."""
+    """What requires it, as error messages name it."""
 
 
 class ExistingGkeClusterArgs(TypedDict):
@@ -34,32 +34,32 @@ class ExistingGkeClusterArgs(TypedDict):
     """The cluster's name."""
 
     project: str
-    """The project that it is in."""
+    """Its project."""
 
     region: str
     """Its region."""
 
     zone: NotRequired[str | None]
-    """The zone of the region in which its control plane is, such as us-central1-a. Default: it is regional."""
+    """The zone of its control plane, such as us-central1-a. Default: the cluster is regional."""
 
     access: NotRequired[str]
-    """How its API server is reached: private, dns_iam or public_cidrs, as it was set up. Default: private."""
+    """How its API server is reached, as it was set up: private, dns_iam or public_cidrs. Default: private."""
 
     mode: NotRequired[str | None]
-    """The mode that it must have: standard or autopilot. Default: either."""
+    """The required mode: standard or autopilot. Default: either."""
 
     workload_identity: NotRequired[bool]
-    """Whether pods must be able to act as service accounts, through the project's own pool. Default: False."""
+    """Whether pods must be able to act as service accounts through the project's own workload identity pool. Default: False."""
 
     gcs_fuse: NotRequired[bool]
-    """Whether it must have the driver by which pods mount buckets. Default: False."""
+    """Whether it must have the Cloud Storage FUSE driver. Default: False."""
 
     at_least: NotRequired[list[VersionNeedArgs]]
-    """Versions of GKE that something needs. Default: none."""
+    """GKE versions that features require. Default: none."""
 
     room: NotRequired[dict[str, int]]
-    """What node pools on it may come to: `cpu`, `memory` in GiB, and GPUs by GKE's name of their kind. Where GKE makes nodes by itself, its
-    limits must not be below. Default: nothing."""
+    """Maximum resources of all node pools on it: `cpu`, `memory` in GiB, and GPUs by GKE's name. If node auto-provisioning is on, its
+    limits must not be lower. Default: nothing."""
 
 
 @dataclass(frozen=True)
@@ -153,10 +153,10 @@ def _too_small(args: ExistingGkeClusterArgs, limits: dict[str, int], update: str
 
 
 class ExistingGkeCluster(pulumi.ComponentResource):
-    """A cluster that is read and never changed. Its network, limits and system nodes are its owner's.
+    """An existing cluster, which is only read and never changed. Its owner manages its network, limits and system nodes.
 
-    Once it was read, which a preview does, too, one that is not as `mode`, `workload_identity`, `gcs_fuse`, `at_least` and `room` have it
-    ends the run with pulumi.RunError, a line for each problem; nothing that waits for its name or its API server is made. Raises
+    After reading it, also in a preview, the run ends with pulumi.RunError and one line per problem if it does not satisfy `mode`,
+    `workload_identity`, `gcs_fuse`, `at_least` and `room`. Nothing that waits for its name or its API server is then created. Raises
     ValueError for an access or a mode that GKE does not have, and for a zone of another region.
     """
 

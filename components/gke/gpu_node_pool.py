@@ -178,19 +178,19 @@ def _kubelet_config(pool: CheckedPool) -> NodePoolNodeConfigKubeletConfigArgs | 
 
 
 class GkeGpuNodePool(pulumi.ComponentResource):
-    """One node pool whose nodes exist only while pods need them: from `min_nodes`, up to a ceiling of the whole pool.
+    """One node pool whose nodes exist only while pods need them: from `min_nodes`, up to a ceiling for the whole pool.
 
-    Its capacity type decides what GKE requires and forbids: Spot nodes take no reservation; flex-start and queued nodes start from zero,
-    are neither repaired nor surged, and take what zone has room; reserved nodes draw on the named reservation; on-demand nodes on none.
-    Make a pool without GPUs first: a cluster with GPU pools alone has nowhere to run what tolerates no taint.
+    Its capacity type decides what GKE requires and forbids: Spot nodes use no reservation; flex-start and queued nodes start from zero, are
+    neither repaired nor surged, and use any zone that has capacity; reserved nodes use the named reservation; on-demand nodes use none.
+    Create a pool without GPUs first: a cluster with only GPU pools has no place for pods that tolerate no taint.
 
-    Of TPU machines each node has chips of its own, or with `tpu_topology` all nodes are one slice, which comes and goes as a whole.
+    For TPU machines, each node has its own chips, or with `tpu_topology` all nodes form one slice, which is created and removed as a whole.
 
-    A changed GPU, TPU topology, capacity type, reservation, local SSD, run time or further network replaces the pool, and ends what runs on
-    it first: two pools cannot share one name. Ceilings, labels, taints, the machine and its boot disk change in place (ForceNew in the
-    provider's schema of 2026-08).
+    A change of GPU, TPU topology, capacity type, reservation, local SSD, run time or additional network replaces the pool, and first ends
+    what runs on it: two pools cannot share one name. Ceilings, labels, taints, the machine and its boot disk change in place (ForceNew in
+    the provider's schema of 2026-08).
 
-    Raises ValueError before anything is registered: for what a policy would stop, under the name of its rule, and for what GKE would
+    Raises ValueError, before anything is registered: for what a policy would stop, under the name of its rule, and for what GKE would
     refuse.
     """
 

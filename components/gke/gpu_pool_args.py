@@ -23,7 +23,7 @@ from components.shared_args import NodeTaint, checked_options, refuse, refuse_fi
 
 
 class GkeMachineArgs(TypedDict):
-    """What a machine is that the catalog does not have, beside its GPUs; bounds and defaults are those of the settings' `machines`."""
+    """Description of a machine that is not in the catalog, without its GPUs; bounds and defaults are those of the settings' `machines`."""
 
     vcpu: int
     """vCPU."""
@@ -35,16 +35,16 @@ class GkeMachineArgs(TypedDict):
     """Memory of one GPU, in MiB."""
 
     bundled_local_ssd_disks: NotRequired[int]
-    """Disks of 375 GB that come with it. Default: 0."""
+    """Number of built-in 375 GB disks. Default: 0."""
 
     boot_disk: NotRequired[str]
-    """The type of disk that it boots from, hyperdisk-balanced or pd-balanced. Default: hyperdisk-balanced."""
+    """Boot disk type: hyperdisk-balanced or pd-balanced. Default: hyperdisk-balanced."""
 
     compact_placement: NotRequired[bool]
-    """Whether it can be placed compactly. Default: False."""
+    """Whether it supports compact placement. Default: False."""
 
     flex_start: NotRequired[bool]
-    """Whether DWS gives it. Default: False."""
+    """Whether DWS offers it. Default: False."""
 
 
 @dataclass(frozen=True)
@@ -91,96 +91,98 @@ def gpu_machine(where: str, asked: AskedGpus) -> Machine:
 
 
 class GkeReservationArgs(TypedDict):
-    """Which reservation the nodes draw on."""
+    """The reservation that the nodes use."""
 
     use: str
-    """`specific`: the named one alone. `any`: whichever open one matches. With both no node starts when it has no room."""
+    """`specific`: only the named reservation. `any`: any open reservation that matches. With either, no node starts when it is full."""
 
     name: NotRequired[str | None]
-    """The reservation's name; with `specific` alone. Default: none."""
+    """The reservation's name; only with `specific`. Default: none."""
 
     project: NotRequired[str | None]
     """The project that owns a shared reservation. Default: the pool's own project."""
 
     block: NotRequired[str | None]
-    """The one block of it that nodes come from, by name; with `specific` alone. Default: any."""
+    """Name of the one reservation block that nodes come from; only with `specific`. Default: any."""
 
     sub_block: NotRequired[str | None]
-    """The one sub-block of `block` that nodes come from, by name. Default: any."""
+    """Name of the one sub-block of `block` that nodes come from. Default: any."""
 
 
 class GkeGpuSharingArgs(TypedDict):
-    """Several containers on one GPU, each of which still asks for one `nvidia.com/gpu`."""
+    """Several containers share one GPU; each still requests one `nvidia.com/gpu`."""
 
     strategy: str
     """`time-sharing` or `mps`."""
 
     clients_per_gpu: int
-    """Containers on one GPU, or on one of its MIG partitions, at most: 2 to 48."""
+    """Maximum containers per GPU, or per MIG partition: 2 to 48."""
 
 
 class GkeSurgeArgs(TypedDict):
-    """How many nodes an upgrade takes at once: 1 to 20 together."""
+    """How many nodes an upgrade replaces at once: 1 to 20 together."""
 
     max_surge: NotRequired[int]
-    """Nodes that come before old ones go. Default: 0."""
+    """Extra nodes created before old ones are removed. Default: 0."""
 
     max_unavailable: NotRequired[int]
-    """Nodes that go before new ones come. Default: 1."""
+    """Nodes removed before their replacements are created. Default: 1."""
 
 
 class GkeNodeOptionsArgs(TypedDict):
     """What a node is made of besides its machine; bounds and defaults are those of GkeNodeOptions in the settings."""
 
     reservation: NotRequired[GkeReservationArgs | None]
-    """The reservation; a reserved pool names one, no other may. Default: none."""
+    """The reservation; required for a reserved pool, not allowed for others. Default: none."""
 
     shutdown_grace_seconds: NotRequired[int | None]
-    """Seconds between the signal and the end of a Spot node, 30 to 120, of which the last 15 are for system pods. Default: GKE's own, 30.
+    """Seconds between the termination signal and the end of a Spot node, 30 to 120, of which the last 15 are for system pods. Default:
+    GKE's own, 30.
 
-    Needs a control plane of 1.35.0-gke.1171000 or later.
-    """
+    Needs a control plane of 1.35.0-gke.1171000 or later."""
 
     gpu_driver: NotRequired[str]
-    """`default` or `latest`: the driver that GKE installs; `disabled`: something else installs one. Default: default."""
+    """`default` or `latest`: the driver that GKE installs. `disabled`: something else installs one. Default: default."""
 
     gpu_sharing: NotRequired[GkeGpuSharingArgs | None]
-    """How containers share a GPU. Default: they do not."""
+    """How containers share a GPU. Default: GPUs are not shared."""
 
     mig_partition: NotRequired[str | None]
-    """Size of the MIG partitions into which every GPU is divided, such as 1g.5gb. Default: GPUs are whole."""
+    """The MIG partition size into which every GPU is split, such as 1g.5gb. Default: GPUs are not split."""
 
     compact_placement: NotRequired[bool]
-    """Whether the nodes are placed close to each other, for traffic between them. Default: False."""
+    """Whether nodes are placed close together, for traffic between them. Default: False."""
 
     tpu_topology: NotRequired[str | None]
-    """How the TPU chips of several nodes are joined to one slice, such as 4x4; the pool is this slice. Default: each node has its own."""
+    """How the TPU chips of several nodes form one slice, such as 4x4; the pool is this one slice. Default: each node has its own."""
 
     local_ssd_disks: NotRequired[int]
-    """Disks of 375 GB to add to each node, as its ephemeral storage. Default: 0."""
+    """Number of 375 GB disks to add to each node as ephemeral storage. Default: 0."""
 
     boot_disk_gib: NotRequired[int]
     """Size of a node's boot disk, in GiB; at least 10. Default: 200."""
 
     boot_disk_kms_key: NotRequired[str | None]
-    """Name of the Cloud KMS key of the region that encrypts the boot disks; Compute Engine's service agent must be allowed to use it
-    before. Default: a key of Google's."""
+    """Name of the Cloud KMS key in the region that encrypts the boot disks. Compute Engine's service agent must first be allowed to use
+    it. Default: a key of Google's."""
 
     confidential_nodes: NotRequired[str | None]
-    """How the nodes' memory is encrypted: `sev`, `sev_snp` or `tdx`, of machines that have it. Default: not by the processor."""
+    """How the nodes encrypt their memory: `sev`, `sev_snp` or `tdx`, on machines that support it. Default: no encryption by the
+    processor."""
 
     secondary_boot_disk_images: NotRequired[list[str]]
-    """Disk images that hold container images, such as projects/PROJECT/global/images/IMAGE. Default: none."""
+    """Disk images with preloaded container images, such as projects/PROJECT/global/images/IMAGE. Default: none."""
 
     surge: NotRequired[GkeSurgeArgs | None]
-    """How many nodes an upgrade takes at once; not for flex-start and queued. Default: one goes before another comes."""
+    """How many nodes an upgrade replaces at once; not for flex-start and queued. Default: one, removed before its replacement is
+    created."""
 
     hold_upgrades: NotRequired[bool]
-    """Whether GKE upgrades the nodes only when the support of their version ends; not for flex-start and queued. Default: False."""
+    """Whether GKE upgrades the nodes only when support for their version ends; not for flex-start and queued. Default: False."""
 
 
 class GkeNodeNetworkArgs(TypedDict):
-    """A further network of the nodes, for one of their network cards."""
+    """An additional network of the nodes, for one of their network cards."""
 
     network: pulumi.Input[str]
     """Name of the network."""
@@ -202,65 +204,67 @@ class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
     """The region of the cluster, such as us-central1."""
 
     cluster_zone: NotRequired[str | None]
-    """The zone of the control plane of a zonal cluster, such as us-central1-a. Default: the cluster is regional."""
+    """Zone of the control plane of a zonal cluster, such as us-central1-a. Default: the cluster is regional."""
 
     cluster: pulumi.Input[str]
     """The cluster's name."""
 
     zones: list[str]
-    """Zones of the region in which nodes may start, such as us-central1-a; at least one. Nodes of a zonal cluster may be in all of them."""
+    """Zones of the region in which nodes may start, such as us-central1-a; at least one. Even in a zonal cluster, nodes may use all of
+    them."""
 
     machine: str
     """The machine type, such as g2-standard-8."""
 
     accelerator: str
-    """GKE's name of the machine's GPUs, such as nvidia-l4, or of its TPU chips, such as tpu-v6e-slice."""
+    """GKE's name for the machine's GPUs, such as nvidia-l4, or for its TPU chips, such as tpu-v6e-slice."""
 
     gpus_per_node: int
-    """GPUs, or TPU chips, of one node: those that the machine has, or one of the counts that can be attached to it."""
+    """GPUs or TPU chips per node: the machine's number, or one of the numbers that can be attached to it."""
 
     machine_description: NotRequired[GkeMachineArgs | None]
-    """What the machine is, where the catalog does not have it; then it has `gpus_per_node` GPUs of `accelerator`. Default: it has."""
+    """Description of a machine that is not in the catalog, which then has `gpus_per_node` GPUs of type `accelerator`. Default: it is in
+    the catalog."""
 
     capacity_type: str
-    """How the capacity is bought: reserved, flex-start, queued, spot or on-demand."""
+    """Capacity type: reserved, flex-start, queued, spot or on-demand."""
 
     min_nodes: NotRequired[int]
-    """Nodes that stay, in the whole pool, not in each zone; 0 for flex-start and queued. Default: 0."""
+    """Minimum nodes in the whole pool, not per zone; 0 for flex-start and queued. Default: 0."""
 
     max_nodes: int
-    """Ceiling in nodes of the whole pool, not of each zone; at least 1."""
+    """Maximum nodes in the whole pool, not per zone; at least 1."""
 
     node_labels: NotRequired[dict[str, str]]
-    """Labels of the nodes besides those that GKE sets by itself. Default: none."""
+    """Node labels in addition to those that GKE sets. Default: none."""
 
     taints: list[NodeTaint]
-    """Taints of the nodes besides those that GKE sets by itself; one of them on nvidia.com/gpu, for TPUs on google.com/tpu, with the value
+    """Node taints in addition to those that GKE sets; one must have the key nvidia.com/gpu (google.com/tpu for TPUs) and the value
     `present`."""
 
     resource_labels: dict[str, str]
-    """Labels of the pool's virtual machines and disks, by which Google bills them."""
+    """Labels of the pool's virtual machines and disks, for billing."""
 
     service_account: pulumi.Input[str]
-    """E-mail address of the service account that the nodes run as."""
+    """Email address of the nodes' service account."""
 
     max_run_seconds: NotRequired[int | None]
-    """Seconds after which every node ends; flex-start alone, 600 to 604800. Default: 604800 for flex-start."""
+    """Seconds after which each node ends, 600 to 604800; only for flex-start. Default: 604800 for flex-start."""
 
     bundled_local_ssd_disks: NotRequired[int | None]
-    """How many of the 375 GB disks that come with the machine are its ephemeral storage: all or 0. Default: all."""
+    """How many of the machine's built-in 375 GB disks serve as ephemeral storage: all or 0. Default: all."""
 
     boot_disk_type: NotRequired[str | None]
-    """Type of the boot disk. Default: hyperdisk-balanced where the machine boots from nothing else, as a4 and g4 do, else pd-balanced."""
+    """Boot disk type. Default: hyperdisk-balanced for machines that boot from nothing else, such as a4 and g4; otherwise pd-balanced."""
 
     gvnic: NotRequired[bool | None]
-    """Whether nodes use Google's virtual NIC, which every GPU machine takes and A3 and A4 machines need. Default: True."""
+    """Whether nodes use Google's virtual NIC, which every GPU machine supports and A3 and A4 machines require. Default: True."""
 
     max_pods_per_node: NotRequired[int | None]
-    """Pods of one node, at most: 8 to 256. Default: the cluster's own."""
+    """Maximum pods per node: 8 to 256. Default: the cluster's own."""
 
     further_networks: NotRequired[list[GkeNodeNetworkArgs]]
-    """Networks of the nodes besides the cluster's own, of a cluster with multi-networking. Default: none."""
+    """Additional networks of the nodes, on a cluster with multi-networking. Default: none."""
 
 
 @dataclass(frozen=True)

@@ -46,22 +46,23 @@ class GkeRdmaNetworksArgs(TypedDict):
     """The region of the cluster, such as us-central1."""
 
     zone: str
-    """The zone of the nodes, such as us-central1-b: a network for RDMA is of one."""
+    """Zone of the nodes, such as us-central1-b: an RDMA network belongs to one zone."""
 
     network: str
-    """What the names of the networks begin with, such as the cluster's own network's."""
+    """Prefix of the networks' names, such as the name of the cluster's network."""
 
     rdma_networks: int
-    """Network cards for RDMA that a node has, 1 to 15; each has a subnetwork of its own."""
+    """RDMA network cards per node, 1 to 15; each has its own subnetwork."""
 
     cidr: NotRequired[str]
-    """IPv4 range of all of them, /8 to /20; each gets a sixteenth. Default: 192.168.0.0/16."""
+    """IPv4 range for all of them, /8 to /20; each gets a sixteenth. Default: 192.168.0.0/16."""
 
 
 class GkeRdmaNetworks(pulumi.ComponentResource):
-    """The two further networks of nodes with GPUDirect: an ordinary one for their second card, and one for RDMA with a subnetwork a card.
+    """The two additional networks of nodes with GPUDirect: an ordinary one for their second card, and an RDMA network with one subnetwork
+    per card.
 
-    The network for RDMA has Google's profile ZONE-vpc-roce, which makes its rules: it takes no other cards, and no firewall. All of a
+    The RDMA network uses Google's profile ZONE-vpc-roce, which sets its rules: it accepts no other cards, and no firewall rules. All of a
     project's networks count against its quota (15 by default). Raises ValueError for names and ranges that Google Cloud would refuse.
     Nothing here was applied to a live project.
     """
@@ -131,16 +132,16 @@ class GkeRdmaNodesArgs(TypedDict):
     """Arguments of GkeRdmaNodes."""
 
     networks: pulumi.Input[list[str]]
-    """Names of the networks of a node's further cards, the ordinary one first, as GkeRdmaNetworks has them."""
+    """Names of the networks of a node's additional cards, the ordinary one first, as GkeRdmaNetworks returns them."""
 
     subnetworks: pulumi.Input[list[str]]
     """Names of their subnetworks, in the same order."""
 
     rdma_networks: int
-    """Network cards for RDMA that a node has."""
+    """RDMA network cards per node."""
 
     accelerators: list[str]
-    """GKE's names of the GPUs of the nodes with such cards, such as nvidia-h200-141gb."""
+    """GKE's names for the GPUs of the nodes with such cards, such as nvidia-h200-141gb."""
 
     labels: dict[str, str]
     """Labels of every object."""
@@ -153,12 +154,13 @@ NETWORKING = "networking.gke.io/v1"
 
 
 class GkeRdmaNodes(pulumi.ComponentResource):
-    """What a cluster with multi-networking is told of the nodes' further cards, and the DaemonSet that brings NCCL's plugin to the nodes.
+    """The cluster objects for the nodes' additional network cards, on a cluster with multi-networking, and the DaemonSet that installs
+    NCCL's plugin on the nodes.
 
-    Pods name the Networks in an annotation. The DaemonSet is Google's, changed in two ways: what the plugin reads goes below the folder
-    that GKE's device plugin shows every container with GPUs, so that pods need no folders of the host, which teams' namespaces refuse;
-    and one image, of a fixed version, does all of it. It is privileged, on GPU nodes of these kinds alone, in kube-system: only there
-    GKE lets a pod have the priority without which it might come after the jobs. Nothing here was applied to a live cluster.
+    Pods name the Networks in an annotation. The DaemonSet is Google's, with two changes: the plugin's files go below the folder that GKE's
+    device plugin mounts into every container with GPUs, so that pods need no host folders, which teams' namespaces reject; and a single
+    image, of a fixed version, does everything. It is privileged, runs only on GPU nodes of these kinds, and in kube-system: only there does
+    GKE let a pod have the priority without which it might start after the jobs. Nothing here was applied to a live cluster.
     """
 
     network_names: pulumi.Output[list[str]]

@@ -23,13 +23,13 @@ class GkeNetworkArgs(TypedDict):
     """The region of the subnetwork and of the NAT, such as us-central1."""
 
     network: str
-    """The network's name, at most 63 characters; the names of its parts begin with it."""
+    """Name of the network, at most 63 characters; prefix of the names of its parts."""
 
     nodes_cidr: NotRequired[str]
-    """IPv4 range of the nodes, one address each. Default: 10.0.0.0/20."""
+    """IPv4 range of the nodes, one address per node. Default: 10.0.0.0/20."""
 
     pods_cidr: NotRequired[str]
-    """IPv4 range of the pods, one block a node. Default: 10.64.0.0/14."""
+    """IPv4 range of the pods, one block per node. Default: 10.64.0.0/14."""
 
     services_cidr: NotRequired[str]
     """IPv4 range of the Services. Default: 10.127.0.0/20."""
@@ -44,8 +44,8 @@ class GkeNetworkArgs(TypedDict):
 class GkeNetwork(pulumi.ComponentResource):
     """A VPC network with one subnetwork for nodes, pods and Services, and Cloud NAT for nodes without public addresses.
 
-    Google's own services are reached without the NAT, by private access. Raises ValueError for a name that Google Cloud would refuse, for
-    what is not an IPv4 range, and for ranges that overlap: they cannot be changed once the cluster is there.
+    Google's own services are reached without NAT, by Private Google Access. Raises ValueError for a name that Google Cloud would refuse,
+    for anything that is not an IPv4 range, and for overlapping ranges: they cannot be changed once the cluster exists.
     """
 
     network: pulumi.Output[str]

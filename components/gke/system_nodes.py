@@ -44,21 +44,21 @@ class GkeNodeIdentityArgs(TypedDict):
     """Arguments of GkeNodeIdentity; all are plain because they shape the account."""
 
     project: str
-    """The id of the project; the roles are of this project."""
+    """Project id; the roles are granted in this project."""
 
     account_id: str
-    """The account's id, at least 6 characters. Above 30, which Google Cloud does not take, it is cut, with a hash of the whole."""
+    """Account id, at least 6 characters. An id above Google Cloud's limit of 30 is cut, with a hash of the whole."""
 
     description: NotRequired[str]
-    """What the account is for, at most 256 characters. Default: Nodes of GKE."""
+    """Purpose of the account, at most 256 characters. Default: Nodes of GKE."""
 
 
 class GkeNodeIdentity(pulumi.ComponentResource):
-    """A service account of its own for the nodes, with the roles that nodes need.
+    """A dedicated service account for the nodes, with the roles that nodes need.
 
-    Not the project's default Compute Engine account: unless an organization forbids it that one is an editor of the whole project, all else
-    that runs on Compute Engine shares it, and every node would hand it to whoever breaks out of a pod. What pods need beyond this they get
-    by Workload Identity, each for itself. Raises ValueError for an id that cannot be made one that Google Cloud takes.
+    It replaces the project's default Compute Engine account: unless the organization forbids it, that account is an editor of the whole
+    project, everything else on Compute Engine shares it, and every node would expose it to whoever breaks out of a pod. Pods get further
+    permissions individually, by Workload Identity. Raises ValueError for an id that cannot be turned into a valid one.
     """
 
     email: pulumi.Output[str]

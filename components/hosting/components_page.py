@@ -15,10 +15,10 @@ from components.hosting.host import Host, hosted
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "components-reference.md"
 
 _ABOUT = (
-    "Every component with its inputs and outputs; written by `python -m components.hosting.components_page` from the schema of the "
-    "package. Names are the schema's, as programs in YAML, TypeScript, Go, C# and Java have them; Python's are the same with underscores "
-    "(`max_nodes` for `maxNodes`). How a program comes to have them: [guides/other-languages.md](guides/other-languages.md). An input is "
-    "plain if it shapes the graph, and must then be known when the program runs; all others also take outputs of other resources."
+    "Every component with its inputs and outputs. `python -m components.hosting.components_page` generates this page from the package's "
+    "schema. Names are the schema's, as in YAML, TypeScript, Go, C# and Java programs; in Python they have underscores "
+    "(`max_nodes` for `maxNodes`). [guides/other-languages.md](guides/other-languages.md) explains how to use them. A plain input shapes "
+    "the graph, so its value must be known when the program runs; all other inputs also accept outputs of other resources."
 )
 _KINDS = {"integer": "a whole number", "number": "a number", "string": "text", "boolean": "`true` or `false`", "object": "an object"}
 

@@ -52,7 +52,7 @@ class KarpenterNodeIdentityArgs(RoleOptionsArgs):
     """The cluster's name, 1 to 100 characters; plain, because the role's name is made from it."""
 
     cluster_name: pulumi.Input[str]
-    """The same name, known when the cluster exists: an output of the cluster, for which the access entry waits."""
+    """The same name as an output of the cluster: the access entry waits for it."""
 
     tags: dict[str, str]
     """Tags of the role and the access entry."""
@@ -61,15 +61,15 @@ class KarpenterNodeIdentityArgs(RoleOptionsArgs):
     """aws, aws-cn or aws-us-gov. Default: aws."""
 
     cni_policy: NotRequired[bool]
-    """Whether nodes give pods their addresses with their own role, as where the CNI has no identity of its own. Default: False."""
+    """Whether nodes assign pod addresses with their own role, for a CNI without its own identity. Default: False."""
 
 
 class KarpenterNodeIdentity(pulumi.ComponentResource):
-    """The role of the nodes that Karpenter launches, and the access entry with which they join.
+    """The IAM role of the nodes that Karpenter launches, and the access entry with which they join.
 
-    Karpenter makes the instance profile itself from the role's name. The entry is of type EC2_LINUX, which gives nodes their groups and
-    user name; EKS refuses others beside it. Only EC2 may take the role: the template of v1.14 lets pods take it as well
-    (pods.eks.amazonaws.com), which nothing here needs and which would give a pod what its node may do.
+    Karpenter creates the instance profile itself from the role's name. The entry is of type EC2_LINUX, which gives nodes their groups and
+    user name; EKS accepts no others beside it. Only EC2 may assume the role. The v1.14 template also lets pods assume it
+    (pods.eks.amazonaws.com), which nothing here needs and which would give a pod its node's permissions.
 
     Raises ValueError for a name or partition that AWS would refuse. Nothing here was applied to a live account.
     """
@@ -123,25 +123,25 @@ class KarpenterControllerIdentityArgs(RoleOptionsArgs):
     """The cluster's name, 1 to 100 characters."""
 
     cluster_name: pulumi.Input[str]
-    """The same name, known when the cluster exists: an output of the cluster, for which the association waits."""
+    """The cluster's name as an output of the cluster: the association waits for it."""
 
     account: str
-    """The id of the cluster's account: 12 digits, in quotes."""
+    """Id of the cluster's account: 12 digits, in quotes."""
 
     region: str
-    """The cluster's region, such as us-east-1; the association is made there whatever the provider's own region is."""
+    """The cluster's region, such as us-east-1; the association is created there, whatever the provider's own region is."""
 
     node_role_name: str
-    """The name of the role that Karpenter's nodes run as, the only one that the controller may pass: `node_role_name(cluster)`."""
+    """Name of the IAM role of Karpenter's nodes, the only role that the controller may pass: `node_role_name(cluster)`."""
 
     queue_name: str
-    """The name of the interruption queue, the only one that it may read: `queue_name(cluster)`."""
+    """Name of the interruption queue, the only queue that it may read: `queue_name(cluster)`."""
 
     tags: dict[str, str]
     """Tags of the role, its policies and the association."""
 
     partition: NotRequired[str]
-    """aws, aws-cn or aws-us-gov; the one that `region` is in. Default: aws."""
+    """Partition of `region`: aws, aws-cn or aws-us-gov. Default: aws."""
 
     namespace: NotRequired[str]
     """The namespace of the controller's pods. Default: kube-system."""
@@ -151,15 +151,16 @@ class KarpenterControllerIdentityArgs(RoleOptionsArgs):
 
 
 class KarpenterControllerIdentity(pulumi.ComponentResource):
-    """A role for Karpenter v1.14's controller with upstream's six policies and one more, taken through EKS Pod Identity.
+    """An IAM role for Karpenter v1.14's controller, with upstream's six policies and one more, through EKS Pod Identity.
 
-    The seventh lets EC2 make the account's role for Spot, AWSServiceRoleForEC2Spot, with the first Spot instance that is launched.
+    The seventh policy lets EC2 create the account's service-linked role for Spot, AWSServiceRoleForEC2Spot, when the first Spot instance is
+    launched.
 
-    The cluster needs the add-on eks-pod-identity-agent. The role is taken by pods of this cluster, namespace and service account alone:
-    EKS sends them as request tags, which the trust policy asks for (EKS user guide, "Create IAM role with trust policy required by EKS
-    Pod Identity"). The guide documents no aws:SourceArn for it, and roles with one were reported not to be taken
-    (awslabs/mountpoint-s3-csi-driver issue 781); the cluster's ARN among the tags holds the account as well. So the association's session
-    tags must stay on, which is their default.
+    The cluster needs the add-on eks-pod-identity-agent. Only pods of this cluster, namespace and service account can assume the role: EKS
+    sends them as request tags, which the trust policy requires (EKS user guide, "Create IAM role with trust policy required by EKS Pod
+    Identity"). The guide documents no aws:SourceArn for it, and roles with one reportedly could not be assumed
+    (awslabs/mountpoint-s3-csi-driver issue 781); the cluster's ARN among the tags also fixes the account. The association's session tags
+    must therefore stay on, which is their default.
 
     Raises ValueError for names, account, partition or region that AWS would refuse, a region of another partition, and policies that are
     too long for IAM. Nothing here was applied to a live account.
@@ -245,54 +246,52 @@ class KarpenterControllerArgs(TypedDict):
     """Arguments of KarpenterController."""
 
     cluster_name: pulumi.Input[str]
-    """The cluster's name, known when it exists."""
+    """The cluster's name, known once the cluster exists."""
 
     cluster_endpoint: pulumi.Input[str]
-    """The URL of the cluster's API server, which new nodes connect to."""
+    """URL of the cluster's API server, to which new nodes connect."""
 
     queue_name: pulumi.Input[str]
-    """The name of the interruption queue: an output of InterruptionQueue, for which the release waits."""
+    """Name of the interruption queue, as an output of InterruptionQueue: the release waits for it."""
 
     replicas: NotRequired[int]
-    """Copies, of which one decides; at least 1, and at most as many as there are system nodes, as no two share one. Default: 2."""
+    """Replicas, of which one is active; at least 1, and at most the number of system nodes, because no two share one. Default: 2."""
 
     cpu: NotRequired[str]
-    """CPU of each copy, requested and the most, as Kubernetes writes it. Default: 1."""
+    """CPU request and limit of each replica, as a Kubernetes quantity. Default: 1."""
 
     memory: NotRequired[str]
-    """Memory of each copy, requested and the most, as Kubernetes writes it; some GiB for hundreds of nodes. Default: 1Gi."""
+    """Memory request and limit of each replica, as a Kubernetes quantity; hundreds of nodes need several GiB. Default: 1Gi."""
 
     version: NotRequired[str]
     """Version of both charts. Default: that of capacity/catalog/versions.yaml."""
 
     node_repair: NotRequired[bool]
-    """Whether a node that reports itself, or is reported by the node monitoring agent, as broken for ten to thirty minutes is replaced by
-    force: at most a fifth of a NodePool's nodes, whatever runs there. An alpha feature of Karpenter. Default: True."""
+    """Whether Karpenter forcibly replaces a node that it, or the node monitoring agent, has reported as broken for ten to thirty
+    minutes, whatever runs there, and for at most a fifth of a NodePool's nodes. An alpha feature of Karpenter. Default: True."""
 
     zonal_shift: NotRequired[bool]
-    """Whether no node is launched in a zone that AWS or somebody shifts traffic away from. Default: False.
+    """Whether to launch no nodes in a zone from which AWS or an operator shifts traffic away. Default: False.
 
-    The controller ends at once if the cluster is not enabled for zonal shift or its service is out of reach: it is for clusters that have
-    both.
-    """
+    The controller exits at once if the cluster is not enabled for zonal shift or the service is unreachable; use it only on clusters
+    that have both."""
 
     spot_to_spot_consolidation: NotRequired[bool]
-    """Whether Spot nodes are replaced by cheaper Spot nodes, an alpha feature. Default: False.
+    """Whether to replace Spot nodes with cheaper Spot nodes, an alpha feature. Default: False.
 
-    Each move interrupts what runs there, and the price that is saved is often the one of machines that are taken back sooner.
-    """
+    Each move interrupts what runs there, and cheaper machines are often reclaimed sooner."""
 
 
 class KarpenterController(pulumi.ComponentResource):
-    """Karpenter from its released charts: first the one of its CRDs, because Helm never upgrades those inside another chart.
+    """Karpenter from its released charts: the CRD chart first, because Helm never upgrades CRDs inside another chart.
 
     The charts come from the registry, not from the Go module of the same version, whose copies are stamped 1.13.0 and name that image.
 
-    It runs on the system nodes alone, as the service account that KarpenterControllerIdentity binds (make this depend on it, and on the
-    system nodes): on nodes of its own it could remove the node that it runs on. Feature gates are written out, so that an upgrade of the
-    chart changes none: reserved capacity is on, as upstream has it, and node repair.
+    It runs only on the system nodes, as the service account that KarpenterControllerIdentity binds (make this depend on it, and on the
+    system nodes): on nodes of its own it could remove the node that it runs on. Feature gates are written out, so that a chart upgrade does
+    not change them: reserved capacity is on, as upstream, and node repair.
 
-    Raises ValueError for less than one copy and for what is no version of a chart. The values are checked against the chart's own; no
+    Raises ValueError for fewer than one replica and for an invalid chart version. The values are checked against the chart's own; no
     release was made in a live cluster.
     """
 

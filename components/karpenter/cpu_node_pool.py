@@ -29,34 +29,34 @@ class CpuNodePoolArgs(TypedDict):
     """Labels of the NodePool object."""
 
     owner_labels: NotRequired[dict[str, str]]
-    """Labels of its nodes that say whose they are, to reports. Default: none."""
+    """Labels of its nodes that identify their owner in reports. Default: none."""
 
     max_vcpu: int
-    """Ceiling in vCPU; at least 1."""
+    """Maximum vCPU; at least 1."""
 
     max_memory_gib: int
-    """Ceiling in memory, in GiB; at least 1."""
+    """Maximum memory in GiB; at least 1."""
 
     node_class: NodeClassRef
     """The node class."""
 
     zones: NotRequired[list[str]]
-    """Zones in which nodes may start. Default: those of the node class's subnets."""
+    """Zones in which nodes may start. Default: the zones of the node class's subnets."""
 
     startup_taints: NotRequired[list[NodeTaint]]
-    """Taints that something on the node takes off once it is ready, such as a storage driver its own. Default: none."""
+    """Taints that something on the node, such as a storage driver, removes once it is ready. Default: none."""
 
     capacity_types: NotRequired[list[str]]
-    """Values of karpenter.sh/capacity-type. Default: spot and on-demand, of which Karpenter tries spot first."""
+    """Values of karpenter.sh/capacity-type. Default: spot and on-demand; Karpenter tries spot first."""
 
     idle_seconds: NotRequired[int]
-    """After how many seconds a node that is not needed goes. Default: 60."""
+    """Seconds after which a node that is not needed is removed. Default: 60."""
 
     expire_after_hours: NotRequired[int]
-    """Age at which a node is drained, in hours. Default: 720, 30 days."""
+    """Age in hours at which a node is drained. Default: 720, 30 days."""
 
     instance_labels: NotRequired[str]
-    """How the keys of labels begin by which Karpenter says what a machine is; eks.amazonaws.com/instance- in EKS Auto Mode. Default:
+    """Prefix of the label keys with which Karpenter describes a machine; eks.amazonaws.com/instance- in EKS Auto Mode. Default:
     karpenter.k8s.aws/instance-."""
 
 
@@ -70,12 +70,12 @@ def fuller_or_cheaper(idle_seconds: int) -> dict[str, Any]:
 
 
 class CpuNodePool(pulumi.ComponentResource):
-    """Nodes without GPUs for what tolerates no taint: data preparation, launchers, dashboards; from zero up to a ceiling.
+    """Nodes without GPUs for pods that tolerate no taint, such as data preparation, launchers and dashboards; from zero up to a ceiling.
 
-    Machines are of the general families of Intel and AMD whose prices are known (`families` of capacity/catalog/prices/aws.yaml), so that
-    what they cost at most can be worked out, and never those with accelerators: a GPU is always a GPU pool's. Nodes are replaced
-    by cheaper or fuller ones, one in ten at a time, and by age: what must not be moved carries karpenter.sh/do-not-disrupt, or runs as a
-    Job of a class. Labels: Karpenter AWS provider v1.14, well-known labels.
+    Machines are of the general-purpose Intel and AMD families with known prices (`families` of capacity/catalog/prices/aws.yaml), so that
+    their maximum cost can be computed, and never have accelerators: GPU machines belong to GPU pools. Nodes are replaced by cheaper or
+    fuller ones, one in ten at a time, and by age: pods that must not be moved carry karpenter.sh/do-not-disrupt, or run as a Job of a
+    class. Labels: Karpenter AWS provider v1.14, well-known labels.
 
     Raises ValueError for a ceiling below one.
     """

@@ -35,10 +35,10 @@ class EfaPlacementGroupArgs(TypedDict):
 
 
 class EfaPlacementGroup(pulumi.ComponentResource):
-    """A cluster placement group for the nodes of one pool, so that EFA traffic between them takes the shortest way.
+    """A cluster placement group for the nodes of one pool, so that EFA traffic between them takes the shortest path.
 
-    Its nodes are in one zone, that of the first of them, and launches fail more often for want of capacity there: give the NodePool a zone.
-    The name is CLUSTER-POOL, unique in the account's region, cut with a hash at 255 characters. Another name replaces the group.
+    All nodes are in the zone of the first node, and launches fail more often there for lack of capacity: give the NodePool one zone. The
+    name is CLUSTER-POOL, unique in the account's region, cut with a hash at 255 characters. A different name replaces the group.
 
     Raises ValueError for an empty cluster or pool name, before anything is registered.
     """
@@ -67,32 +67,33 @@ class EksNodeDiskArgs(TypedDict):
     """The volume with images, logs and ephemeral storage; bounds and defaults are those of EksNodeDisk in the settings."""
 
     boot_disk_gib: NotRequired[int]
-    """Its size, in GiB: 20 to 16384. Default: 200, and 30 with `local_nvme`."""
+    """Size of the volume, in GiB: 20 to 16384. Default: 200, and 30 with `local_nvme`."""
 
     boot_disk_iops: NotRequired[int]
-    """Its operations a second: 3000 to 16000, and at most 500 a GiB. Default: 6000, and 3000 with `local_nvme`."""
+    """IOPS of the volume (operations a second): 3000 to 16000, and at most 500 per GiB. Default: 6000, and 3000 with `local_nvme`."""
 
     boot_disk_throughput_mib: NotRequired[int]
-    """Its MiB a second: 125 to 1000, and at most a quarter of `boot_disk_iops`. Default: 500, and 125 with `local_nvme`."""
+    """Throughput of the volume, in MiB a second: 125 to 1000, and at most a quarter of `boot_disk_iops`. Default: 500, and 125 with
+    `local_nvme`."""
 
 
 class Ec2NodeClassArgs(EksNodeDiskArgs, NodeBootstrapArgs):
     """Arguments of Ec2NodeClass. Those that are not `Input` are plain, because they shape the object or are checked."""
 
     node_class: str
-    """The EC2NodeClass's name, which NodePools refer to."""
+    """Name of the EC2NodeClass, as NodePools refer to it."""
 
     ami: str
-    """Alias of the image with its release, al2023@v20260903 or bottlerocket@1.65.0. GPU machines get its NVIDIA variant by themselves."""
+    """Image alias with its release: al2023@v20260903 or bottlerocket@1.65.0. GPU machines get its NVIDIA variant automatically."""
 
     allow_latest_ami: NotRequired[bool]
-    """Whether `ami` may be `@latest`, with which every release of the image replaces the nodes. Default: False."""
+    """Whether `ami` may be `@latest`, with which every image release replaces the nodes. Default: False."""
 
     cluster: str
     """The cluster's name: the value of the tag karpenter.sh/discovery on its subnets and security groups."""
 
     node_role: pulumi.Input[str]
-    """Name, not ARN, of the role that the nodes run as."""
+    """Name, not ARN, of the nodes' IAM role."""
 
     subnet_ids: NotRequired[list[pulumi.Input[str]]]
     """Subnets of the nodes. Default: those tagged karpenter.sh/discovery with the cluster's name."""
@@ -101,49 +102,47 @@ class Ec2NodeClassArgs(EksNodeDiskArgs, NodeBootstrapArgs):
     """Security groups of the nodes. Default: as for subnets."""
 
     more_security_group_ids: NotRequired[list[pulumi.Input[str]]]
-    """Security groups that the nodes have beside those, such as EfaSecurityGroup's. Default: none."""
+    """Security groups of the nodes in addition to those, such as EfaSecurityGroup's. Default: none."""
 
     zones: NotRequired[list[str]]
-    """Zones in which the nodes may start, as the NodePool has them; a capacity block needs exactly one. Default: those of the subnets."""
+    """Zones in which nodes may start, as in the NodePool; a capacity block needs exactly one. Default: the zones of the subnets."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN, id or alias of the key that encrypts the volumes. Default: the account's key for EBS."""
+    """ARN, id or alias of the key that encrypts the volumes. Default: the account's EBS key."""
 
     local_nvme: NotRequired[bool]
-    """Whether the machine's own NVMe disks, in one RAID 0, take the place of the volume for images, logs and ephemeral storage.
+    """Whether the machine's own NVMe disks, as one RAID 0, replace the volume for images, logs and ephemeral storage.
 
-    Default: False.
-    """
+    Default: False."""
 
     detailed_monitoring: NotRequired[bool]
-    """Whether CloudWatch has a figure a minute instead of one in five minutes, at a price. Default: False."""
+    """Whether CloudWatch gets metrics every minute instead of every five minutes, at a price. Default: False."""
 
     efa_interfaces: NotRequired[int]
-    """EFA interfaces of a node: as many as its machine has network cards (p5.48xlarge 32, p4d.24xlarge 4, g6.8xlarge 1). Default: 0.
+    """Number of EFA interfaces per node, equal to its machine's network cards (p5.48xlarge 32, p4d.24xlarge 4, g6.8xlarge 1). Default: 0.
 
-    A machine with fewer is not launched, so the NodePool's machines have the same number.
-    """
+    A machine with fewer is not launched, so all of the NodePool's machines must have the same number."""
 
     efa_first_card: NotRequired[int]
-    """The first network card that takes an EFA interface: 1 of p6-b300.48xlarge, whose card 0 takes none. Default: 0."""
+    """Index of the first network card that supports an EFA interface: 1 for p6-b300.48xlarge, whose card 0 does not. Default: 0."""
 
     placement_group: NotRequired[pulumi.Input[str] | None]
     """Name of the placement group in which the nodes start. Default: none."""
 
     reservation_kind: NotRequired[str]
-    """What is reserved: on-demand (an ODCR) or capacity-block (for a fixed time). Default: on-demand."""
+    """Kind of reservation: on-demand (an ODCR) or capacity-block (for a fixed time). Default: on-demand."""
 
     reservation_ids: NotRequired[list[str]]
-    """Capacity reservations, such as cr-0a1b2c3d4e5f60718, on which nodes may draw. Default: none."""
+    """Capacity reservations that nodes may use, such as cr-0a1b2c3d4e5f60718. Default: none."""
 
     reservation_tags: NotRequired[dict[str, str]]
-    """Tags of the capacity reservations on which nodes may draw; `*` is any value. Instead of ids, never beside them. Default: none."""
+    """Tags of the capacity reservations that nodes may use; `*` is any value. Cannot be combined with ids. Default: none."""
 
     reservation_owner: NotRequired[str | None]
-    """The account that owns the reservations, 12 digits; with tags alone. Default: any."""
+    """The account that owns the reservations, 12 digits; only with tags. Default: any."""
 
     tags: dict[str, str]
-    """Tags of the instances, volumes, interfaces and launch templates. Karpenter adds its own, Name among them."""
+    """Tags of the instances, volumes, network interfaces and launch templates. Karpenter adds its own, including Name."""
 
     labels: NotRequired[dict[str, str]]
     """Labels of the EC2NodeClass object. Default: none."""
@@ -357,13 +356,13 @@ def ec2_node_class_ref(node_class: str) -> NodeClassRef:
 class Ec2NodeClass(pulumi.ComponentResource):
     """Image, network, disks and identity of the nodes of one or more NodePools.
 
-    The image is pinned; volumes are gp3, encrypted and gone with their node; the metadata service asks for a token and does not answer
-    pods; nodes have no public address. With `efa_interfaces` every node has its EFA interfaces whether or not a pod asks for them, and the
-    pool's nodes need the label of GpuPlugins' EFA plugin. A changed image, disk, network or tag is drift: nodes are replaced as the
+    The image is pinned; volumes are gp3, encrypted and deleted with their node; the metadata service requires a token and is not reachable
+    from pods; nodes have no public address. With `efa_interfaces` every node has its EFA interfaces whether or not a pod requests them, and
+    the pool's nodes need the label of GpuPlugins' EFA plugin. A changed image, disk, network or tag is drift: nodes are replaced as the
     NodePool's budgets allow.
 
-    Raises ValueError before anything is registered: for an image that is not pinned under the rule ami-not-pinned, for a capacity block
-    without its zone under capacity-block-without-zone, and for what Karpenter or EC2 would refuse. Nothing here was launched in AWS.
+    Raises ValueError, before anything is registered: for an unpinned image under the rule ami-not-pinned, for a capacity block without its
+    zone under capacity-block-without-zone, and for what Karpenter or EC2 would refuse. Nothing here was launched in AWS.
     """
 
     name: pulumi.Output[str]

@@ -23,19 +23,19 @@ class ExistingKarpenterArgs(TypedDict):
     """Arguments of ExistingKarpenter."""
 
     cluster: str
-    """The cluster's name, which Karpenter must have been told."""
+    """The cluster's name, as configured in Karpenter."""
 
     kubernetes_version: pulumi.Input[str]
-    """The cluster's version of Kubernetes; empty where nobody has asked."""
+    """The cluster's Kubernetes version; empty if unknown."""
 
     deployment: str
     """The Deployment of its controller, NAMESPACE/NAME."""
 
     reserved: NotRequired[bool]
-    """Whether a pool draws on a reservation, which its feature gate ReservedCapacity can turn off. Default: False."""
+    """Whether a pool uses a reservation, which Karpenter's feature gate ReservedCapacity can disable. Default: False."""
 
     fields: NotRequired[list[str]]
-    """The fields of a node class's spec that are used. Default: none."""
+    """The node class spec fields that are used. Default: none."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,12 @@ def problems(args: ExistingKarpenterArgs, found: FoundKarpenter) -> Iterator[str
 
 
 class ExistingKarpenter(pulumi.ComponentResource):
-    """A Karpenter that is read and never changed: its version, its queue, the role of its nodes and who may be one are its owner's.
+    """An existing Karpenter, which is only read and never changed: its owner manages its version, its queue, the role of its nodes and who
+    may use that role.
 
-    Once it was read, which a preview does, too, one with which NodePools and node classes cannot do ends the run with pulumi.RunError, a
-    line for each problem; nothing that waits for `deployment` is made. Where there is no such Deployment, or Karpenter's definitions are
-    not there, the provider ends the run. Raises ValueError for a `deployment` without its namespace.
+    After reading it, also in a preview, the run ends with pulumi.RunError and one line per problem if it does not support the NodePools and
+    node classes; nothing that waits for `deployment` is then created. If the Deployment or Karpenter's CRDs do not exist, the provider ends
+    the run. Raises ValueError for a `deployment` without its namespace.
     """
 
     deployment: pulumi.Output[str]

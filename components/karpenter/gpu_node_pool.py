@@ -39,7 +39,7 @@ def owner_metadata(owner_labels: dict[str, str]) -> dict[str, Any]:
 
 
 class NodeClassRef(TypedDict):
-    """Which node class gives the pool's nodes their image, network and disks: Karpenter's group, kind and name of it."""
+    """The node class that gives the pool's nodes their image, network and disks: Karpenter's group, kind and name."""
 
     group: str
     """The API group, such as karpenter.k8s.aws."""
@@ -52,13 +52,13 @@ class NodeClassRef(TypedDict):
 
 
 class QuietHours(TypedDict):
-    """A time, by the clock of UTC, in which Karpenter takes no node away by its own choice, empty ones included."""
+    """A period, in UTC, in which Karpenter does not voluntarily remove nodes, not even empty ones."""
 
     schedule: str
-    """When it begins: five fields of cron, such as `0 8 * * mon-fri`, or one word such as `@daily`."""
+    """Start of the period: a cron expression with five fields, such as `0 8 * * mon-fri`, or one word such as `@daily`."""
 
     hours: int
-    """How long it lasts; at least 1."""
+    """Length in hours; at least 1."""
 
 
 class GpuNodePoolArgs(TypedDict):
@@ -71,77 +71,75 @@ class GpuNodePoolArgs(TypedDict):
     """Instance types, such as g6.xlarge; at least one."""
 
     instance_families: NotRequired[list[str]]
-    """Families that the machines are of, such as g6: a second fence around `machines`. Default: none is asked for."""
+    """Instance families of the machines, such as g6: a second restriction besides `machines`. Default: no restriction."""
 
     gpus_per_node: NotRequired[int | None]
-    """GPUs that each of the machines has, as karpenter.k8s.aws/instance-gpu-count, or devices of `resource`, as ...-accelerator-count.
-    Default: it is not asked for."""
+    """GPUs per machine, as karpenter.k8s.aws/instance-gpu-count, or devices of `resource`, as ...-accelerator-count. Default: no
+    restriction."""
 
     resource: NotRequired[str]
-    """What pods ask for the machines' accelerators by: nvidia.com/gpu or aws.amazon.com/neuron. Limit and taint are of it, too. Default:
-    nvidia.com/gpu."""
+    """The resource by which pods request the accelerators: nvidia.com/gpu or aws.amazon.com/neuron. The limit and the taint use it, too.
+    Default: nvidia.com/gpu."""
 
     instance_labels: NotRequired[str]
-    """How the keys of labels begin by which Karpenter says what a machine is; eks.amazonaws.com/instance- in EKS Auto Mode. Default:
+    """Prefix of the label keys with which Karpenter describes a machine; eks.amazonaws.com/instance- in EKS Auto Mode. Default:
     karpenter.k8s.aws/instance-."""
 
     capacity_types: list[str]
-    """Values of karpenter.sh/capacity-type, in Karpenter's own words: spot, on-demand, reserved."""
+    """Values of karpenter.sh/capacity-type, in Karpenter's terms: spot, on-demand, reserved."""
 
     zones: NotRequired[list[str]]
-    """Zones in which nodes may start, such as us-east-1a, or their ids, such as use1-az1. Default, and when empty: those of the node
+    """Zones in which nodes may start, such as us-east-1a, or zone ids, such as use1-az1. Default, also if empty: the zones of the node
     class's subnets."""
 
     node_labels: dict[str, str]
-    """Single-valued requirements: labels that a node has before it boots, and that pods may therefore select."""
+    """Single-valued requirements: labels that a node has before it boots, so that pods can select them."""
 
     owner_labels: NotRequired[dict[str, str]]
-    """Labels of its nodes that say whose they are, to reports. Default: none."""
+    """Labels of its nodes that identify their owner in reports. Default: none."""
 
     labels: dict[str, str]
     """Labels of the NodePool object."""
 
     taints: list[NodeTaint]
-    """Taints of the nodes; one of them on `resource`."""
+    """Taints of the nodes; one of them must be on `resource`."""
 
     startup_taints: NotRequired[list[NodeTaint]]
-    """Taints that something on the node takes off once it is ready, such as a storage driver its own; an empty value is none.
+    """Taints that something on the node, such as a storage driver, removes once it is ready; an empty value means none.
 
-    Pods need not tolerate them. One that nothing takes off keeps every pod away for ever. Default: none.
-    """
+    Pods need not tolerate them. If nothing removes a taint, no pod can ever run on the node. Default: none."""
 
     max_gpus: int
-    """Ceiling in GPUs. Karpenter counts after launching, so a burst may go past it for a moment."""
+    """Maximum GPUs. Karpenter counts after launching, so a burst may briefly exceed it."""
 
     max_nodes: int
-    """Ceiling in nodes."""
+    """Maximum nodes."""
 
     max_vcpu: int
-    """Ceiling in vCPU."""
+    """Maximum vCPU."""
 
     max_memory_mib: int
-    """Ceiling in memory, in MiB."""
+    """Maximum memory, in MiB."""
 
     idle_seconds: int
-    """After how many seconds without work a node is removed."""
+    """Seconds without work after which a node is removed."""
 
     consolidates: bool
-    """Whether half-empty nodes are removed too, one in ten at a time, by moving what runs on them."""
+    """Whether half-empty nodes are also removed, one in ten at a time, by moving their pods."""
 
     quiet_hours: NotRequired[list[QuietHours]]
-    """Times without any removal by choice; interruptions, expiry and deletions by hand go on. Default: none."""
+    """Periods without voluntary removals; interruptions, expiry and manual deletions continue. Default: none."""
 
     expire_after_seconds: NotRequired[int | None]
-    """Age at which a node is drained, whatever runs on it and whatever the budgets say. Default: never."""
+    """Age in seconds at which a node is drained, whatever runs on it and whatever the budgets say. Default: never."""
 
     termination_grace_seconds: NotRequired[int | None]
-    """Seconds after which a drain ends by force, disruption budgets of pods and karpenter.sh/do-not-disrupt notwithstanding.
+    """Seconds after which a drain is forced to end, despite PodDisruptionBudgets and karpenter.sh/do-not-disrupt.
 
-    Default: a drain waits for its pods.
-    """
+    Default: a drain waits for its pods."""
 
     weight: int | None
-    """The pool's place among those that a pod may run on: the highest first, 1 to 100. None: after all that have one."""
+    """Priority among the pools that a pod may run on, 1 to 100; the highest goes first. None: after all pools with a weight."""
 
     node_class: NodeClassRef
     """The node class."""
@@ -271,11 +269,11 @@ _FAMILY = "family"
 class GpuNodePool(pulumi.ComponentResource):
     """A NodePool whose nodes exist only while pods need them: from zero, up to a ceiling, and removed when empty.
 
-    Empty nodes go all at once: Karpenter's default budget of 10 % would remove a handful one after the other. Nodes are not taken from
-    under running work by drift, nor by expiry or consolidation unless `expire_after_seconds` or `consolidates` say so.
+    Empty nodes are all removed at once: with Karpenter's default budget of 10 % a handful would go one after the other. Drift never takes
+    nodes from running work, nor do expiry or consolidation unless `expire_after_seconds` or `consolidates` say so.
 
-    Raises ValueError before anything is registered: under the name of its rule for what a policy would stop (a ceiling below one, a GPU
-    ceiling that the others keep out of reach, no taint on `resource`), and for what Karpenter would refuse.
+    Raises ValueError, before anything is registered: under the name of its rule for what a policy would stop (a ceiling below one, a GPU
+    ceiling that the others make unreachable, no taint on `resource`), and for what Karpenter would refuse.
     """
 
     name: pulumi.Output[str]

@@ -30,32 +30,32 @@ class InterruptionQueueArgs(TypedDict):
     """Arguments of InterruptionQueue; all are plain, so that a preview shows the policy whole."""
 
     cluster: str
-    """The cluster's name, 1 to 100 characters; the queue's is the same, above 80 cut with a hash of the whole."""
+    """The cluster's name, 1 to 100 characters; the queue has the same name, cut with a hash of the whole above 80."""
 
     account: str
-    """The id of the cluster's account: 12 digits, in quotes."""
+    """Id of the cluster's account: 12 digits, in quotes."""
 
     region: str
-    """The cluster's region, such as us-east-1; all is made there whatever the provider's own region is."""
+    """The cluster's region, such as us-east-1; everything is created there, whatever the provider's own region is."""
 
     tags: dict[str, str]
     """Tags of the queue and the rules."""
 
     partition: NotRequired[str]
-    """aws, aws-cn or aws-us-gov; the one that `region` is in. Default: aws."""
+    """Partition of `region`: aws, aws-cn or aws-us-gov. Default: aws."""
 
 
 class InterruptionQueue(pulumi.ComponentResource):
-    """An SQS queue, and five EventBridge rules that put into it what Karpenter must know of its machines.
+    """An SQS queue, and five EventBridge rules that send it the events that Karpenter needs about its machines.
 
-    Without it Karpenter learns of a Spot interruption when the machine is gone, and two minutes in which jobs could save their work are
-    lost. The rules match the events of all machines of the account and region, as EventBridge knows no cluster: Karpenter drops those of
-    machines that are not its own. Rebalance recommendations only become events of the node; Karpenter drains on none of them.
+    Without it Karpenter learns of a Spot interruption only when the machine is gone, and the two minutes in which jobs could save their
+    work are lost. The rules match the events of all machines in the account and region, because EventBridge does not know clusters;
+    Karpenter drops events of other machines. Rebalance recommendations only become events of the node; Karpenter does not drain for them.
 
-    Messages are encrypted by SQS's own key (with a KMS key EventBridge would need a grant on it), and plain HTTP is denied.
+    Messages are encrypted with SQS's own key (with a KMS key EventBridge would need a grant on it), and plain HTTP is denied.
 
-    Raises ValueError for a name, account, partition or region that AWS would refuse, and a region of another partition. The path from
-    rule to queue is tested against moto, not against a live account.
+    Raises ValueError for a name, account, partition or region that AWS would refuse, and a region of another partition. The path from rule
+    to queue is tested against moto, not against a live account.
     """
 
     queue_name: pulumi.Output[str]
@@ -157,27 +157,27 @@ class NodeTerminationHandlerArgs(TypedDict):
     """Arguments of NodeTerminationHandler."""
 
     karpenter_queue: str | None
-    """The name of Karpenter's interruption queue, None where the cluster has no Karpenter: beside one the handler is refused."""
+    """Name of Karpenter's interruption queue, or None if the cluster has no Karpenter: the handler is rejected beside one."""
 
     node_selector: NotRequired[dict[str, str]]
-    """Labels of the nodes that it watches; at least one. Default: Spot nodes of EKS managed node groups."""
+    """Labels of the nodes to watch; at least one. Default: Spot nodes of EKS managed node groups."""
 
     drain_on_rebalance: NotRequired[bool]
-    """Whether a node is drained when AWS only recommends to move away from it. Default: False, the node is left alone."""
+    """Whether to drain a node when AWS only recommends moving away from it. Default: False, the node is left alone."""
 
 
 class NodeTerminationHandler(pulumi.ComponentResource):
-    """A DaemonSet that asks a node's own metadata service for its interruption and drains the node, for node groups without Karpenter.
+    """A DaemonSet that watches its node's metadata service for interruptions and drains the node, for node groups without Karpenter.
 
-    Managed node groups drain Spot nodes by themselves; it is for self-managed groups, and for those who want to drain on a rebalance
-    recommendation or before scheduled maintenance. Beside Karpenter it drains what Karpenter drains as well, one without knowing of the
-    other, and Karpenter's documentation says to remove it.
+    Managed node groups drain Spot nodes by themselves; this is for self-managed groups, and for draining on a rebalance recommendation or
+    before scheduled maintenance. Beside Karpenter both would drain the same nodes without knowing of each other, and Karpenter's
+    documentation says to remove it.
 
-    It reads the metadata service, not a queue: that needs no rules, no queue and no permissions in AWS. It runs on the host's network, so
-    a hop limit of 1 does not stop it.
+    It reads the metadata service, not a queue, so it needs no rules, no queue and no AWS permissions. It runs on the host's network, so a
+    hop limit of 1 does not stop it.
 
-    Raises ValueError beside Karpenter's queue, under the name of the policy's rule, and for a selector without labels. The values are
-    those of the chart's templates; no release was made in a live cluster.
+    Raises ValueError beside Karpenter's queue, under the name of the policy's rule, and for an empty selector. The values are those of the
+    chart's templates; no release was made in a live cluster.
     """
 
     version: pulumi.Output[str]

@@ -9,49 +9,49 @@ from components.shared_args import checked_options, refuse
 
 
 class KubeletArgs(TypedDict):
-    """What is said to kubelets; bounds are those of Kubelet in the settings. What is left out is the image's own."""
+    """Kubelet settings; bounds are those of Kubelet in the settings. A field that is left out keeps the image's value."""
 
     max_pods: NotRequired[int | None]
-    """The most pods of a node. Default: as many as its network interfaces have addresses for."""
+    """Maximum pods per node. Default: as many as its network interfaces have addresses for."""
 
     pods_per_core: NotRequired[int | None]
-    """The most pods for each vCPU, on AL2023 alone. Default: no such bound."""
+    """Maximum pods per vCPU, only on AL2023. Default: no limit."""
 
     kube_reserved: NotRequired[dict[str, str]]
-    """What is kept for the kubelet and the container runtime, by cpu, memory, ephemeral-storage and pid. Default: what the
-    image computes."""
+    """Resources reserved for the kubelet and the container runtime, by cpu, memory, ephemeral-storage and pid. Default: what the image
+    computes."""
 
     system_reserved: NotRequired[dict[str, str]]
-    """What is kept for the system's own processes. Default: none."""
+    """Resources reserved for system processes. Default: none."""
 
     eviction_hard: NotRequired[dict[str, str]]
-    """Below which amount or share of what pods are ended at once, by signal. Default: the image's own."""
+    """Hard eviction thresholds by signal, as an amount or a percentage; below one, pods are evicted at once. Default: the image's own."""
 
     eviction_soft: NotRequired[dict[str, str]]
-    """Below which amount or share of what pods are ended after a time, by signal. Default: none."""
+    """Soft eviction thresholds by signal, as an amount or a percentage; below one, pods are evicted after a grace period. Default: none."""
 
     eviction_soft_grace_period: NotRequired[dict[str, str]]
-    """After which time, for each of `eviction_soft`. Default: none."""
+    """The grace period of each signal in `eviction_soft`. Default: none."""
 
     image_gc_high_threshold_percent: NotRequired[int | None]
-    """How full the disk is in percent when unused images are deleted. Default: the kubelet's, 85."""
+    """Disk usage in percent at which the kubelet starts to delete unused images. Default: the kubelet's, 85."""
 
     image_gc_low_threshold_percent: NotRequired[int | None]
-    """How full it is in percent when that ends. Default: the kubelet's, 80."""
+    """Disk usage in percent at which it stops deleting them. Default: the kubelet's, 80."""
 
     cpu_cfs_quota: NotRequired[bool | None]
-    """Whether containers are held to their CPU limits. Default: they are."""
+    """Whether the kubelet enforces containers' CPU limits. Default: it does."""
 
 
 class NodeBootstrapArgs(TypedDict):
     """How nodes boot."""
 
     kubelet: NotRequired[KubeletArgs | None]
-    """What is said to their kubelets. Default: nothing."""
+    """Kubelet settings of the nodes. Default: nothing."""
 
     user_data: NotRequired[str | None]
-    """User data, merged with Karpenter's own: on AL2023 a NodeConfig, a script with #! or a MIME archive; on Bottlerocket TOML.
-    Default: none."""
+    """User data, merged with Karpenter's own: on AL2023 a NodeConfig, a script with #! or a MIME archive; on Bottlerocket TOML. Default:
+    none."""
 
 
 def check_bootstrap(where: str, ami: str, args: NodeBootstrapArgs) -> None:

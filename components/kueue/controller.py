@@ -20,47 +20,47 @@ from components.kueue.topology import API_VERSION
 
 
 class PodsReadyArgs(TypedDict):
-    """How long an admitted job may be without all its pods, and how often it is tried again. See capacity/plan/kueue_configuration.py."""
+    """How long an admitted job may run without all its pods, and how often it is retried. See capacity/plan/kueue_configuration.py."""
 
     timeout_seconds: int
-    """From the admission on; 60 or more. It must fit the slowest capacity of all queues: Kueue has one for the cluster."""
+    """Seconds from admission; 60 or more. It must fit the slowest capacity of all queues, because Kueue has one value per cluster."""
 
     recovery_seconds: int
-    """From the loss of a pod on; 60 or more."""
+    """Seconds from the loss of a pod; 60 or more."""
 
     requeues: int
-    """How often; 0 or more. Then the Workload is deactivated and its Job stays suspended."""
+    """Number of requeues; 0 or more. After that the Workload is deactivated and its Job stays suspended."""
 
 
 class KueueControllerArgs(TypedDict):
     """Arguments of KueueController."""
 
     existing: NotRequired[bool]
-    """Whether the cluster has its Kueue already, of v1beta2 and with fair sharing on; then nothing is installed. Default: false."""
+    """Whether the cluster already has Kueue, with v1beta2 and fair sharing on; then nothing is installed. Default: false."""
 
     frameworks: NotRequired[list[str]]
-    """Kinds of work that Kueue admits, in its own names. Default: batch/job and the kinds of JobSet."""
+    """Kinds of work that Kueue admits, by Kueue's names. Default: batch/job and the kinds of JobSet."""
 
     pods_ready: NotRequired[PodsReadyArgs]
     """How long jobs wait for their nodes. Default: 45 minutes, 30 minutes once they have run, 10 requeues."""
 
     version: NotRequired[str | None]
-    """Version of its chart and image. Default: that of capacity/catalog/versions.yaml."""
+    """Version of the chart and image. Default: that of capacity/catalog/versions.yaml."""
 
     replicas: NotRequired[int]
-    """Pods of the controller, of which one leads and all answer webhooks; 1 or more. Default: 2, of which one is always kept."""
+    """Replicas; one leads, and all answer webhooks; 1 or more. Default: 2, of which one is always kept."""
 
     cpu_milli: NotRequired[int]
-    """Thousandths of a vCPU that each copy asks for; it may use 2 vCPU, or as much as it asks for. Default: 500."""
+    """CPU request of each replica, in thousandths of a vCPU; the limit is 2 vCPU, or the request if larger. Default: 500."""
 
     memory_mib: NotRequired[int]
-    """Memory of each copy in MiB, requested and the most. Default: 1024."""
+    """Memory request and limit of each replica, in MiB. Default: 1024."""
 
     node_selector: NotRequired[dict[str, str]]
-    """Labels of the nodes for the controller. Default: none, any node."""
+    """Labels of the controllers' nodes. Default: none, any node."""
 
     tolerations: NotRequired[list[dict[str, str]]]
-    """Taints of these nodes that it tolerates. Default: none."""
+    """Tolerations for the taints of these nodes. Default: none."""
 
 
 def checked_pods_ready(name: str, args: KueueControllerArgs) -> PodsReady:
@@ -88,10 +88,10 @@ _CPU_LIMIT = 2000
 
 
 class KueueController(pulumi.ComponentResource):
-    """Kueue from its released chart, with a configuration that is written down whole; or none, where the cluster has one.
+    """Kueue from its released chart, with a complete explicit configuration; or nothing, if the cluster already has one.
 
-    Weights count (fair sharing is on), jobs wait for slow nodes and not for ever, and what is not covered by quota holds nobody up: see
-    capacity/plan/kueue_configuration.py, which the lab's Kueue is configured by too. Raises ValueError for counts and times out of bounds.
+    Fair sharing is on, so weights count; jobs wait for slow nodes, but not for ever; and resources without a quota block nothing: see
+    capacity/plan/kueue_configuration.py, which also configures the lab's Kueue. Raises ValueError for counts and times out of bounds.
     """
 
     version: pulumi.Output[str]
@@ -163,27 +163,27 @@ class DwsProvisioningArgs(TypedDict):
     """Arguments of DwsProvisioning."""
 
     name: str
-    """Name of the AdmissionCheck, which queues name on the flavors of queued pools, and of its ProvisioningRequestConfig."""
+    """Name of the AdmissionCheck, which queues use for the flavors of queued pools, and of its ProvisioningRequestConfig."""
 
     labels: dict[str, str]
     """Labels of every object."""
 
     retries: NotRequired[int]
-    """How often a refused or expired request is made anew before the Workload is deactivated; 0 or more. Default: 3."""
+    """How often a failed or expired request is retried before the Workload is deactivated; 0 or more. Default: 3."""
 
     first_retry_seconds: NotRequired[int]
-    """The wait before the first retry, doubled for each one after it; 1 or more. Default: 60."""
+    """Seconds before the first retry, doubled for each later one; 1 or more. Default: 60."""
 
     longest_retry_seconds: NotRequired[int]
-    """The longest wait between two; at least as long as the first. Default: 1800."""
+    """Maximum seconds between two retries; at least as long as the first. Default: 1800."""
 
 
 class DwsProvisioning(pulumi.ComponentResource):
-    """The AdmissionCheck of queued capacity on GKE, with what Kueue asks GKE for.
+    """The AdmissionCheck for queued capacity on GKE, with the parameters of Kueue's requests to GKE.
 
-    For GKE alone: where the ProvisioningRequest kind is not served the check is inactive, and with it every queue that names it. A job's
-    run time is in its annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds. After the last retry its Workload is deactivated, and the
-    Job stays suspended. Raises ValueError for times and counts out of bounds.
+    Only for GKE: where the ProvisioningRequest API is not served, the check is inactive, and so is every queue that names it. A job's run
+    time is in its annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds. After the last retry its Workload is deactivated, and the Job
+    stays suspended. Raises ValueError for times and counts out of bounds.
     """
 
     admission_check: pulumi.Output[str]

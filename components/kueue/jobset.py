@@ -23,31 +23,31 @@ class JobSetControllerArgs(TypedDict):
     """Arguments of JobSetController; the sizes and their defaults are those of `controllers.jobset` in settings."""
 
     version: NotRequired[str | None]
-    """Version of its chart and image. Default: that of capacity/catalog/versions.yaml."""
+    """Version of the chart and image. Default: that of capacity/catalog/versions.yaml."""
 
     replicas: NotRequired[int]
-    """Copies, of which one leads and all answer webhooks. Default: 2, of which one is always kept."""
+    """Replicas; one leads, and all answer webhooks. Default: 2, of which one is always kept."""
 
     cpu_milli: NotRequired[int]
-    """Thousandths of a vCPU that each copy asks for; it may use 2 vCPU, or as much as it asks for. Default: 100."""
+    """CPU request of each replica, in thousandths of a vCPU; the limit is 2 vCPU, or the request if larger. Default: 100."""
 
     memory_mib: NotRequired[int]
-    """Memory of each copy in MiB, requested and the most. Default: 256."""
+    """Memory request and limit of each replica, in MiB. Default: 256."""
 
     node_selector: NotRequired[dict[str, str]]
-    """Labels of the nodes for the controller. Default: none, any node."""
+    """Labels of the controllers' nodes. Default: none, any node."""
 
     tolerations: NotRequired[list[dict[str, str]]]
-    """Taints of these nodes that it tolerates. Default: none."""
+    """Tolerations for the taints of these nodes. Default: none."""
 
 
 class JobSetController(pulumi.ComponentResource):
-    """JobSet from its released chart, with its definition: Kueue, which waits for the definition, then admits JobSets as it admits Jobs.
+    """JobSet from its released chart, with its CRD: once the CRD exists, Kueue admits JobSets as it admits Jobs.
 
-    A Kueue that runs already looks for the definition every two minutes (0.19.0); until it has seen it, it admits the Jobs of a set singly.
+    A running Kueue looks for the CRD every two minutes (0.19.0); until it finds it, it admits the Jobs of a set individually.
 
-    While no copy answers its webhooks no JobSet can be made, and no pod of one; other pods do not ask it.
-    Helm keeps the definition, and the JobSets with it, when the release is deleted. Raises ValueError for sizes out of bounds.
+    While no replica answers its webhooks, no JobSet and no pod of one can be created; other pods are not affected. Helm keeps the CRD, and
+    the JobSets with it, when the release is deleted. Raises ValueError for sizes out of bounds.
     """
 
     version: pulumi.Output[str]

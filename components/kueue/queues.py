@@ -22,10 +22,11 @@ class FlavorArgs(TypedDict):
     """
 
     name: str
-    """The flavor's name. One with a topology needs another name for other labels or tolerations: Kueue lets neither be changed."""
+    """The flavor's name. Changed labels or tolerations of a flavor with a topology need a new name, because Kueue does not allow changes
+    to them."""
 
     node_labels: dict[str, str]
-    """At most 8, one at least beside a topology."""
+    """At most 8; at least one with a topology."""
 
     node_taints: list[NodeTaint]
     """At most 8."""
@@ -34,14 +35,15 @@ class FlavorArgs(TypedDict):
     """At most 8."""
 
     topology: NotRequired[str | None]
-    """The Topology by which Kueue places pods, which must be there before. Default: None, the scheduler places them."""
+    """The Topology by which Kueue places pods; it must exist before. Default: None, the scheduler places them."""
 
     resource: NotRequired[str | None]
-    """What pods ask for its GPUs by: nvidia.com/gpu or aws.amazon.com/neuron; None for nodes without any. Default: nvidia.com/gpu."""
+    """The resource by which pods request its GPUs: nvidia.com/gpu or aws.amazon.com/neuron; None for nodes without GPUs. Default:
+    nvidia.com/gpu."""
 
 
 class AmountArgs(TypedDict):
-    """GPUs and what belongs to them; `cpu` and `memory` as Kubernetes quantities."""
+    """GPUs, with the `cpu` and `memory` that belong to them as Kubernetes quantities."""
 
     gpus: int
     """GPUs, at least zero."""
@@ -52,19 +54,19 @@ class AmountArgs(TypedDict):
 
 
 class QuotaArgs(TypedDict):
-    """What is somebody's own of a flavor, the most that it may borrow and the most that it lends. None: no limit."""
+    """A quota on one flavor: the nominal amount, and the borrowing and lending limits. None: no limit."""
 
     flavor: str
     """The ResourceFlavor's name."""
 
     nominal: AmountArgs
-    """What is one's own."""
+    """The guaranteed amount."""
 
     borrowing_limit: AmountArgs | None
-    """The most that may be borrowed from others. Default: no limit."""
+    """Maximum amount to borrow from others. Default: no limit."""
 
     lending_limit: AmountArgs | None
-    """The most that is lent to others. Default: no limit."""
+    """Maximum amount to lend to others. Default: no limit."""
 
 
 class CohortArgs(TypedDict):
@@ -74,31 +76,31 @@ class CohortArgs(TypedDict):
     """The cohort's name."""
 
     parent: str | None
-    """The cohort in which it is; None for the root."""
+    """The parent cohort; None for the root."""
 
     quotas: list[QuotaArgs]
-    """What belongs to the group and to no queue of it."""
+    """Quotas that belong to the group but to none of its queues."""
 
     weight: NotRequired[int]
-    """Its part when idle GPUs are shared out with the other groups and queues of its parent. Default: 1."""
+    """Weight, relative to the other groups and queues of its parent, when idle GPUs are shared. Default: 1."""
 
     of_cpu_work: NotRequired[bool]
-    """Whether it counts cpu and memory alone, and no GPUs. Default: false."""
+    """Whether it counts only cpu and memory, and no GPUs. Default: false."""
 
 
 class AdmissionCheckArgs(TypedDict):
-    """An AdmissionCheck that stands before `flavors` of a queue, and before none other. It must be there before the queue."""
+    """An AdmissionCheck for `flavors` of a queue, and for no others. It must exist before the queue."""
 
     name: str
     """The AdmissionCheck's name."""
     flavors: list[str]
-    """The flavors of the queue that it stands before."""
+    """The queue's flavors that it applies to."""
 
 
 class QueueArgs(TypedDict):
-    """The queues of one team, with `labels` besides those of every object.
+    """The queues of one team, with `labels` in addition to those of every object.
 
-    `namespace` must exist before the LocalQueue: hand its resource over in `depends_on`.
+    `namespace` must exist before the LocalQueue: pass its resource in `depends_on`.
     """
 
     name: str
@@ -108,44 +110,44 @@ class QueueArgs(TypedDict):
     """The cohort in which it lends and borrows."""
 
     namespace: str
-    """The one namespace that may submit."""
+    """The only namespace that may submit."""
 
     local_queue: str
-    """Name of the LocalQueue in it. `default` takes the namespace's unlabelled jobs."""
+    """Name of the LocalQueue in it. `default` receives the namespace's unlabelled jobs."""
 
     labels: dict[str, str]
     """Labels of both queues."""
 
     quotas: list[QuotaArgs]
-    """In the order in which flavors are tried; at least one."""
+    """Quotas in the order in which flavors are tried; at least one."""
 
     weight: NotRequired[int]
-    """The team's part when idle GPUs are shared out in its cohort. Default: 1."""
+    """The team's weight when idle GPUs are shared in its cohort. Default: 1."""
 
     of_cpu_work: NotRequired[bool]
-    """Whether it counts cpu and memory alone, so that work with GPUs never gets in. Default: false."""
+    """Whether it counts only cpu and memory, so that GPU work is never admitted. Default: false."""
 
     moves_on: NotRequired[bool]
-    """Whether work that could have a flavor only by preempting others looks for room in the next flavor first. Default: true."""
+    """Whether work that would have to preempt others in one flavor first tries the next flavor. Default: true."""
 
     stop: NotRequired[str]
-    """`none`; `hold`: what runs goes on, nothing new starts; `drain`: what runs is stopped too. Default: none."""
+    """`none`; `hold`: running work continues, nothing new starts; `drain`: running work is also stopped. Default: none."""
 
     admission_checks: NotRequired[list[AdmissionCheckArgs]]
-    """What besides quota must be ready before work starts on some flavors. Default: none."""
+    """What, besides quota, must be ready before work starts on some flavors. Default: none."""
 
 
 class QueuesArgs(TypedDict):
     """Arguments of Queues."""
 
     cohorts: list[CohortArgs]
-    """The tree in which the teams lend and borrow what they do not use."""
+    """The tree of cohorts in which teams lend and borrow unused quota."""
 
     flavors: list[FlavorArgs]
-    """Every flavor that a quota names."""
+    """All flavors that quotas refer to."""
 
     queues: list[QueueArgs]
-    """One a team; at least one quota each."""
+    """One per team, with at least one quota each."""
 
     labels: dict[str, str]
     """Labels of every object."""
@@ -316,10 +318,10 @@ def _check_weight(name: str, kind: str, owner: str, weight: int) -> None:
 
 
 class Queues(pulumi.ComponentResource):
-    """Guaranteed shares with borrowing: a team that wants its share back preempts what was borrowed of it.
+    """Guaranteed shares with borrowing: a team that reclaims its share preempts the borrowers.
 
-    What is idle is shared out by weight (Kueue's fair sharing). Within a queue, higher priority preempts lower. Only the team's own
-    namespace may submit. Raises ValueError for names that lead nowhere and for what Kueue would refuse: see queue_checks.py.
+    Idle quota is shared by weight (Kueue's fair sharing). Within a queue, higher priority preempts lower. Only the team's own namespace may
+    submit. Raises ValueError for unresolved names and for what Kueue would refuse: see queue_checks.py.
     """
 
     cluster_queues: pulumi.Output[list[str]]

@@ -24,25 +24,25 @@ class StockOutWatchArgs(TypedDict):
     """Arguments of StockOutWatch; defaults are those of StockOuts in the settings."""
 
     namespace: str
-    """The namespace of its objects, which exists."""
+    """The namespace of its objects; it must exist."""
 
     labels: dict[str, str]
     """Labels of the objects."""
 
     cohort: str
-    """The root of the cohorts whose queues wait for the flavors."""
+    """Root of the cohorts whose queues wait for the flavors."""
 
     image: NotRequired[str]
-    """An image with Python 3.9 or later as `python3`. Default: Docker's official one, from Amazon's public registry."""
+    """An image with Python 3.9 or later as `python3`. Default: Docker's official image, from Amazon's public registry."""
 
     hold_minutes: NotRequired[int]
-    """For how long after the cloud's last refusal a flavor is closed, 5 to 1440. Default: 30."""
+    """Minutes that a flavor stays closed after the cloud's last refusal, 5 to 1440. Default: 30."""
 
     node_selector: NotRequired[dict[str, str]]
-    """Labels of the nodes for controllers. Default: any node."""
+    """Labels of the controllers' nodes. Default: any node."""
 
     tolerations: NotRequired[list[dict[str, str]]]
-    """Tolerations of those nodes' taints. Default: none."""
+    """Tolerations for the taints of those nodes. Default: none."""
 
 
 NAME = STOCK_OUT_WATCH.name
@@ -57,12 +57,12 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 class StockOutWatch(pulumi.ComponentResource):
-    """Closes a Kueue flavor when the autoscaler says that the cloud has no machines for its pool, and opens it again after a while.
+    """Closes a Kueue flavor when the autoscaler reports that the cloud has no machines for its pool, and reopens it after a while.
 
-    Kueue then goes on to the team's next flavor with what it admits anew: a job that was just submitted, or one whose wait for its pods is
-    over. A flavor in which somebody runs on borrowed GPUs stays open, because their owner gets them back in an open flavor alone. It reads
-    events, pods and Kueue's objects, and changes flavors; and a cohort of its own, without queues, whose changes have Kueue look at waiting
-    work again. One copy is enough: while it is away, everything is as without it.
+    For everything that it admits from then on, Kueue uses the team's next flavor: a newly submitted job, or one whose wait for its pods is
+    over. A flavor in which work runs on borrowed GPUs stays open, because their owner can only reclaim them in an open flavor. The watch
+    reads events, pods and Kueue's objects, and changes flavors and its own cohort without queues, whose changes make Kueue look at waiting
+    work again. One replica is enough: while it is down, Kueue works as without it.
 
     Raises ValueError for a time out of bounds.
     """

@@ -19,21 +19,20 @@ class TopologyArgs(TypedDict):
     """Arguments of Topology."""
 
     name: str
-    """Name of the object, which flavors name. Other levels need another name: Kueue does not let them be changed."""
+    """Name of the object, as flavors refer to it. Different levels need a new name: Kueue does not allow changes to them."""
 
     levels: list[str]
-    """Node labels, the widest first, 1 to 16; kubernetes.io/hostname can only be the last. A node that lacks one of them is left out.
+    """Node labels, the widest first, 1 to 16; kubernetes.io/hostname can only be the last. A node without one of them is ignored.
 
     On GKE cloud.google.com/gce-topology-block, -subblock and -host, then kubernetes.io/hostname; on EKS topology.kubernetes.io/zone (and
-    topology.k8s.aws/network-node-layer-1 to -3 on machines that have them), then kubernetes.io/hostname.
-    """
+    topology.k8s.aws/network-node-layer-1 to -3 on machines that have them), then kubernetes.io/hostname."""
 
     labels: dict[str, str]
     """Labels of the object."""
 
 
 class Topology(pulumi.ComponentResource):
-    """A Topology. Kueue places a job by it on nodes that exist, so it is for nodes that are always there or come by ProvisioningRequest.
+    """A Topology, by which Kueue places jobs on existing nodes; use it for nodes that always run or come by ProvisioningRequest.
 
     Raises ValueError for levels that Kueue would refuse.
     """

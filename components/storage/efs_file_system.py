@@ -67,54 +67,53 @@ class EfsFileSystemArgs(TypedDict):
     """Arguments of EfsFileSystem."""
 
     cluster: str
-    """The cluster's name; names begin with it."""
+    """The cluster's name, with which resource names start."""
 
     purpose: str
-    """checkpoints, where each team has a folder of its own to write in, or datasets, where all read one."""
+    """checkpoints, where each team writes in a folder of its own, or datasets, where all teams read one folder."""
 
     teams: list[str]
-    """The teams' names; a team's checkpoints are in the folder of that name."""
+    """The teams' names; each team's checkpoints are in the folder of its name."""
 
     vpc_id: pulumi.Input[str]
     """The VPC of the nodes."""
 
     subnets: dict[str, pulumi.Input[str]]
-    """Ids of subnets, one of each zone in which nodes run, by zone: EFS takes one mount target a zone."""
+    """Subnet ids by zone, one for each zone with nodes: EFS accepts one mount target per zone."""
 
     node_security_group_id: pulumi.Input[str]
-    """The security group of all nodes, which mount for their pods."""
+    """Security group of all nodes, which mount on behalf of their pods."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts the files; another one replaces the file system. Default: the account's own for EFS."""
+    """ARN of the key that encrypts the files; a different key replaces the file system. Default: the account's EFS key."""
 
     infrequent_access_days: NotRequired[int | None]
-    """Days after which a file that nobody reads moves to Infrequent Access, and its first read back; 0 for never. Default: 30."""
+    """Days after which an unread file moves to Infrequent Access; its first read moves it back. 0: never. Default: 30."""
 
     provisioned_mibps: NotRequired[int | None]
-    """Throughput in MiB/s that is paid for whether it is used or not. Default: elastic throughput."""
+    """Provisioned throughput in MiB/s, paid whether used or not. Default: elastic throughput."""
 
     deletion_protection: NotRequired[bool | None]
-    """Whether the preview of what would destroy or replace the file system fails, until this is false. Default: True."""
+    """While this is true, a preview fails if it would destroy or replace the file system. Default: True."""
 
     tags: dict[str, str]
-    """Tags of all that has some."""
+    """Tags of everything that supports tags."""
 
 
 class EfsFileSystem(pulumi.ComponentResource):
-    """An encrypted file system in every zone of the nodes, reached by the nodes alone, with an access point for each team.
+    """An encrypted file system in every zone of the nodes, reachable only from the nodes, with an access point for each team.
 
-    Teams are kept apart on EFS's side: an access point is the folder of its team, from which there is no way up, and whoever comes through
-    it is that team's own user and group, whatever the pod runs as. Nobody comes in without one, nor without TLS, nor as root. The folder of
-    datasets is one for all: all read it as user and group 1000, and nobody writes there.
-    What is left to the cluster is that a team mounts its own access point alone. Pods cannot choose: volumes are the platform's, their
-    claims are bound from both sides, restricted Pod Security takes neither `nfs` volumes nor the node's network, and the team's network
-    policy lets port 2049 out to nobody.
+    EFS itself isolates teams: an access point is its team's folder, with no way to reach the folders above, and every client of it acts as
+    that team's own user and group, whatever the pod runs as. Nobody can mount without an access point, without TLS, or as root. The
+    datasets folder is shared: all read it as user and group 1000, and nobody writes there. The cluster only has to ensure that a team
+    mounts its own access point. Pods cannot choose: the platform owns the volumes, their claims are bound from both sides, restricted Pod
+    Security allows neither `nfs` volumes nor the host network, and the team's network policy allows no egress on port 2049.
 
-    An identity of the account whose own policies allow elasticfilesystem:ClientMount and ClientWrite mounts with them, the whole file
-    system too. That is how datasets are written: by such a role, with the mount option `iam`, or by DataSync.
+    An identity of the account whose own policies allow elasticfilesystem:ClientMount and ClientWrite mounts with these permissions, also
+    the whole file system. Datasets are written this way: by such a role with the mount option `iam`, or by DataSync.
 
-    Files are kept until somebody deletes them, and there is no copy of them: EFS has no days after which it deletes and no versions, and
-    AWS Backup is not set up here. When a team goes its folder stays. A new file system begins empty.
+    Files are kept until somebody deletes them, and there is no copy: EFS has neither expiry nor versions, and AWS Backup is not set up
+    here. When a team is removed its folder stays. A new file system is empty.
 
     Raises ValueError for a name that AWS or the settings would refuse, an unknown purpose, no subnet, no or too many teams, and options
     that EFS does not have. Nothing here was applied to a live account, and no mount was made.

@@ -18,29 +18,29 @@ class EfsVolumeArgs(TypedDict):
     """The team's name."""
 
     namespace: str
-    """The namespace of the claim, which must exist before: hand its resource over in `depends_on`."""
+    """Namespace of the claim; it must exist before: pass its resource in `depends_on`."""
 
     purpose: str
-    """checkpoints, read and written, or datasets, read only."""
+    """checkpoints (read and write) or datasets (read-only)."""
 
     volume_handle: pulumi.Input[str]
-    """The file system and the team's own access point, such as fs-0123::fsap-4567. No two volumes have the same one: of volumes with one
-    handle a pod gets the first alone."""
+    """The file system and the team's own access point, such as fs-0123::fsap-4567. It must be unique: of several volumes with the same
+    handle a pod only gets the first."""
 
     labels: dict[str, str]
-    """Labels of both objects, in Kubernetes' form."""
+    """Labels of both objects, in Kubernetes format."""
 
     claim: NotRequired[str | None]
     """The claim's name. Default: the purpose."""
 
 
 class EfsVolume(pulumi.ComponentResource):
-    """A folder that any number of pods on any nodes mount at once, through a claim of a fixed name, as EfsFileSystem gives it.
+    """A folder that any number of pods on any nodes can mount at once, through a claim of a fixed name, from an EfsFileSystem.
 
-    It is a file system: programs append, rename and lock, and a file that was closed is there for who opens it next (close-to-open, as
-    NFS). The driver (the add-on aws-efs-csi-driver) mounts from the node, over TLS, which is its default, and shows no identity.
-    The volume's size, 1 GiB, means nothing: Kubernetes asks for one, the driver ignores it. The driver refuses ReadOnlyMany
-    (volumeCapAccessModes in its pkg/driver/node.go at 00fa07a; its issues 972 and 1409), so datasets are mounted with the option `ro`.
+    It is a file system: programs can append, rename and lock, and a closed file is visible to whoever opens it next (close-to-open, as in
+    NFS). The driver (the add-on aws-efs-csi-driver) mounts from the node over TLS, its default, and presents no identity. The volume's
+    size, 1 GiB, has no meaning: Kubernetes requires one, the driver ignores it. The driver refuses ReadOnlyMany (volumeCapAccessModes in
+    its pkg/driver/node.go at 00fa07a; its issues 972 and 1409), so datasets are mounted with the option `ro`.
     https://github.com/kubernetes-sigs/aws-efs-csi-driver/tree/master/examples/kubernetes/access_points
 
     Raises ValueError for names that Kubernetes refuses and an unknown purpose. No mount was made in a live cluster.

@@ -34,7 +34,7 @@ class GcsBucketArgs(TypedDict):
     """Arguments of GcsBucket."""
 
     bucket: str
-    """The bucket's name, unique in the whole world, at most 63 characters; `bucket_name` makes a fitting one."""
+    """The bucket's name, globally unique, at most 63 characters; `bucket_name` builds a suitable one."""
 
     project: str
     """The project that owns the bucket."""
@@ -49,36 +49,35 @@ class GcsBucketArgs(TypedDict):
     """checkpoints or datasets."""
 
     labels: dict[str, str]
-    """Labels of the bucket, in the form that Google Cloud accepts."""
+    """Labels of the bucket, in Google Cloud's format."""
 
     retention_days: NotRequired[int | None]
-    """After how many days an object is deleted. Default: 30 for checkpoints, never for datasets."""
+    """Days after which an object is deleted. Default: 30 for checkpoints, never for datasets."""
 
     folders: NotRequired[list[str] | None]
-    """Managed folders to make, without a slash at the end. Default: shared for datasets, none for checkpoints.
+    """Managed folders to create, without a trailing slash. Default: shared for datasets, none for checkpoints.
 
-    A team's folder is made by its GcsTeamAccess.
-    """
+    A team's folder is created by its GcsTeamAccess."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
     """Key that encrypts new objects; Cloud Storage's service agent must be allowed to use it. Default: a key of Google's."""
 
     force_destroy: NotRequired[bool | None]
-    """Whether destroying the bucket deletes what is in it. Default: False, a bucket with objects is not destroyed."""
+    """Whether destroying the bucket also deletes its contents. Default: False, a bucket with objects is not destroyed."""
 
 
 class GcsBucket(pulumi.ComponentResource):
-    """A private bucket in the cluster's own region, with access by IAM alone.
+    """A private bucket in the cluster's own region, accessible only through IAM.
 
-    Checkpoints are kept neither as old versions nor as soft-deleted objects: training overwrites and deletes them all day, and each
-    would be paid for again, at the default for a week. What is older than `retention_days` is deleted, so a result that is to stay is
-    copied elsewhere. Datasets are hard to make again: they stay, and can be restored for 7 days after a deletion.
-    Parts of uploads that were interrupted are deleted after a day; they are billed and appear in no listing.
+    Checkpoints have neither old versions nor soft deletion: training overwrites and deletes them all day, and each copy would be billed
+    again, by default for a week. Objects older than `retention_days` are deleted, so copy elsewhere what must stay. Datasets are
+    hard to recreate: they stay, and can be restored for 7 days after a deletion. Parts of interrupted uploads are deleted after a day; they
+    are billed but appear in no listing.
 
-    The namespace is flat, not hierarchical: GcsFuseVolume mounts for identities that may list their own folder alone.
+    The namespace is flat, not hierarchical: GcsFuseVolume mounts for identities that may only list their own folder.
 
     Raises ValueError for a name that Cloud Storage refuses, a location other than the cluster's region, an unknown purpose, a folder that
-    is no relative path, a retention below one day, and labels that Google Cloud refuses. Nothing here was applied to a live project.
+    is not a relative path, a retention below one day, and labels that Google Cloud refuses. Nothing here was applied to a live project.
     """
 
     name: pulumi.Output[str]
@@ -199,55 +198,54 @@ class GcsFuseVolumeArgs(TypedDict):
     """Arguments of GcsFuseVolume."""
 
     team: str
-    """The team's name: the folder of its checkpoints."""
+    """The team's name, which is also its checkpoint folder."""
 
     namespace: str
-    """The namespace of the claim, which must exist before: hand its resource over in `depends_on`."""
+    """Namespace of the claim; it must exist before: pass its resource in `depends_on`."""
 
     bucket: pulumi.Input[str]
     """The bucket's name."""
 
     purpose: str
-    """checkpoints, read and written, or datasets, read only."""
+    """checkpoints (read and write) or datasets (read-only)."""
 
     labels: dict[str, str]
-    """Labels of both objects, in Kubernetes' form."""
+    """Labels of both objects, in Kubernetes format."""
 
     folder: NotRequired[str | None]
-    """The folder to mount, without a slash at the end. Default: the team's for checkpoints, shared for datasets."""
+    """The folder to mount, without a trailing slash. Default: the team's for checkpoints, shared for datasets."""
 
     claim: NotRequired[str | None]
     """The claim's name. Default: the purpose."""
 
     run_as_user: NotRequired[int | None]
-    """User id that owns the files, the one of the pods' runAsUser; at least 1. Default: 1000."""
+    """User id that owns the files, equal to the pods' runAsUser; at least 1. Default: 1000."""
 
     run_as_group: NotRequired[int | None]
-    """Group id that owns the files, the one of the pods' runAsGroup; at least 1. Default: 1000."""
+    """Group id that owns the files, equal to the pods' runAsGroup; at least 1. Default: 1000."""
 
     file_cache_gib: NotRequired[int | None]
-    """GiB of the node's disk for files that were read, which makes large reads parallel. Default: 0, no cache.
+    """GiB of the node's disk that cache read files, which also makes large reads parallel. Default: 0, no cache.
 
-    The pod needs the room: set its annotation gke-gcsfuse/ephemeral-storage-limit above it.
-    """
+    The pod needs this space: set its annotation gke-gcsfuse/ephemeral-storage-limit above it."""
 
 
 class GcsFuseVolume(pulumi.ComponentResource):
-    """A folder of a bucket that any number of pods on any nodes mount at once, through a claim of a fixed name.
+    """A folder of a bucket that any number of pods on any nodes can mount at once, through a claim of a fixed name.
 
-    Never ReadWriteOnce: a disk can be attached to one node, and the second pod of a job would wait for it for ever. The volume is bound to
-    its claim from both sides, so no other claim takes it; it is retained, as is the bucket, when the claim goes.
+    Never ReadWriteOnce: a disk can only be attached to one node, and the second pod of a job would wait for it for ever. The volume and its
+    claim are bound from both sides, so no other claim can take it; it is retained, like the bucket, when the claim is deleted.
 
     Pods that use it carry the annotation gke-gcsfuse/volumes: "true" and run as a service account that GcsTeamAccess binds. That identity
-    may list its folder alone, which is why the volume is mounted with only-dir, without the driver's own check of the bucket and without
-    the question whether the bucket is hierarchical: both need a listing of the whole bucket.
+    may only list its own folder, so the volume is mounted with only-dir, without the driver's own bucket check and without the check for a
+    hierarchical bucket: both need a listing of the whole bucket.
 
-    Checkpoints: whatever another pod wrote is seen at once, files are written straight to the bucket instead of being staged on the node,
+    Checkpoints: changes by other pods are visible at once, files are written straight to the bucket instead of being staged on the node,
     and a folder can be renamed, which frameworks do to publish a finished checkpoint (in a flat bucket that is not atomic: look for the
     file that is written last). Datasets: a pod lists and looks up each file once and does not see later changes.
 
-    Raises ValueError for names that Kubernetes refuses, an unknown purpose, a folder that is no relative path, root as user or group, and
-    a negative cache. The options are those of gcsfuse 3 and its driver's sources; no mount was made in a live cluster.
+    Raises ValueError for names that Kubernetes refuses, an unknown purpose, a folder that is not a relative path, root as user or group,
+    and a negative cache. The options are those of gcsfuse 3 and its driver's sources; no mount was made in a live cluster.
     """
 
     claim: pulumi.Output[str]

@@ -19,7 +19,7 @@ class GcsTeamAccessArgs(TypedDict):
     """The team's name, which is also the name of its folder in the checkpoint bucket."""
 
     environment: str
-    """The environment's name; it keeps the identities of two environments in one project apart."""
+    """The environment's name, which separates the identities of two environments in one project."""
 
     project: str
     """The project of the cluster and of the identity."""
@@ -31,35 +31,34 @@ class GcsTeamAccessArgs(TypedDict):
     """The Kubernetes service account, in that namespace, whose pods act as the team."""
 
     checkpoint_bucket: pulumi.Input[str]
-    """Name of the bucket in which the team's folder is made."""
+    """Bucket in which the team's folder is created."""
 
     project_number: NotRequired[pulumi.Input[int] | None]
-    """The number of `project`. With it there is no account: the Kubernetes service account itself is granted the roles. Default: none."""
+    """The number of `project`. If set, no account is created: the Kubernetes service account itself gets the roles. Default: none."""
 
     dataset_bucket: NotRequired[pulumi.Input[str] | None]
-    """Name of the bucket with datasets. Default: none, the team reads no dataset."""
+    """Bucket with datasets. Default: none, the team reads no dataset."""
 
     dataset_folders: NotRequired[list[str] | None]
-    """Managed folders of the dataset bucket, which exist, that the team may read beside `shared`. Default: none."""
+    """Existing managed folders of the dataset bucket that the team may read in addition to `shared`. Default: none."""
 
 
 class GcsTeamAccess(pulumi.ComponentResource):
-    """What the team's pods may do: read and write the team's checkpoints, read its datasets, and nothing else.
+    """The permissions of a team's pods: read and write the team's checkpoints, read its datasets, and nothing else.
 
-    They act as a service account of IAM that is made for the team, or, with `project_number`, as themselves: roles are granted to the
-    principal:// identifier of their Kubernetes service account (https://docs.cloud.google.com/iam/docs/principal-identifiers; used so for
-    folders and topics by Google's own samples, GoogleCloudPlatform/accelerated-platforms; read 2026-11-25).
-    Either way the identity is that of the project, the namespace and the name: pods of the same names in another cluster of the project
-    are the same to Google Cloud.
+    They act as an IAM service account that is created for the team, or, with `project_number`, as themselves: roles are granted to the
+    principal:// identifier of their Kubernetes service account (https://docs.cloud.google.com/iam/docs/principal-identifiers; Google's own
+    samples do so for folders and topics, GoogleCloudPlatform/accelerated-platforms; read 2026-11-25). Either way the identity consists of
+    project, namespace and name: to Google Cloud, pods with the same names in another cluster of the project are the same.
 
-    Access is given on managed folders, not by IAM conditions on object names: a listing is checked on the bucket, where a condition on
-    `resource.name` does not match an object's name, so such a team could read a checkpoint and not find it. A role on a managed folder
-    covers the objects under its path. https://docs.cloud.google.com/storage/docs/managed-folders
-    A listing must then name the folder as its prefix; one of the whole bucket is refused. That is what GcsFuseVolume mounts for; a mount
-    without its options fails. Written from documentation and the sources of gcsfuse, and not tried in a live project.
+    Access is granted on managed folders, not by IAM conditions on object names: a listing is checked on the bucket, where a condition on
+    `resource.name` does not match an object's name, so such a team could read a checkpoint but not find it. A role on a managed folder
+    covers the objects under its path. https://docs.cloud.google.com/storage/docs/managed-folders A listing must then name the folder as its
+    prefix; a listing of the whole bucket is refused. GcsFuseVolume mounts accordingly; a mount without its options fails. Written from
+    documentation and the sources of gcsfuse, and not tried in a live project.
 
-    The cluster must exist before, with workload identity: hand it over in `depends_on`, as its identity pool appears with it. Annotate the
-    Kubernetes service account with iam.gke.io/gcp-service-account and `email` where there is one.
+    The cluster must exist first, with workload identity: pass it in `depends_on`, because its identity pool is created with it. If there is
+    a service account, annotate the Kubernetes service account with iam.gke.io/gcp-service-account and `email`.
 
     Raises ValueError for names that Kubernetes or Google Cloud refuses, and for dataset folders without a dataset bucket.
     """

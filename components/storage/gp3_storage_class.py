@@ -22,7 +22,7 @@ class Gp3StorageClassArgs(TypedDict):
     """The class's name. Default: gp3."""
 
     default: NotRequired[bool]
-    """Whether claims that name no class get it. Default: True."""
+    """Whether claims without a class use it. Default: True."""
 
     labels: dict[str, str]
     """Labels of the object."""
@@ -32,11 +32,12 @@ class Gp3StorageClassArgs(TypedDict):
 
 
 class Gp3StorageClass(pulumi.ComponentResource):
-    """Encrypted gp3 volumes of the EBS driver, made in the zone of the pod that uses them first, which can grow and go with their claim.
+    """Encrypted gp3 volumes of the EBS driver, created in the zone of the first pod that uses them; they can grow, and are deleted with
+    their claim.
 
-    EKS makes a class gp2 that is neither encrypted nor, since 1.30, the default (EKS user guide, "Review release notes for Kubernetes
-    versions on standard support", 1.30), so a claim without a class would wait for ever. The key is the account's own for EBS: the
-    driver's role may use no other. Raises ValueError for an empty name.
+    EKS creates a class gp2 that is neither encrypted nor, since 1.30, the default (EKS user guide, "Review release notes for Kubernetes
+    versions on standard support", 1.30), so a claim without a class would wait for ever. The key is the account's EBS key: the driver's
+    role may use no other. Raises ValueError for an empty name.
     """
 
     name: pulumi.Output[str]

@@ -31,54 +31,55 @@ class LustreFileSystemArgs(TypedDict):
     """Arguments of LustreFileSystem."""
 
     cluster: str
-    """The cluster's name; names begin with it."""
+    """The cluster's name, with which resource names start."""
 
     vpc_id: pulumi.Input[str]
     """The VPC of the nodes."""
 
     subnet_id: pulumi.Input[str]
-    """The private subnet, and with it the zone, that the file system is in; another one replaces it."""
+    """The private subnet of the file system, and with it its zone; a different subnet replaces it."""
 
     node_security_group_id: pulumi.Input[str]
-    """The security group of all nodes, which mount for their pods. It gets two rules, for what the servers ask of their clients."""
+    """Security group of all nodes, which mount on behalf of their pods. It gets two rules, for the servers' requests to their clients."""
 
     bucket: pulumi.Input[str]
-    """Name of the bucket of datasets, in the same region: files are those of its folder shared."""
+    """Bucket with datasets, in the same region: the files are those of its folder shared."""
 
     capacity_gib: NotRequired[int | None]
-    """Its size in GiB: 1200, 2400 or a multiple of 2400. A smaller one replaces the file system. Default: 1200."""
+    """Size in GiB: 1200, 2400 or a multiple of 2400. A smaller size replaces the file system. Default: 1200."""
 
     deployment: NotRequired[str | None]
-    """PERSISTENT_2 or SCRATCH_2, which loses files with a server; another one replaces the file system. Default: PERSISTENT_2."""
+    """PERSISTENT_2, or SCRATCH_2, which loses files when a server fails; a change replaces the file system. Default: PERSISTENT_2."""
 
     throughput_mbps_per_tib: NotRequired[int | None]
-    """Throughput of PERSISTENT_2 in MB/s for each TiB of the size: 125, 250, 500 or 1000. Default: 125."""
+    """Throughput of PERSISTENT_2 in MB/s per TiB: 125, 250, 500 or 1000. Default: 125."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts PERSISTENT_2; another one replaces the file system. Default: the account's own for FSx."""
+    """ARN of the key that encrypts PERSISTENT_2; a different key replaces the file system. Default: the account's FSx key."""
 
     deletion_protection: NotRequired[bool | None]
-    """Whether the preview of what would destroy or replace the file system fails, until this is false. Default: True."""
+    """While this is true, a preview fails if it would destroy or replace the file system. Default: True."""
 
     tags: dict[str, str]
-    """Tags of all that has some."""
+    """Tags of everything that supports tags."""
 
 
 class LustreFileSystem(pulumi.ComponentResource):
-    """An encrypted file system in one zone, reached by the nodes alone, that shows what the bucket of datasets has in its folder `shared`.
+    """An encrypted file system in one zone, reachable only from the nodes, that shows the contents of the folder `shared` in the datasets
+    bucket.
 
-    The bucket stays the place where datasets are written. FSx reads its listing when the file system is made, and then each new, changed
-    and deleted object; what is in a file is fetched when somebody first reads it, and kept. Nothing goes back to the bucket. Files have the
-    owner and mode that their objects' metadata says, or root's and 755, which all may read.
-    It is in one zone. Nodes of other zones mount it too: AWS bills the traffic between zones, and while the zone is down so are the files.
-    All who mount it see all of it: Lustre has no doors of its own for teams, as EFS has, so it is for what all may read.
+    Datasets are still written to the bucket. FSx reads its listing when the file system is created, and then each new, changed and deleted
+    object; the contents of a file are fetched when it is first read, and kept. Nothing is written back to the bucket. Files have the owner
+    and mode in their objects' metadata, or root and 755, which all may read. It is in one zone. Nodes in other zones can mount it too, but
+    AWS bills the cross-zone traffic, and while the zone is down so are the files. Everybody who mounts it sees all of it: Lustre cannot
+    isolate teams as EFS does, so use it only for what all may read.
 
-    Traffic is encrypted on the way where the machine's network cards do that by themselves (Nitro), and files always are. There are no
-    backups, which FSx refuses beside a link to a bucket, and the link means that none is needed.
+    Traffic is encrypted in transit where the machine's network cards do so by themselves (Nitro); files always are. There are no backups,
+    which FSx refuses with a bucket link, and with the link none are needed.
 
-    FSx makes a role of its own for the bucket, AWSServiceRoleForFSxS3Access_ and the file system's id, for which who makes the file system
-    needs iam:CreateServiceLinkedRole, AttachRolePolicy and PutRolePolicy. A bucket with a key of one's own is read only where the key's
-    policy lets that role use it. https://docs.aws.amazon.com/fsx/latest/LustreGuide/create-dra-linked-data-repo.html
+    FSx creates its own role for the bucket, AWSServiceRoleForFSxS3Access_ and the file system's id, for which whoever creates the file
+    system needs iam:CreateServiceLinkedRole, AttachRolePolicy and PutRolePolicy. A bucket with a customer managed key is only readable if
+    the key policy lets that role use it. https://docs.aws.amazon.com/fsx/latest/LustreGuide/create-dra-linked-data-repo.html
 
     Raises ValueError for a name that AWS or the settings would refuse, and options that Lustre does not have. Nothing here was applied to a
     live account, and no mount was made.

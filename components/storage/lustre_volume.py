@@ -18,33 +18,32 @@ class LustreVolumeArgs(TypedDict):
     """The team's name."""
 
     namespace: str
-    """The namespace of the claim, which must exist before: hand its resource over in `depends_on`."""
+    """Namespace of the claim; it must exist before: pass its resource in `depends_on`."""
 
     file_system_id: pulumi.Input[str]
     """The file system's id, such as fs-0123."""
 
     dns_name: pulumi.Input[str]
-    """The name by which nodes reach it."""
+    """DNS name by which nodes reach it."""
 
     mount_name: pulumi.Input[str]
-    """What they mount from it, such as abcdefgh."""
+    """Its mount name, such as abcdefgh."""
 
     labels: dict[str, str]
-    """Labels of both objects, in Kubernetes' form."""
+    """Labels of both objects, in Kubernetes format."""
 
     claim: NotRequired[str | None]
     """The claim's name. Default: datasets."""
 
 
 class LustreVolume(pulumi.ComponentResource):
-    """Datasets that any number of pods on any nodes read at once, through a claim of a fixed name, as LustreFileSystem shows them.
+    """Datasets that any number of pods on any nodes can read at once, through a claim of a fixed name, from a LustreFileSystem.
 
-    The driver (the add-on aws-fsx-csi-driver) mounts from the node, whose kernel has Lustre: AL2023's and Bottlerocket's do
+    The driver (the add-on aws-fsx-csi-driver) mounts from the node, whose kernel must support Lustre: AL2023's and Bottlerocket's do
     (kubernetes-sigs/aws-fsx-csi-driver pull request 460; bottlerocket-os/bottlerocket issue 4676). It refuses ReadOnlyMany (its issue 164),
-    so the volume is ReadWriteMany and mounted with the option `ro`, which no pod can take away.
-    The volume's handle is the file system's id with the namespace, as no two volumes may have the same one; the driver mounts by the
-    attributes. Its size, 1 GiB, means nothing: Kubernetes asks for one.
-    https://github.com/kubernetes-sigs/aws-fsx-csi-driver/tree/master/examples/kubernetes/static_provisioning
+    so the volume is ReadWriteMany and mounted with the option `ro`, which no pod can remove. The volume handle is the file system's id with
+    the namespace, because handles must be unique; the driver mounts by the attributes. Its size, 1 GiB, has no meaning: Kubernetes requires
+    one. https://github.com/kubernetes-sigs/aws-fsx-csi-driver/tree/master/examples/kubernetes/static_provisioning
 
     Raises ValueError for names that Kubernetes refuses. No mount was made in a live cluster.
     """

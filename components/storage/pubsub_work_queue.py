@@ -34,51 +34,50 @@ class PubsubWorkQueueArgs(TypedDict):
     """Arguments of PubsubWorkQueue."""
 
     queue: str
-    """Name of the topic and of the workers' subscription; 3 to 243 characters. What is given up goes to the same name and -dead-letter."""
+    """Name of the topic and of the workers' subscription; 3 to 243 characters. Dead letters go to the same name with -dead-letter."""
 
     project: str
     """The project of the queue."""
 
     worker_member: pulumi.Input[str]
-    """Who publishes and pulls, as IAM names members: a GcsTeamAccess's `member`."""
+    """IAM member that publishes and pulls: a GcsTeamAccess's `member`."""
 
     grace_seconds: int
-    """How long a worker goes on after the warning of an interruption, in seconds; 15 on GKE Spot unless the pool raises it."""
+    """Seconds that a worker continues after an interruption warning; 15 on GKE Spot unless the pool raises it."""
 
     labels: dict[str, str]
-    """Labels of topics and subscriptions, in the form that Google Cloud accepts."""
+    """Labels of topics and subscriptions, in Google Cloud's format."""
 
     ack_deadline_seconds: NotRequired[int | None]
-    """How long a delivered message is the worker's, in seconds; 10 to 600 and over the grace period by 30.
+    """Seconds that a worker holds a delivered message; 10 to 600, and at least 30 more than the grace period.
 
-    Default: 60, or the grace period and 30 where that is more.
-    """
+    Default: 60, or the grace period and 30 if that is more."""
 
     retention_days: NotRequired[int | None]
-    """For how many days an unacknowledged message is kept, 1 to 31. Default: 7."""
+    """Days that an unacknowledged message is kept, 1 to 31. Default: 7."""
 
     max_delivery_attempts: NotRequired[int | None]
-    """After how many deliveries a message is given up, 5 to 100. Default: 20, as an interruption counts as one."""
+    """Deliveries after which a message goes to the dead-letter topic, 5 to 100. Default: 20, because an interruption counts as one."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """Key that encrypts the messages; Pub/Sub's service agent must be allowed to use it before. Default: a key of Google's."""
+    """Key that encrypts the messages; Pub/Sub's service agent must first be allowed to use it. Default: a key of Google's."""
 
 
 class PubsubWorkQueue(pulumi.ComponentResource):
-    """A topic and a pull subscription for tasks, and a topic and a subscription for tasks that fail again and again.
+    """A topic and a pull subscription for tasks, and a dead-letter topic and subscription for tasks that fail repeatedly.
 
-    A worker acknowledges a task when its result is stored. One that is interrupted does not, and the task is delivered to another after the
-    deadline. So the deadline must outlast the grace period: were it shorter, the task would be delivered again while the interrupted
-    worker still writes its result. A deadline is at most 600 s: **a task that may take longer must extend its lease** while it runs, which
-    the client libraries' streaming pull does by itself up to its own limit (max_lease_duration in Python; set it above the longest task)
+    A worker acknowledges a task when its result is stored. An interrupted worker does not, and the task is delivered to another after the
+    deadline. The deadline must therefore outlast the grace period: otherwise the task would be delivered again while the interrupted worker
+    still writes its result. A deadline is at most 600 s: **a task that may take longer must extend its lease** while it runs, which the
+    client libraries' streaming pull does automatically up to its own limit (max_lease_duration in Python; set it above the longest task)
     and a plain pull does with modifyAckDeadline. A worker that is told to stop should nack what it will not finish, and may exit with 0:
     the queue, not the Job, remembers the task.
 
-    Exactly-once delivery keeps an acknowledged task from coming again (for workers in one region); a worker that died between the write and
-    the acknowledgement does leave its task to be done twice, so results are written under a name that the task determines.
+    Exactly-once delivery prevents redelivery of an acknowledged task (for workers in one region); but a task whose worker dies between the
+    write and the acknowledgement is done twice, so write results under a name that the task determines.
 
-    Raises ValueError for a name, deadline, retention or attempts that Pub/Sub refuses, a deadline that does not outlast the grace
-    period, and labels that Google Cloud refuses. Limits are those of the Pub/Sub API v1; nothing here was applied to a live project.
+    Raises ValueError for a name, deadline, retention or attempts that Pub/Sub refuses, a deadline that does not outlast the grace period,
+    and labels that Google Cloud refuses. Limits are those of the Pub/Sub API v1; nothing here was applied to a live project.
     """
 
     topic: pulumi.Output[str]

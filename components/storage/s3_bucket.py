@@ -153,7 +153,7 @@ class S3BucketArgs(TypedDict):
     """Arguments of S3Bucket."""
 
     bucket: str
-    """The bucket's name, unique in the partition, at most 63 characters; `bucket_name` makes a fitting one."""
+    """The bucket's name, unique in the partition, at most 63 characters; `bucket_name` builds a suitable one."""
 
     region: str
     """The bucket's region, such as us-east-1."""
@@ -165,27 +165,27 @@ class S3BucketArgs(TypedDict):
     """checkpoints or datasets."""
 
     tags: dict[str, str]
-    """Tags of the bucket; nothing else of it has any."""
+    """Tags of the bucket; nothing else in this component has tags."""
 
     retention_days: NotRequired[int | None]
-    """After how many days an object is deleted. Default: never."""
+    """Days after which an object is deleted. Default: never."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
     """ARN of the key that encrypts new objects. Default: a key of S3's."""
 
     force_destroy: NotRequired[bool | None]
-    """Whether destroying the bucket deletes what is in it. Default: False, a bucket with objects is not destroyed."""
+    """Whether destroying the bucket also deletes its contents. Default: False, a bucket with objects is not destroyed."""
 
 
 class S3Bucket(pulumi.ComponentResource):
-    """A private bucket in the cluster's own region, which answers over TLS alone and leaves access to IAM.
+    """A private bucket in the cluster's own region, which only accepts TLS and leaves access to IAM.
 
-    Checkpoints have no versions: training overwrites and deletes them all day, and each would be paid for again. A bucket that never had
-    versioning needs no resource to say so; one that is set to suspended would have null versions. What is older than `retention_days` is
-    deleted, so a result that is to stay is copied elsewhere. Datasets are hard to make again: they have versions, and what was deleted or
-    overwritten can be restored for 7 days. Parts of uploads that never ended are deleted after 7 days.
+    Checkpoints have no versions: training overwrites and deletes them all day, and each version would be billed again. A bucket that never
+    had versioning needs no resource to say so; one with suspended versioning would have null versions. Objects older than `retention_days`
+    are deleted, so copy elsewhere what must stay. Datasets are hard to recreate: they have versions, and deleted or overwritten
+    objects can be restored for 7 days. Parts of incomplete uploads are deleted after 7 days.
 
-    With a key of one's own, a bucket key keeps S3 from asking KMS about each object. Encryption with keys that the caller sends (SSE-C) is
+    With a customer managed key, a bucket key saves S3 a KMS request per object. Encryption with keys that the caller sends (SSE-C) is
     refused, as S3 does for new buckets since 2026: nobody else could read such a checkpoint.
 
     Raises ValueError for a name that S3 refuses, a region other than the cluster's (under the name of the rule), an unknown purpose, a

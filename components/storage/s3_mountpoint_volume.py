@@ -20,67 +20,66 @@ class S3MountpointVolumeArgs(TypedDict):
     """Arguments of S3MountpointVolume."""
 
     team: str
-    """The team's name: the folder of its checkpoints."""
+    """The team's name, which is also its checkpoint folder."""
 
     namespace: str
-    """The namespace of the claim, which must exist before: hand its resource over in `depends_on`."""
+    """Namespace of the claim; it must exist before: pass its resource in `depends_on`."""
 
     bucket: pulumi.Input[str]
     """The bucket's name."""
 
     region: str
-    """The bucket's region, such as us-east-1. Told, because pods cannot ask the machine's metadata service for it."""
+    """The bucket's region, such as us-east-1. Required, because pods cannot ask the machine's metadata service for it."""
 
     purpose: str
-    """checkpoints, read and written, or datasets, read only."""
+    """checkpoints (read and write) or datasets (read-only)."""
 
     labels: dict[str, str]
-    """Labels of both objects, in Kubernetes' form."""
+    """Labels of both objects, in Kubernetes format."""
 
     folder: NotRequired[str | None]
-    """The folder to mount, without a slash at the end. Default: the team's for checkpoints, shared for datasets."""
+    """The folder to mount, without a trailing slash. Default: the team's for checkpoints, shared for datasets."""
 
     claim: NotRequired[str | None]
     """The claim's name. Default: the purpose."""
 
     run_as_user: NotRequired[int | None]
-    """User id that owns the files, the one of the pods' runAsUser; at least 1. Default: 1000."""
+    """User id that owns the files, equal to the pods' runAsUser; at least 1. Default: 1000."""
 
     run_as_group: NotRequired[int | None]
-    """Group id that owns the files, the one of the pods' runAsGroup; at least 1. Default: 1000."""
+    """Group id that owns the files, equal to the pods' runAsGroup; at least 1. Default: 1000."""
 
     file_cache_gib: NotRequired[int | None]
-    """GiB of the node's disk for what datasets' files were read for, in the Mountpoint pod's own emptyDir. Default: 0, no cache.
+    """GiB of the node's disk that cache datasets, in the Mountpoint pod's own emptyDir. Default: 0, no cache.
 
-    Only for datasets: checkpoints are read once, and every node is to see the newest.
-    """
+    Only for datasets: checkpoints are read once, and every node must see the newest."""
 
 
 class S3MountpointVolume(pulumi.ComponentResource):
-    """A folder of a bucket that any number of pods on any nodes mount at once, through a claim of a fixed name.
+    """A folder of a bucket that any number of pods on any nodes can mount at once, through a claim of a fixed name.
 
-    The driver (version 2 of the add-on aws-mountpoint-s3-csi-driver) mounts with the identity of the pod, authenticationSource: pod, which
-    S3TeamAccess gives to its service account, and never with its own. That identity may list its folder alone, which is why the folder is
-    mounted as prefix. With Pod Identity nothing else is needed: stsRegion is for IRSA, and `region` would stand in for it.
-    https://github.com/awslabs/mountpoint-s3-csi-driver/blob/main/docs/CONFIGURATION.md#pod-level-credentials
-    The mount itself runs in a pod of the namespace mount-s3 on the same node, which needs a little room there; network policies of the
-    team's namespace do not apply to it, but hold for pods that use the bucket by themselves.
+    The driver (version 2 of the add-on aws-mountpoint-s3-csi-driver) mounts with the pod's identity, authenticationSource: pod, which
+    S3TeamAccess gives to its service account, and never with its own. That identity may only list its own folder, so the folder is mounted
+    as prefix. With Pod Identity nothing else is needed: stsRegion is for IRSA, and `region` would replace it.
+    https://github.com/awslabs/mountpoint-s3-csi-driver/blob/main/docs/CONFIGURATION.md#pod-level-credentials The mount itself runs in a pod
+    of the namespace mount-s3 on the same node, which needs some free capacity there; network policies of the team's namespace do not apply
+    to it, but do apply to pods that access the bucket directly.
 
-    It is no disk. **A writer of checkpoints writes new files, each from beginning to end, and closes them; it cannot append, cannot
-    change a part of a file, and cannot rename**, neither files nor folders, in a general purpose bucket. A file is there for others, whole,
-    once it was closed without an error (or after fsync, after which it cannot be written on). So frameworks must not write to a temporary
-    name and rename it: write step-100/ and then, last, a small file in it, or latest anew, that says it is complete; a reader looks for
-    that one. What exists can be overwritten, from an open that truncates it, and deleted. An empty folder is not kept. A file has at most
-    10,000 parts of 8 MiB, 78 GiB: split larger ones. No locks, links, chmod or chown.
+    It is not a disk. **A writer of checkpoints writes new files, each from beginning to end, and closes them; it cannot append, cannot
+    change a part of a file, and cannot rename**, neither files nor folders, in a general purpose bucket. Others see a file, complete, once
+    it was closed without an error (or after fsync, after which it cannot be written further). Frameworks must therefore not write to a
+    temporary name and rename it: write step-100/ and then, last, a small file in it, or latest anew, that marks it as complete; readers
+    look for that file. An existing file can be overwritten, if it is opened with truncation, and deleted. Empty folders are not kept. A
+    file has at most 10,000 parts of 8 MiB, 78 GiB: split larger ones. No locks, links, chmod or chown.
     https://github.com/awslabs/mountpoint-s3/blob/main/doc/SEMANTICS.md
 
-    Datasets are read only, and a file that was looked up once is not asked for again while the node has the volume mounted: a new file is
-    seen, a change of one that was read is not.
-    The volume's size, 1 GiB, means nothing: Kubernetes asks for one, the driver ignores it.
+    Datasets are read-only, and a file that was looked up once is not looked up again while the node has the volume mounted: new files are
+    visible, changes to files already read are not. The volume's size, 1 GiB, has no meaning: Kubernetes requires one, the driver ignores
+    it.
 
-    Raises ValueError for names that Kubernetes refuses, no region, an unknown purpose, a folder that is no relative path, root as user or
-    group, and a cache that is negative or for checkpoints. The options are those of Mountpoint and its driver's documentation; no mount was
-    made in a live cluster.
+    Raises ValueError for names that Kubernetes refuses, no region, an unknown purpose, a folder that is not a relative path, root as user
+    or group, and a cache that is negative or for checkpoints. The options are those of Mountpoint and its driver's documentation; no mount
+    was made in a live cluster.
     """
 
     claim: pulumi.Output[str]

@@ -117,7 +117,7 @@ class S3TeamAccessArgs(RoleOptionsArgs):
     """The region of the cluster."""
 
     cluster: str
-    """The cluster's name: the first part of the role's, and in what may take it."""
+    """The cluster's name: the first part of the role's name, and part of its trust policy."""
 
     cluster_name: pulumi.Input[str]
     """The same name, known once the cluster exists: the team's pods get the role after that."""
@@ -129,41 +129,41 @@ class S3TeamAccessArgs(RoleOptionsArgs):
     """The Kubernetes service account, in that namespace, whose pods act as the team."""
 
     checkpoint_bucket: str
-    """Name of the bucket in which the team has its folder."""
+    """Bucket that contains the team's folder."""
 
     tags: dict[str, str]
-    """Tags of the role and of what binds it to the service account."""
+    """Tags of the role and of its association with the service account."""
 
     partition: NotRequired[str | None]
     """The partition of the account: aws, aws-cn or aws-us-gov. Default: aws."""
 
     dataset_bucket: NotRequired[str | None]
-    """Name of the bucket with datasets, another one. Default: none, the team reads no dataset."""
+    """Bucket with datasets, a different one. Default: none, the team reads no dataset."""
 
     dataset_folders: NotRequired[list[str] | None]
-    """Folders of the dataset bucket that the team may read beside `shared`. Default: none."""
+    """Folders of the dataset bucket that the team may read in addition to `shared`. Default: none."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts the buckets; its own policy must leave permissions to IAM. Default: a key of S3's."""
+    """ARN of the key that encrypts the buckets; its key policy must leave permissions to IAM. Default: a key of S3's."""
 
 
 class S3TeamAccess(pulumi.ComponentResource):
-    """A role that the team's pods act as: it reads and writes the team's checkpoints, reads its datasets, and nothing else.
+    """An IAM role for the team's pods: it reads and writes the team's checkpoints, reads its datasets, and nothing else.
 
-    The pods get it by EKS Pod Identity, so the Kubernetes service account needs no annotation, and the nodes must run the pod identity
-    agent. The role trusts this one service account of this one cluster, by the tags that EKS puts on the session. Not by aws:SourceArn:
-    the user guide does not name it for this service, and with it S3 volumes found no credentials
-    (https://github.com/awslabs/mountpoint-s3-csi-driver/issues/781). A pod that ran before has no credentials: start pods after this.
+    The pods get it through EKS Pod Identity, so the Kubernetes service account needs no annotation, but the nodes must run the pod identity
+    agent. The role trusts only this service account of this cluster, by the tags that EKS sets on the session. It does not use
+    aws:SourceArn: the user guide does not name it for this service, and with it S3 volumes found no credentials
+    (https://github.com/awslabs/mountpoint-s3-csi-driver/issues/781). Pods that started earlier have no credentials: start pods after this.
 
-    Folders in S3 are prefixes and need not be made. A listing of the whole bucket is refused, so clients name the folder: s3://bucket/team/,
-    and S3MountpointVolume mounts with it as prefix. What a role's own policy may not do, deleting the bucket or changing its policy, it
-    cannot do at all: the bucket's policy allows nothing.
+    Folders in S3 are prefixes and need not be created. A listing of the whole bucket is refused, so clients name the folder:
+    s3://bucket/team/, and S3MountpointVolume mounts with it as prefix. What the role's own policy does not allow, such as deleting the
+    bucket or changing its policy, it cannot do at all: the bucket's policy allows nothing.
 
-    Two clusters of one name in one account, in two regions, would want one role: name them apart.
+    Two clusters with the same name in one account, in two regions, would need the same role: give them different names.
 
     Raises ValueError for names that Kubernetes, EKS, IAM or S3 refuse, dataset folders without a dataset bucket, a dataset bucket that is
-    the checkpoint bucket (its folders are other teams'), a key without its ARN, so many folders that the policy is too long, and tags that
-    AWS refuses. Written from documentation; nothing here was applied to a live account.
+    the checkpoint bucket (its folders belong to other teams), a key without its ARN, so many folders that the policy is too long, and tags
+    that AWS refuses. Written from documentation; nothing here was applied to a live account.
     """
 
     role_arn: pulumi.Output[str]

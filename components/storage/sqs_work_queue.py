@@ -93,10 +93,10 @@ class SqsWorkQueueArgs(TypedDict):
     """Arguments of SqsWorkQueue."""
 
     queue: str
-    """Name of the queue; above 80 characters it is cut, with a hash of the whole. What is given up goes to the name and -dead-letter."""
+    """Name of the queue; above 80 characters it is cut, with a hash of the whole. Dead letters go to the same name with -dead-letter."""
 
     worker_role_name: pulumi.Input[str]
-    """Name of the role of those who work: an S3TeamAccess's `role_name`. It gets a policy of its own for this queue."""
+    """Name of the workers' role: an S3TeamAccess's `role_name`. It gets a policy for this queue."""
 
     account: str
     """The account of the queue and of the role: 12 digits."""
@@ -105,7 +105,7 @@ class SqsWorkQueueArgs(TypedDict):
     """The region of the queue, such as us-east-1."""
 
     grace_seconds: int
-    """How long a worker goes on after the warning of an interruption, in seconds; at most 120 on EC2 Spot."""
+    """Seconds that a worker continues after an interruption warning; at most 120 on EC2 Spot."""
 
     tags: dict[str, str]
     """Tags of both queues."""
@@ -114,19 +114,18 @@ class SqsWorkQueueArgs(TypedDict):
     """The partition of the account: aws, aws-cn or aws-us-gov. Default: aws."""
 
     lease_seconds: NotRequired[int | None]
-    """How long a received message is the worker's (SQS: visibility timeout), in seconds; to 43,200, over the grace period by 30 at least.
+    """Seconds that a worker holds a received message (SQS: visibility timeout); up to 43,200, and at least 30 more than the grace period.
 
-    Default: 300, or the grace period and 30 where that is more.
-    """
+    Default: 300, or the grace period and 30 if that is more."""
 
     retention_days: NotRequired[int | None]
-    """For how many days a message waits for a worker, 1 to 13. Default: 7."""
+    """Days that a message waits for a worker, 1 to 13. Default: 7."""
 
     max_attempts: NotRequired[int | None]
-    """After how many receptions a message is given up, 2 to 1,000. Default: 20, as an interruption counts as one."""
+    """Receives after which a message goes to the dead-letter queue, 2 to 1,000. Default: 20, because an interruption counts as one."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN of the key that encrypts the messages; its own policy must leave permissions to IAM. Default: a key of SQS's."""
+    """ARN of the key that encrypts the messages; its key policy must leave permissions to IAM. Default: a key of SQS's."""
 
 
 @dataclass(frozen=True)
@@ -201,21 +200,21 @@ _POLICY_NAME_CHARACTERS = 128
 
 
 class SqsWorkQueue(pulumi.ComponentResource):
-    """A queue for tasks, a queue for tasks that fail again and again, and what a worker may do with the first.
+    """A queue for tasks, a dead-letter queue for tasks that fail repeatedly, and a worker's permissions on the first.
 
-    A worker deletes a task when its result is stored. One that is interrupted does not, and the task is another's after the lease. So the
-    lease must outlast the grace period: were it shorter, the task would be received again while the interrupted worker still writes its
-    result. **A task that may take longer must extend its lease** with ChangeMessageVisibility while it runs, to 12 hours from when it was
-    received. A worker that is told to stop sets the visibility of what it will not finish to 0, which gives it back at once, and may exit
-    with 0: the queue, not the Job, remembers the task.
+    A worker deletes a task when its result is stored. An interrupted worker does not, and another gets the task after the lease. The lease
+    must therefore outlast the grace period: otherwise the task would be received again while the interrupted worker still writes its
+    result. **A task that may take longer must extend its lease** with ChangeMessageVisibility while it runs, up to 12 hours after it was
+    received. A worker that is told to stop sets the visibility of what it will not finish to 0, which returns it at once, and may exit with
+    0: the queue, not the Job, remembers the task.
 
-    SQS delivers at least once: a task may be done twice, so results are written under a name that the task determines. The worker cannot
-    send: whoever fills the queue needs sqs:SendMessage on `queue_arn` (and, with a key, kms:GenerateDataKey and kms:Decrypt on it) by a
-    policy of its own. The worker's permissions are in its role, not in the queue's policy: that would name the role by an id, which
-    another role of the same name does not have.
+    SQS delivers at least once: a task may be done twice, so write results under a name that the task determines. The worker cannot send:
+    whoever fills the queue needs sqs:SendMessage on `queue_arn` (and, with a key, kms:GenerateDataKey and kms:Decrypt on it) by a separate
+    policy. The worker's permissions are in its role, not in the queue's policy: that would refer to the role by an id, which a recreated
+    role of the same name does not have.
 
-    A message is deleted 14 days after it was sent, in the dead-letter queue as well: SQS counts from the first sending, so what waited in
-    the queue for its 7 days leaves 7 to look at it.
+    A message is deleted 14 days after it was sent, in the dead-letter queue as well: SQS counts from the first sending, so a message that
+    waited in the queue for its 7 days leaves 7 days to inspect it.
     https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/setting-up-dead-letter-queue-retention.html
 
     Raises ValueError for a name, account, region, lease, retention or number of attempts that SQS refuses, a lease that does not outlast

@@ -26,39 +26,39 @@ from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, LabelSelectorRequiremen
 
 
 class MatchedResourcesArgs(TypedDict):
-    """Objects that a policy is asked about, of whatever version of their API."""
+    """Objects to which a policy applies, in any version of their API."""
 
     group: str
-    """The API group; empty for the core one."""
+    """The API group; empty for the core group."""
 
     resources: list[str]
-    """Kinds as the API server's paths call them, such as jobs."""
+    """Resource names as in API paths, such as jobs."""
 
     operations: list[str]
-    """CREATE, UPDATE or DELETE, one or more."""
+    """One or more of CREATE, UPDATE and DELETE."""
 
 
 class ExpressionArgs(TypedDict):
-    """CEL with a name."""
+    """A named CEL expression."""
 
     name: str
-    """What others call it by."""
+    """The name by which other expressions refer to it."""
 
     expression: str
-    """The CEL."""
+    """The CEL expression."""
 
 
 class ValidationArgs(TypedDict):
     """One rule, in CEL."""
 
     expression: str
-    """Whether an object keeps the rule."""
+    """Whether an object complies with the rule."""
 
     message: str
-    """What is told of one that does not, where `message_expression` fails."""
+    """The message for an object that does not comply, used if `message_expression` fails."""
 
     message_expression: str
-    """The text that is told otherwise."""
+    """The expression that normally builds the message."""
 
 
 class AdmissionPolicyArgs(TypedDict):
@@ -68,19 +68,19 @@ class AdmissionPolicyArgs(TypedDict):
     """The policy's name, unique in the cluster."""
 
     stops: bool
-    """Whether what breaks a rule is refused. If not, its sender is warned, in every namespace."""
+    """Whether violations are rejected. If not, the sender gets a warning, in every namespace."""
 
     guards: NotRequired[bool]
-    """Whether it is held in teams' namespaces alone, and refuses what it fails on by itself. Default: false."""
+    """Whether it only applies in teams' namespaces, and rejects objects on which it fails to evaluate. Default: false."""
 
     matches: list[MatchedResourcesArgs]
-    """What it is asked about; at least one."""
+    """The objects that it checks; at least one."""
 
     conditions: list[ExpressionArgs]
-    """Whether it is asked at all, each a truth value; all must hold."""
+    """Match conditions, each a boolean; all must hold."""
 
     variables: list[ExpressionArgs]
-    """What its other CEL may use as `variables.NAME`, in order."""
+    """Variables for its other expressions, as `variables.NAME`, in order."""
 
     validations: list[ValidationArgs]
     """The rules; at least one."""
@@ -93,10 +93,10 @@ class AdmissionPoliciesArgs(TypedDict):
     """The policies; at least one."""
 
     team_label: str
-    """The label by which a team's namespace is known, whatever its value."""
+    """The label that marks a team's namespace, with any value."""
 
     enforce: NotRequired[bool]
-    """Whether teams' work that breaks a rule is refused. Default: true; with false its sender is warned, as everywhere else."""
+    """Whether teams' work that breaks a rule is rejected. Default: true; with false the sender gets a warning, as everywhere else."""
 
     labels: dict[str, str]
     """Labels of every object."""
@@ -109,13 +109,13 @@ class OwnerLabelsArgs(TypedDict):
     """The labels; at least one."""
 
     matches: list[MatchedResourcesArgs]
-    """The objects that get them."""
+    """The objects that get the labels."""
 
     expression: str
-    """CEL for the list of JSON patches that adds them."""
+    """CEL expression for the list of JSON patches that adds them."""
 
     team_label: str
-    """The label by which a team's namespace is known, whatever its value."""
+    """The label that marks a team's namespace, with any value."""
 
     labels: dict[str, str]
     """Labels of every object."""
@@ -168,13 +168,13 @@ _WARN = ["Warn", "Audit"]
 
 
 class AdmissionPolicies(pulumi.ComponentResource):
-    """ValidatingAdmissionPolicies, which need no webhook and nothing else to run.
+    """ValidatingAdmissionPolicies, which need no webhook and no other component.
 
-    In the namespaces of teams what breaks a rule is refused, elsewhere its sender is warned; both are in the audit log. The cluster's own
-    namespace is left alone. A rule that fails on an object by a defect of its own lets it pass: a policy is no reason for an outage. But
-    one that guards a guarantee refuses it, in teams' namespaces, where what it lets pass could take what is another team's.
+    In teams' namespaces violations are rejected; elsewhere the sender gets a warning; both appear in the audit log. The cluster's own
+    namespace is exempt. If a rule itself fails to evaluate on an object, the object is admitted: a policy must not cause an outage. A rule
+    that protects a guarantee rejects it instead, in teams' namespaces, because admitting it could take what belongs to another team.
 
-    Raises ValueError for no policies at all, and for one that looks at nothing or has no rule.
+    Raises ValueError for no policies at all, and for one that matches nothing or has no rule.
     """
 
     policies: pulumi.Output[list[str]]
@@ -242,9 +242,9 @@ POLICY = "flexspot-owner-labels"
 
 
 class OwnerLabels(pulumi.ComponentResource):
-    """A MutatingAdmissionPolicy that gives what is made in a team's namespace the labels of the namespace that it does not have itself.
+    """A MutatingAdmissionPolicy that adds missing owner labels, from the namespace, to objects created in a team's namespace.
 
-    It needs Kubernetes 1.36. Raises ValueError for no labels, and where it would look at nothing.
+    It needs Kubernetes 1.36. Raises ValueError for no labels, and if it would match nothing.
     """
 
     keys: pulumi.Output[list[str]]

@@ -11,19 +11,19 @@ from capacity.catalog.workload_classes import HIGHEST_PRIORITY, SCALE_UP_CUTOFF
 
 
 class PriorityArgs(TypedDict):
-    """One PriorityClass. With `preempts` false its pods wait for free room and take nothing from others: right for all that is queued."""
+    """One PriorityClass. If `preempts` is false its pods wait for free capacity and preempt nothing: right for all queued work."""
 
     name: str
     """The object's name."""
 
     value: int
-    """The priority: pods with a higher one go first."""
+    """The priority; pods with a higher value go first."""
 
     preempts: bool
-    """Whether its pods take the place of others with a lower one."""
+    """Whether its pods preempt pods with a lower priority."""
 
     description: str
-    """For whom it is, in words."""
+    """Description, for people."""
 
 
 def check_priorities(owner: str, classes: list[PriorityArgs]) -> None:
@@ -55,10 +55,10 @@ class PrioritiesArgs(TypedDict):
 
 
 class Priorities(pulumi.ComponentResource):
-    """One PriorityClass a workload class; none is the cluster's default, so a pod without a class is unchanged.
+    """One PriorityClass per workload class; none is the cluster's default, so pods without a class are unaffected.
 
-    Raises ValueError for a value below -10, for which Cluster Autoscaler makes no node, one that Kubernetes keeps for itself, and a name
-    that is the cluster's own or stands twice.
+    Raises ValueError for a value below -10, for which Cluster Autoscaler creates no node, one that Kubernetes reserves, and a name that is
+    the cluster's own or appears twice.
     """
 
     names: pulumi.Output[list[str]]
@@ -92,17 +92,17 @@ class WorkloadPrioritiesArgs(TypedDict):
     """Arguments of WorkloadPriorities."""
 
     classes: list[PriorityArgs]
-    """The classes, in any order; `preempts` is of pods and says nothing here: whom a queue preempts is written in the queue."""
+    """The classes, in any order. `preempts` applies to pods and has no effect here: whom a queue preempts is set in the queue."""
 
     labels: dict[str, str]
     """Labels of every object."""
 
 
 class WorkloadPriorities(pulumi.ComponentResource):
-    """One WorkloadPriorityClass a workload class, of the name and value of its PriorityClass.
+    """One WorkloadPriorityClass per workload class, with the name and value of its PriorityClass.
 
-    A job whose label kueue.x-k8s.io/priority-class names one keeps this place in the queue whatever priority its pods have, and it can be
-    changed while the job waits. The kind is Kueue's: hand its controller over in `depends_on`.
+    A job whose label kueue.x-k8s.io/priority-class names one keeps this place in the queue whatever priority its pods have, and the label
+    can be changed while the job waits. The kind is Kueue's: pass its controller in `depends_on`.
 
     Raises ValueError for what Priorities refuses.
     """

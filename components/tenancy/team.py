@@ -40,10 +40,10 @@ from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACC
 
 
 class EndpointArgs(TypedDict):
-    """An address of the cloud that the team's pods must reach, and how."""
+    """A cloud address that the team's pods must reach, with ports and protocols."""
 
     cidr: str
-    """The address as a range, such as 169.254.169.254/32."""
+    """The address as a CIDR range, such as 169.254.169.254/32."""
 
     protocols: list[str]
     """TCP, UDP or both."""
@@ -53,7 +53,7 @@ class EndpointArgs(TypedDict):
 
 
 class ContainerLimits(TypedDict):
-    """The most that one container may have, as Kubernetes quantities. There is no such limit on GPUs: none is safe in a LimitRange."""
+    """Maximum per container, as Kubernetes quantities. There is no such limit on GPUs: none is safe in a LimitRange."""
 
     cpu: str
     """vCPUs, such as 16."""
@@ -63,17 +63,16 @@ class ContainerLimits(TypedDict):
 
 
 class UnqueuedArgs(TypedDict):
-    """What work that waits in no queue may have."""
+    """Limits for work that waits in no queue."""
 
     gpus: int
-    """GPUs at once, at least zero."""
+    """Maximum GPUs at once, at least zero."""
 
     devices: NotRequired[dict[str, int]]
-    """The same by what pods ask for, where that is more than nvidia.com/gpu: aws.amazon.com/neuron, too. Default: `gpus` are
-    nvidia.com/gpu."""
+    """The same by resource name, if it is not only nvidia.com/gpu: aws.amazon.com/neuron, too. Default: `gpus` are nvidia.com/gpu."""
 
     priority_classes: list[str]
-    """The PriorityClasses whose pods are counted; at least one."""
+    """The PriorityClasses whose pods count; at least one."""
 
 
 class TeamArgs(TypedDict):
@@ -83,39 +82,40 @@ class TeamArgs(TypedDict):
     """The namespace's name."""
 
     labels: dict[str, str]
-    """Labels of every object of the team, those of its owner and of the team among them."""
+    """Labels of all of the team's objects, including its owner and team labels."""
 
     hard: dict[str, str]
-    """The most that the namespace may hold at once, by ResourceQuota key, as Kubernetes quantities; `requests.nvidia.com/gpu` is one of
-    them, borrowed GPUs included."""
+    """Maximum for the namespace at once, by ResourceQuota key, as Kubernetes quantities; must include `requests.nvidia.com/gpu`, with
+    borrowed GPUs."""
 
     unqueued: NotRequired[UnqueuedArgs | None]
-    """The part of the GPUs that work without queue may have. Default: no limit but that of `hard`."""
+    """GPU limits for work without a queue. Default: only the limit in `hard`."""
 
     container_limits: NotRequired[ContainerLimits | None]
-    """The most that one container may have, and gets where it names no limit. Default: no LimitRange maximum; 1 CPU and 2 GiB where it
-    names none."""
+    """Maximum per container, which is also the default limit of a container that sets none. Default: no LimitRange maximum; 1 CPU and 2
+    GiB for a container that sets none."""
 
     submitters: NotRequired[list[str]]
-    """Groups whose members may start and end work and reach it by port-forward, as the cluster knows them: on GKE a Google group's
+    """Groups whose members may start and end work and use port-forward, by the name that the cluster knows: on GKE a Google group's
     address, on EKS a group of an access entry. Default: none."""
 
     viewers: NotRequired[list[str]]
-    """Groups whose members may look. Default: none."""
+    """Groups whose members may view the namespace. Default: none."""
 
     own_claims: NotRequired[bool]
-    """Whether submitters may make and delete claims of volumes. Default: false. True is for a cluster whose policies keep claims that the
-    team did not make itself, such as those of its checkpoints: who may delete one claim may delete each."""
+    """Whether submitters may create and delete PersistentVolumeClaims. Default: false. Only set it to true if the cluster's policies
+    protect the claims that the team did not create, such as those of its checkpoints: permission to delete one claim is permission to
+    delete all."""
 
     cluster_queues: NotRequired[list[str]]
-    """The team's ClusterQueues, which are of no namespace: submitters and viewers may read them, and so their quota. Default: none."""
+    """The team's ClusterQueues, which belong to no namespace; submitters and viewers may read them, and so their quota. Default: none."""
 
     platform: NotRequired[str]
-    """What the team's work needs to know of the platform, as capacity.plan.team_view writes it: who submits with `flexspot run` needs no
-    stack file. It is in a ConfigMap of the namespace. Default: there is none."""
+    """Platform data that the team's work needs, as written by capacity.plan.team_view; with it, `flexspot run` needs no stack file. It
+    is stored in a ConfigMap of the namespace. Default: there is none."""
 
     endpoints: NotRequired[list[EndpointArgs]]
-    """The cloud's own addresses, beside name servers in pods and HTTPS. Default: none."""
+    """The cloud's own addresses, in addition to DNS servers in pods and HTTPS. Default: none."""
 
     service_account_annotations: NotRequired[dict[str, pulumi.Input[str]]]
     """Annotations of the service account `workloads`; on GKE iam.gke.io/gcp-service-account. Default: none, which is right for EKS."""

@@ -18,41 +18,41 @@ class JobArgs(WorkloadArgs):
     """Arguments of CheckpointedJob, QueuedJob and FlexStartJob."""
 
     pods: NotRequired[int | None]
-    """Pods that do the work, each with its GPUs, 1 to 2000. Default: 1."""
+    """Number of pods that do the work, each with its GPUs, 1 to 2000. Default: 1."""
 
     at_once: NotRequired[int | None]
-    """How many of them run at a time, where they are independent, as one Job. Default: each is a Job, and the queue says how many run."""
+    """How many independent pods run at a time, as one Job. Default: each pod is a Job, and the queue decides how many run."""
 
     run_seconds: NotRequired[int | None]
-    """Seconds after which it is ended, counted from its admission, at least 60. Default, and most: the class's limit."""
+    """Seconds after admission at which it is ended, at least 60. Default, and maximum: the class's limit."""
 
     retries: NotRequired[int | None]
-    """Real failures of a pod that it survives, 1 to 100; interruptions are none. Default: 3."""
+    """Real pod failures that it survives, 1 to 100; interruptions do not count. Default: 3."""
 
     fatal_exit_codes: NotRequired[list[int] | None]
-    """Exit codes of the program that no retry would help, never 143. Default: none."""
+    """Exit codes of the program after which a retry is useless, never 143. Default: none."""
 
     keep_seconds: NotRequired[int | None]
-    """Seconds after its end for which the job and its pods' logs are kept. Default: 259200, three days."""
+    """Seconds that the job and its pods' logs are kept after its end. Default: 259200, three days."""
 
     jobset: NotRequired[bool | None]
-    """Whether pods that train together are a JobSet, whose controller the cluster must have. Default: false, a Job and a Service."""
+    """Whether pods that train together are a JobSet; the cluster must have its controller. Default: false, a Job and a Service."""
 
     port: NotRequired[int | None]
-    """The port at which pod 0 waits for the others. Default: 29500."""
+    """Port on which pod 0 waits for the others. Default: 29500."""
 
     launcher: NotRequired[str | None]
-    """What starts `command` on all GPUs: `ranks`, `torchrun`, `jax` or `ray`. Default: the command is the container's whole one."""
+    """What starts `command` on all GPUs: `ranks`, `torchrun`, `jax` or `ray`. Default: the container only runs the command."""
 
 
 class CheckpointedJob(pulumi.ComponentResource):
-    """One pod, or several that train together: all of them at once, or none.
+    """One pod, or several that train together and start all at once or not at all.
 
-    Reclaimed nodes, drains and preemption cost it no retry, real failures do. It waits in the team's queue, runs on the capacity of its
-    class that can hold it, and finds the team's checkpoints at CHECKPOINT_DIR. A program that was interrupted must end with 143.
+    Reclaimed nodes, drains and preemption use no retries; real failures do. The job waits in the team's queue, runs on any capacity of its
+    class that can hold it, and finds the team's checkpoints at CHECKPOINT_DIR. An interrupted program must exit with 143.
 
-    Raises WorkloadError, before anything is registered, for a class that keeps no checkpoints, what the team has no share of, and what
-    would wait for ever.
+    Raises WorkloadError, before anything is registered, for a class that keeps no checkpoints, a pool in which the team has no share, and
+    work that would wait for ever.
     """
 
     namespace: pulumi.Output[str]
@@ -71,9 +71,9 @@ class CheckpointedJob(pulumi.ComponentResource):
 
 
 class FlexStartJob(pulumi.ComponentResource):
-    """Capacity that nobody takes back before the job's time is over, of seven days at most; GKE alone has it.
+    """A job on capacity that is not reclaimed before the job's time is over, for at most seven days; only on GKE.
 
-    One pod gets a flex-start node. Several train together and get their nodes all at once, by a ProvisioningRequest of Kueue's.
+    One pod gets a flex-start node. Several pods train together and get all their nodes at once, through a ProvisioningRequest from Kueue.
 
     Raises WorkloadError, before anything is registered, for a class without such capacity, and for all that CheckpointedJob refuses.
     """
@@ -94,13 +94,13 @@ class FlexStartJob(pulumi.ComponentResource):
 
 
 class QueuedJob(pulumi.ComponentResource):
-    """One pod, or several that share the work by JOB_COMPLETION_INDEX, each a Job of its own that waits, runs and is retried for itself.
+    """One pod, or several that share the work by JOB_COMPLETION_INDEX, each as a separate Job that waits, runs and is retried on its own.
 
-    With `at_once` they are one Job, which Kueue starts, and gives up, as a whole.
+    With `at_once` they are one Job, which Kueue starts, and gives up on, as a whole.
 
-    As CheckpointedJob it survives interruption; without checkpoints an interrupted pod begins its part anew.
+    It survives interruptions as CheckpointedJob does; without checkpoints an interrupted pod starts its part again.
 
-    Raises WorkloadError, before anything is registered, for what the team has no share of, and what would wait for ever.
+    Raises WorkloadError, before anything is registered, for a pool in which the team has no share, and work that would wait for ever.
     """
 
     namespace: pulumi.Output[str]
@@ -127,30 +127,30 @@ class NotebookArgs(WorkloadArgs):
     """Arguments of Notebook. Its image has Jupyter's server and Python 3."""
 
     idle_seconds: NotRequired[int | None]
-    """Seconds without work in a kernel or a terminal after which it ends, 300 to 86400. Default: 3600."""
+    """Seconds without kernel or terminal activity after which it ends, 300 to 86400. Default: 3600."""
 
     nightly_stop: NotRequired[str | None]
-    """When it ends every night, in UTC. Default: 20:00."""
+    """Time in UTC at which it ends every night. Default: 20:00."""
 
     home: NotRequired[str | None]
-    """Where its disk is mounted. Default: /home/jovyan."""
+    """Mount path of its disk. Default: /home/jovyan."""
 
     home_gib: NotRequired[int | None]
-    """The disk's size in GiB. Default: 50."""
+    """Size of the disk, in GiB. Default: 50."""
 
     storage_class: NotRequired[str | None]
-    """The disk's storage class. Default: the cluster's default one."""
+    """Storage class of the disk. Default: the cluster's default one."""
 
     token_secret: NotRequired[str | None]
-    """The Secret whose key token lets a browser in; it must be there. Default: the name and -token."""
+    """Secret whose key token is the browser's access token; it must exist. Default: the name and -token."""
 
 
 class Notebook(pulumi.ComponentResource):
-    """A disk that stays, and what starts a Jupyter server on it when its person wants one.
+    """A persistent disk, and what starts a Jupyter server on it on demand.
 
-    A class that waits in a queue has sessions: `kubectl create job NAME --from=cronjob/NAME` starts one. A class without has a Deployment,
-    which `kubectl scale` starts. Either ends when no kernel and no terminal has worked for so long, at the class's run limit, and at night.
-    The team's submitters may start it and reach it by port-forward; it is open to nobody else.
+    A class with a queue has sessions: `kubectl create job NAME --from=cronjob/NAME` starts one. A class without a queue has a Deployment,
+    which `kubectl scale` starts. Either ends when no kernel or terminal has been active for `idle_seconds`, at the class's run limit, and
+    at night. The team's submitters may start it and reach it by port-forward; nobody else can reach it.
 
     Raises WorkloadError, before anything is registered, for what has no place.
     """
@@ -177,32 +177,32 @@ class ModelCacheArgs(TypedDict):
     """Arguments of ModelCache."""
 
     platform: dict[str, Any]
-    """The settings of the stack on whose cluster it is: what `flexspot:platform` holds in its file."""
+    """The settings of the stack whose cluster it uses: the contents of `flexspot:platform` in the stack file."""
 
     name: str
-    """The name of the claim."""
+    """Name of the claim."""
 
     team: str
-    """The team in whose namespace the claim is."""
+    """The team whose namespace contains the claim."""
 
     bucket: str
     """The bucket's name, without gs:// or s3://."""
 
     bucket_region: NotRequired[str | None]
-    """The bucket's region; another than the cluster's is refused. Default: not checked."""
+    """The bucket's region; any other than the cluster's is rejected. Default: not checked."""
 
     folder: NotRequired[str | None]
-    """The folder to mount, without a slash at its ends. Default: shared/models."""
+    """The folder to mount, without leading or trailing slash. Default: shared/models."""
 
     cache_gib: NotRequired[int | None]
-    """GiB that a node keeps of what was read; 0 for nothing. Default: 100."""
+    """GiB of read data that a node caches; 0 for no cache. Default: 100."""
 
     run_as_user: NotRequired[int | None]
     """User and group id that own the files, at least 1. Default: 1000."""
 
 
 class ModelCache(pulumi.ComponentResource):
-    """A folder of a bucket in the cluster's region that any pods of a team read at once, kept on the nodes' disks.
+    """A folder of a bucket in the cluster's region that any pods of a team can read at once, cached on the nodes' disks.
 
     ModelServer mounts it by `model_cache`. The team's identity must be allowed to read the folder: that of S3TeamAccess and GcsTeamAccess
     reads `shared` of the dataset bucket. No mount was made in a live cluster.
@@ -229,56 +229,57 @@ class ModelServerArgs(WorkloadArgs):
     """Arguments of ModelServer."""
 
     replicas: NotRequired[int | None]
-    """Replicas that are always there, 1 to 1000. Default: 2."""
+    """Minimum replicas, 1 to 1000. Default: 2."""
 
     max_replicas: NotRequired[int | None]
-    """The most that an autoscaler may make of them. Default: `replicas`, without an autoscaler."""
+    """Maximum replicas for autoscaling. Default: `replicas`, without an autoscaler."""
 
     cpu_percent: NotRequired[int | None]
-    """Of the cpu that a pod asks for, the share at which there should be more, 1 to 100. Default: 70."""
+    """Target CPU utilisation of the autoscaler, in percent of the CPU request, 1 to 100. Default: 70."""
 
     metric: NotRequired[str | None]
-    """A metric of the pods to scale by instead, which an adapter in the cluster serves. Default: the cpu."""
+    """A pod metric to scale by instead, served by an adapter in the cluster. Default: the cpu."""
 
     metric_target: NotRequired[str | None]
-    """The average of `metric` that a pod can bear, such as 5. Default: none; it comes with `metric`."""
+    """Target average of `metric` per pod, such as 5. Default: none; required with `metric`."""
 
     port: NotRequired[int | None]
-    """The port that speaks HTTP, 1024 to 65535. Default: 8000."""
+    """HTTP port, 1024 to 65535. Default: 8000."""
 
     ready_path: NotRequired[str | None]
-    """The path that answers 200 once the model is loaded. Default: /health."""
+    """Path that answers 200 once the model is loaded. Default: /health."""
 
     live_path: NotRequired[str | None]
-    """The path that answers 200 as long as the process is well. Default: `ready_path`."""
+    """Path that answers 200 while the process is healthy. Default: `ready_path`."""
 
     start_seconds: NotRequired[int | None]
-    """The longest that loading may take, 10 to 7200. Default: 900."""
+    """Maximum seconds for loading the model, 10 to 7200. Default: 900."""
 
     drain_seconds: NotRequired[int | None]
-    """How long an ending pod serves on, inside its grace period. Default: 10."""
+    """Seconds that a terminating pod continues to serve, within its grace period. Default: 10."""
 
     callers: NotRequired[list[str] | None]
-    """Namespaces that may call it beside the team's own. Default: none."""
+    """Namespaces that may call it, in addition to the team's own. Default: none."""
 
     model_cache: NotRequired[str | None]
-    """The claim of a ModelCache of the team. Default: none."""
+    """Claim of a ModelCache of the team. Default: none."""
 
     model_cache_gib: NotRequired[int | None]
-    """The `cache_gib` of that ModelCache, for which a pod on GKE needs room on its node. Default: 0."""
+    """The `cache_gib` of that ModelCache; on GKE a pod needs this space on its node. Default: 0."""
 
     model_path: NotRequired[str | None]
-    """Where the cache is mounted. Default: /models."""
+    """Mount path of the cache. Default: /models."""
 
 
 class ModelServer(pulumi.ComponentResource):
-    """Replicas behind a Service of the cluster, on reserved nodes first where the class has them.
+    """Replicas behind a Service of the cluster, on reserved nodes first if the class has them.
 
-    They roll one by one without a spare GPU, drain before they end, spread over zones and nodes, and are evicted one at a time. Its class
-    waits in no queue. Nothing is open to the outside: put a gateway of one's own before it and name its namespace in `callers`.
+    Rolling updates replace them one by one without a spare GPU; they drain before they end, spread over zones and nodes, and are evicted
+    one at a time. The class must not wait in a queue. Nothing is reachable from outside: put your own gateway in front and name its
+    namespace in `callers`.
 
-    Raises WorkloadError, before anything is registered, for a class that waits in a queue, more replicas than the team may run without
-    one, and what has no place.
+    Raises WorkloadError, before anything is registered, for a class that waits in a queue, more replicas than the team may run without one,
+    and what has no place.
     """
 
     namespace: pulumi.Output[str]
@@ -301,29 +302,29 @@ class QueueWorkersArgs(WorkloadArgs):
     """Arguments of QueueWorkers."""
 
     queue: str
-    """The queue: a Pub/Sub subscription on GKE, the URL of an SQS queue on EKS, as the stack's outputs have them."""
+    """The queue: a Pub/Sub subscription on GKE, an SQS queue URL on EKS, as in the stack's outputs."""
 
     workers: NotRequired[int | None]
-    """The most that run at once, 1 to 1000. Default: 1; with `keda` as many as the team's GPUs allow."""
+    """Maximum workers that run at once, 1 to 1000. Default: 1; with `keda` as many as the team's GPUs allow."""
 
     keda: NotRequired[bool | None]
-    """Whether KEDA starts them when there is work; the cluster must have its operator. Default: false."""
+    """Whether KEDA starts workers when there is work; the cluster must have its operator. Default: false."""
 
     items_per_worker: NotRequired[int | None]
-    """Items in the queue for each of which KEDA starts one more. Default: 20."""
+    """Items in the queue per worker that KEDA starts. Default: 20."""
 
     lease_seconds: NotRequired[int | None]
-    """How long an item is a worker's, 30 seconds over its grace period at least. Default: 300."""
+    """Seconds that a worker holds an item, at least 30 more than its grace period. Default: 300."""
 
     run_seconds: NotRequired[int | None]
-    """Seconds after which a worker in a queue of Kueue's ends. Default: the class's limit."""
+    """Seconds after which a worker in a Kueue queue ends. Default: the class's limit."""
 
 
 class QueueWorkers(pulumi.ComponentResource):
-    """Workers on capacity that may go at any time, because the queue remembers what is left to do.
+    """Workers on capacity that may be reclaimed at any time, because the queue remembers the remaining work.
 
-    They find the queue in FLEXSPOT_WORK_QUEUE and their lease in FLEXSPOT_LEASE_SECONDS. A class that waits in a queue of Kueue has them as
-    Jobs, one without as a Deployment; with `keda` there are none while the queue of items is empty. KEDA's objects are written from its
+    They find the queue in FLEXSPOT_WORK_QUEUE and their lease in FLEXSPOT_LEASE_SECONDS. In a class with a Kueue queue they are Jobs, in a
+    class without one a Deployment; with `keda` there are none while the queue of items is empty. KEDA's objects are written from its
     documentation, and no operator has acted on them.
 
     Raises WorkloadError, before anything is registered, for a queue that the platform's workers cannot pull from, a lease that an

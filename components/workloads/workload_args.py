@@ -95,7 +95,7 @@ class SecretKeyArgs(TypedDict):
     """The Secret's name."""
 
     key: str
-    """The key in it."""
+    """Its key."""
 
 
 class ConfigMapKeyArgs(TypedDict):
@@ -105,11 +105,11 @@ class ConfigMapKeyArgs(TypedDict):
     """The ConfigMap's name."""
 
     key: str
-    """The key in it."""
+    """Its key."""
 
 
 class EnvironmentSourceArgs(TypedDict):
-    """All keys of a Secret or of a ConfigMap, as variables."""
+    """All keys of a Secret or of a ConfigMap, as environment variables."""
 
     secret: NotRequired[str]
     """The Secret's name. Default: it is a ConfigMap."""
@@ -118,42 +118,43 @@ class EnvironmentSourceArgs(TypedDict):
     """The ConfigMap's name. Default: it is a Secret."""
 
     prefix: str
-    """What comes before each key, such as WANDB_. None that NVIDIA_VISIBLE_DEVICES begins with, by which a container sees others' GPUs."""
+    """Prefix of each variable, such as WANDB_. A prefix with which NVIDIA_VISIBLE_DEVICES starts is not allowed, because a container
+    could use it to see others' GPUs."""
 
 
 class OwnVolumeArgs(TypedDict):
-    """A volume of the team's own; one of claim, secret and config_map."""
+    """A volume of the team; exactly one of claim, secret and config_map."""
 
     claim: NotRequired[str]
-    """The name of a PersistentVolumeClaim. Default: it is none."""
+    """Name of a PersistentVolumeClaim. Default: it is none."""
 
     secret: NotRequired[str]
-    """The name of a Secret, whose keys are files. Default: it is none."""
+    """Name of a Secret whose keys become files. Default: it is none."""
 
     config_map: NotRequired[str]
-    """The name of a ConfigMap, whose keys are files. Default: it is none."""
+    """Name of a ConfigMap whose keys become files. Default: it is none."""
 
     read_only: NotRequired[bool]
-    """Whether a claim is mounted for reading alone, as the others are. Default: false."""
+    """Whether a claim is mounted read-only, as Secrets and ConfigMaps always are. Default: false."""
 
 
 class WorkloadArgs(TypedDict):
     """Arguments of every workload. Whatever is left out is derived from the class, the team and the capacity of the stack."""
 
     platform: dict[str, Any]
-    """The settings of the stack on whose cluster it runs: what `flexspot:platform` holds in its file."""
+    """The settings of the stack whose cluster it runs on: the contents of `flexspot:platform` in the stack file."""
 
     name: str
-    """The name of the objects: lower-case letters, digits and inner hyphens, 40 at most."""
+    """Name of the objects: lower-case letters, digits and inner hyphens, 40 at most."""
 
     team: str
     """The team whose quota and namespace it uses."""
 
     workload_class: str
-    """The workload class: what the work is worth, and on which capacity it may run."""
+    """The workload class, which determines its priority and the capacity on which it may run."""
 
     image: str
-    """The image, with the tag of a release or a digest."""
+    """The image, with a release tag or a digest."""
 
     command: NotRequired[list[str] | None]
     """The program. Default: the image's own."""
@@ -162,73 +163,75 @@ class WorkloadArgs(TypedDict):
     """Its arguments. Default: none."""
 
     env: NotRequired[dict[str, str] | None]
-    """Variables by name. Default: the derived ones alone."""
+    """Environment variables by name. Default: only the derived ones."""
 
     secrets: NotRequired[dict[str, SecretKeyArgs] | None]
-    """Variables whose value is in a Secret, by name. Default: none."""
+    """Environment variables from Secrets, by name. Default: none."""
 
     config_maps: NotRequired[dict[str, ConfigMapKeyArgs] | None]
-    """Variables whose value is in a ConfigMap, by name. Default: none."""
+    """Environment variables from ConfigMaps, by name. Default: none."""
 
     env_from: NotRequired[list[EnvironmentSourceArgs] | None]
-    """Secrets and ConfigMaps of which every key is a variable. Default: none."""
+    """Secrets and ConfigMaps whose keys all become environment variables. Default: none."""
 
     volumes: NotRequired[dict[str, OwnVolumeArgs] | None]
-    """Volumes of the team's own, by the path where they are mounted. Default: none."""
+    """The team's own volumes, by mount path. Default: none."""
 
     image_pull_secrets: NotRequired[list[str] | None]
-    """Secrets with which its image is pulled. Default: none; nodes may pull from the cloud's own registry."""
+    """Secrets for pulling its image. Default: none; nodes may pull from the cloud's own registry."""
 
     resources: NotRequired[dict[str, str] | None]
-    """Further resources of a node, such as ephemeral-storage: 200Gi; request and limit. Default: none."""
+    """Additional resources, such as ephemeral-storage: 200Gi; request and limit. Default: none."""
 
     gpus: NotRequired[int | None]
-    """GPUs of each pod; 0, of a QueuedJob alone, for work without any, which runs on other machines. Default: 1."""
+    """GPUs per pod. 0, only for a QueuedJob: work without GPUs, which runs on other machines. Default: 1."""
 
     cpu: NotRequired[str | None]
-    """vCPU of each pod, such as 8 or 500m. Default: three quarters of what belongs to its GPUs on the smallest machine; 1 without GPUs."""
+    """vCPU per pod, such as 8 or 500m. Default: three quarters of the CPU that belongs to its GPUs on the smallest machine; 1 without
+    GPUs."""
 
     memory: NotRequired[str | None]
-    """Memory of each pod, such as 32Gi. Default: as of cpu; 4Gi without GPUs."""
+    """Memory per pod, such as 32Gi. Default: as for cpu; 4Gi without GPUs."""
 
     project: NotRequired[str | None]
-    """What reports book it on, beside the team. Default: nothing."""
+    """The project to which reports bill it, in addition to the team. Default: nothing."""
 
     labels: NotRequired[dict[str, str] | None]
-    """Labels of one's own on every object. Default: none."""
+    """Your own labels on every object. Default: none."""
 
     capacity: NotRequired[list[str] | None]
-    """The capacity types that it may use, out of its class's. Default: all that suit it."""
+    """Capacity types that it may use, from its class's. Default: all that suit it."""
 
     gpu_models: NotRequired[list[str] | None]
-    """The GPUs that it may use, out of its class's, such as h100 or a100-80gb. Default: all."""
+    """GPU models that it may use, from its class's, such as h100 or a100-80gb. Default: all."""
 
     gpu_memory_gb: NotRequired[int | None]
-    """The least memory of one GPU, in GB as its vendor names it. Default: any."""
+    """Minimum memory of one GPU, in GB as its vendor names it. Default: any."""
 
     fast_network: NotRequired[bool | None]
-    """Whether its pods have EFA interfaces, on pools with them alone. Default: where pods train together and all their pools have them."""
+    """Whether its pods get EFA interfaces, and so only use pools that have them. Default: true if pods train together and all their
+    pools have EFA."""
 
     grace_seconds: NotRequired[int | None]
-    """Seconds from SIGTERM to the kill, at most the class's on its capacity. Default: these."""
+    """Seconds from SIGTERM to the kill, at most the class's value on its capacity. Default: that value."""
 
     checkpoints: NotRequired[bool | None]
-    """Whether the team's checkpoint folder is mounted. Default: as the class says, where the platform has buckets."""
+    """Whether to mount the team's checkpoint folder. Default: as the class says, if the platform has buckets."""
 
     checkpoint_folder: NotRequired[str | None]
-    """This workload's part of it. Default: its name, so that what is submitted again under the same name resumes."""
+    """This workload's subfolder of it. Default: its name, so that work resubmitted under the same name resumes."""
 
     datasets: NotRequired[bool | None]
-    """Whether the shared data sets are mounted, for reading. Default: false."""
+    """Whether to mount the shared datasets, read-only. Default: false."""
 
     run_as_user: NotRequired[int | None]
     """User id of the process, at least 1; its group is that of mounted buckets, which may write. Default: 1000, which owns their files."""
 
     writable_root: NotRequired[bool | None]
-    """Whether it may write into its image and not only to /tmp. Default: false."""
+    """Whether it may write to its image's file system and not only to /tmp. Default: false."""
 
     allow_moving_image: NotRequired[bool | None]
-    """Whether an image is taken that is not pinned. Default: false."""
+    """Whether to accept an image that is not pinned. Default: false."""
 
 
 RequestT = TypeVar("RequestT", bound=Record)

@@ -35,9 +35,9 @@ def test_the_page_has_a_row_for_every_setting(platform: Platform) -> None:
 
 def test_a_row_says_what_a_setting_takes_and_what_holds_by_default() -> None:
     assert (
-        "| `boot_disk_iops` | 3,000 to 16,000 |  | Operations of that volume, a second; at most 500 for each GiB. Default: 6000" in page()
+        "| `boot_disk_iops` | 3,000 to 16,000 |  | IOPS of that volume (operations a second); at most 500 per GiB. Default: 6000" in page()
     )
-    assert "| `clients_per_gpu` | 2 to 48 | **required** | Containers on one GPU, at most. |" in page()
+    assert "| `clients_per_gpu` | 2 to 48 | **required** | Maximum number of containers per GPU. |" in page()
     assert "| `fallback` | `quota`, `stock-out` |" in page()
 
 
