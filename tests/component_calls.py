@@ -71,6 +71,62 @@ def calls_of_stacks() -> Mapping[str, Mapping[str, dict[str, Any]]]:
     return calls
 
 
+ROLE = "arn:aws:iam::111122223333:role/nlp"
+QUEUE = "https://sqs.us-east-1.amazonaws.com/111122223333/work"
+_AWS: dict[str, Any] = {"account": "111122223333", "region": "us-east-1"}
+NAMED: dict[str, Any] = {"cluster": "platform", "cluster_name": "platform"}
+
+
+def work(workload_class: str, **more: Any) -> dict[str, Any]:
+    """A workload of a shipped production stack."""
+    known = {"platform": shipped("prod-eks"), "name": "desk", "team": "search"}
+    return known | ({"workload_class": workload_class, "image": "a:1"} if workload_class else {}) | more
+
+
+OF_NO_STACK: dict[str, dict[str, Any]] = {
+    "CheckpointedJob": work("training", pods=2, gpus=8, retries=5),
+    "EfaPlacementGroup": {"cluster": "platform", "pool": "h100", "tags": {"owner": "ann"}},
+    "EksTeamLogins": {"cluster_name": "prod", "groups": {ROLE: ["nlp"]}},
+    "ExistingEksCluster": {"cluster": "lab", **_AWS},
+    "ExistingClusterParts": {"addons": ["eks-pod-identity-agent"]},
+    "ExistingGpuOperator": {"taints": []},
+    "ExistingKarpenter": {"cluster": "lab", "kubernetes_version": "1.35", "deployment": "kube-system/karpenter"},
+    "ExistingGkeCluster": {"cluster": "lab", "project": "acme-ai-dev", "region": "us-central1"},
+    "FlexStartJob": work("training", platform=shipped("prod-gke"), team="nlp", gpus=4),
+    "GkeRdmaNetworks": {"project": "acme-ai", "region": "us-central1", "zone": "us-central1-b", "network": "prod", "rdma_networks": 2},
+    "GkeRdmaNodes": {
+        "networks": ["prod-gvnic", "prod-rdma"],
+        "subnetworks": ["prod-gvnic", "prod-rdma-0"],
+        "rdma_networks": 1,
+        "accelerators": ["nvidia-b200"],
+        "labels": {"owner": "ann"},
+    },
+    "JobSetController": {"replicas": 1, "cpu_milli": 50},
+    "LoadBalancerController": {**NAMED, **_AWS, "vpc_id": "vpc-0a1b2c3d4e5f60718", "tags": {}, "cpu_milli": 200},
+    "ModelCache": work("", bucket="acme-models", cache_gib=20),
+    "ModelServer": work("inference", max_replicas=4, drain_seconds=20),
+    "NodeTerminationHandler": {"karpenter_queue": None},
+    "Notebook": work("interactive", home_gib=10),
+    "PubsubWorkQueue": {
+        "queue": "images",
+        "project": "acme-ai",
+        "worker_member": "serviceAccount:w@acme-ai.iam.gserviceaccount.com",
+        "grace_seconds": 15,
+        "labels": {"team": "red"},
+    },
+    "QueueWorkers": work("best-effort", queue=QUEUE, keda=True, items_per_worker=5),
+    "QueuedJob": work("training", platform=shipped("prod-gke"), team="nlp", gpus=8),
+    "SqsWorkQueue": {"queue": "images", "worker_role_name": "red", **_AWS, "grace_seconds": 120, "tags": {"team": "red"}},
+    "Topology": {"name": "network", "levels": ["topology.kubernetes.io/zone", "kubernetes.io/hostname"], "labels": {}},
+}
+
+
+def calls_of_all() -> dict[str, Mapping[str, dict[str, Any]]]:
+    """Calls of every component, of those that no stack calls one each."""
+    found = dict(calls_of_stacks())
+    return found | {name: {"given": args} for name, args in OF_NO_STACK.items()}
+
+
 def as_python_has_them(component: Any, args: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments without those that are not given, but for those that Python's type always has."""
     always = component.__init__.__annotations__["args"].__required_keys__

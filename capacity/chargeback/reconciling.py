@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.chargeback.billed import Machines
 from capacity.chargeback.bills.entries import Bought, Kind, Place
 from capacity.chargeback.bills.gcp import FAMILY, cores_of
@@ -128,6 +129,7 @@ class Reconciliation:
     lines: tuple[MachineLine, ...]
     others: tuple[Other, ...]
     notes: tuple[str, ...]
+    currency: str = US_DOLLARS
 
     @property
     def by_reason(self) -> dict[Reason, Decimal]:
@@ -222,7 +224,8 @@ def reconcile(month: ReportedMonth, bill: Bill) -> Reconciliation:
         for cloud, what, reason in sorted(rows, key=lambda each: (each[0], list(Reason).index(each[2]), each[1]))
     )
     bill_usd = month.node_usd + sum(rounded.values(), Decimal(0))
-    return Reconciliation(month.name, month.node_usd, bill_usd, tuple(lines), others, tuple(_notes(month, bill, families)))
+    notes = tuple(_notes(month, bill, families))
+    return Reconciliation(month.name, month.node_usd, bill_usd, tuple(lines), others, notes, month.currency)
 
 
 _AS_BILLED = {CapacityType.RESERVED: Bought.ON_DEMAND, CapacityType.QUEUED: Bought.FLEX_START}
@@ -339,7 +342,8 @@ def _notes(month: ReportedMonth, bill: Bill, families: Iterable[Place]) -> Itera
             yield f"No row of {cloud.value} names a cluster: machines of other clusters or of none cannot be told from the report's."
     if bill.partly.rows:
         usd = to_cents({0: bill.partly.usd})[0]
-        yield f"{bill.partly.rows} rows of machines, {usd:,} USD, lie in the report's period in part only, and are counted as a whole."
+        rows = f"{bill.partly.rows} rows of machines, {usd:,} {month.currency}"
+        yield f"{rows}, lie in the report's period in part only, and are counted as a whole."
     if bill.unchecked:
         yield f"{bill.unchecked:,} rows came after the last that was remembered; that they repeat each other was not looked for."
     for each in sorted(families):

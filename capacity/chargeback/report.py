@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from capacity.catalog.data_files import Record, read_records
+from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.catalog.machines import Cloud
 from capacity.chargeback.charges import LineKey
 from capacity.chargeback.queries import NONE
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from capacity.catalog.data_files import Source
+    from capacity.catalog.exchange_rates import InCurrency
     from capacity.catalog.spend_commitment import SpendCommitment
     from capacity.chargeback.charges import Charge
     from capacity.chargeback.commitments import Uncommitted
@@ -185,6 +187,7 @@ class Report:
     `charges` are the lines taken apart by what they are of; theirs is the same sum.
     `nodes` are all nodes by what a bill tells apart, and sum to `node_usd`.
     `work` is by whom, and for what, the teams' GPUs were had; a team's sums to its `allocated_usd`.
+    With `into` all amounts, also those whose names end in usd, are in its currency, and `in_usd` is the report before: see exchanged.py.
     """
 
     period: Period
@@ -215,6 +218,13 @@ class Report:
     price_changes: tuple[PriceChange, ...] = ()
     plans: tuple[SpentPlan, ...] = ()
     credits: tuple[Credited, ...] = ()
+    into: InCurrency | None = None
+    in_usd: Report | None = None
+
+    @property
+    def currency(self) -> str:
+        """In which its amounts are; prices an hour are in US dollars all the same."""
+        return US_DOLLARS if self.into is None else self.into.currency
 
     @property
     def complete(self) -> bool:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.chargeback.samples import Period, PeriodError, month_period
 from capacity.chargeback.saved_report import Cents, Part, ReportError, SavedPeriod, SavedReport, read_saved, refuse_another_sum
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-CURRENCY = "USD"
-"""In which all reports are."""
 
 
 class _Period(SavedPeriod):
@@ -33,7 +31,7 @@ class _Of(Part):
 
 
 class _Report(SavedReport):
-    """`currency` and `of` are of later versions than the rest."""
+    """`of` is of later versions than the rest, as is the currency."""
 
     period: _Period
     idle_policy: str
@@ -45,7 +43,6 @@ class _Report(SavedReport):
     homeless: list[Any]
     uncommitted: list[Any] = Field(default_factory=list[Any])
     doubled: list[Any] = Field(default_factory=list[Any])
-    currency: str = CURRENCY
     of: _Of | None = None
 
 
@@ -66,6 +63,7 @@ class ReportedTeams:
     teams: dict[str, Decimal]
     prometheus: str | None
     match: str | None
+    currency: str = US_DOLLARS
 
     @property
     def over(self) -> bool:
@@ -86,8 +84,6 @@ class ReportedTeams:
 def read_teams(path: Path) -> ReportedTeams:
     """Raises ReportError for a file that is no such report, of no calendar month or whose lines do not sum; OSError for no file at all."""
     report, start, end = read_saved(path, _Report)
-    if report.currency != CURRENCY:
-        raise ReportError(f"it is in {report.currency}, and amounts of two currencies have no sum: only {CURRENCY} can be used")
     try:
         month = month_period(report.period.name, report.period.timezone)
     except PeriodError as error:
@@ -112,4 +108,5 @@ def read_teams(path: Path) -> ReportedTeams:
         teams,
         None if of is None else of.prometheus,
         None if of is None else of.match,
+        report.currency,
     )

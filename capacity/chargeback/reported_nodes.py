@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.chargeback.saved_report import Cents, Part, ReportError, SavedReport, read_saved, refuse_another_sum
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class ReportedMonth:
     complete: bool
     node_usd: Decimal
     nodes: tuple[ReportedNodes, ...]
+    currency: str = US_DOLLARS
 
 
 def read_report(path: Path) -> ReportedMonth:
@@ -56,4 +58,6 @@ def read_report(path: Path) -> ReportedMonth:
     refuse_another_sum("nodes", sum((each.usd for each in report.nodes), Decimal(0)), report)
     if end <= start:
         raise ReportError("its period ends before it begins")
-    return ReportedMonth(report.period.name, start, end, report.step_seconds, report.complete, report.node_usd, tuple(report.nodes))
+    return ReportedMonth(
+        report.period.name, start, end, report.step_seconds, report.complete, report.node_usd, tuple(report.nodes), report.currency
+    )

@@ -90,6 +90,11 @@ class Trend:
     notes: tuple[str, ...]
 
     @property
+    def currency(self) -> str:
+        """In which all amounts are."""
+        return self.months[0].currency
+
+    @property
     def complete(self) -> bool:
         """Whether every month is there, and whole but for the last, which may go on."""
         return not self.missing and all(each.usable for each in self.months[:-1]) and not self.months[-1].missing
@@ -120,6 +125,7 @@ def _refuse_mixed(months: Sequence[ReportedTeams]) -> None:
     told = {
         "time zones, so that their months overlap": {each.month.timezone for each in months},
         "ways to pay for idle GPUs (--idle), so that teams' amounts are not the same thing": {each.idle for each in months},
+        "currencies, of which amounts have no sum": {each.currency for each in months},
         "clusters (--match)": {each.match for each in months if each.match is not None},
     }
     for what, values in told.items():

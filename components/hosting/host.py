@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
 import re
-import sys
-import textwrap
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import TYPE_CHECKING, Any, is_typeddict
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi.errors import InputPropertiesError
@@ -21,11 +18,14 @@ from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.experimental.schema import generate_schema
 from pulumi.provider.server import ComponentInitError
 
+from components.hosting.descriptions import described, in_any_language
 from components.hosting.inputs import InputReader
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pulumi.provider import ConstructResult
-    from pulumi.provider.experimental.analyzer import Analyzer, ComponentDefinition
+    from pulumi.provider.experimental.analyzer import ComponentDefinition
 
 PACKAGE = "flexspot"
 
@@ -41,40 +41,34 @@ def hosted() -> list[type[pulumi.ComponentResource]]:
     return [found[name] for name in sorted(found)]
 
 
-def described(typ: type, name: str, analyzer: Analyzer) -> str | None:
-    """The text below an argument, in the class that declares it or in one that it extends: the SDK's analyzer asks the first alone."""
-    if told := analyzer.get_docstring(typ, name):
-        return told
-    return next((found for base in _extended(typ) if (found := described(base, name, analyzer))), None)
-
-
-def _extended(typ: type) -> list[type]:
-    """The TypedDicts that one extends. Python 3.11 keeps them nowhere but in the source."""
-    [written] = ast.parse(textwrap.dedent(inspect.getsource(typ))).body
-    there = vars(sys.modules[typ.__module__])
-    named = [each.id for each in getattr(written, "bases", ()) if isinstance(each, ast.Name)]
-    return [there[each] for each in named if is_typeddict(there.get(each))]
-
-
 class Host(ComponentProvider):
     """Constructs components from inputs as the wire has them, where every number is a float and what is optional may be absent."""
 
     def __init__(self) -> None:
         release = version(PACKAGE)
         super().__init__(hosted(), PACKAGE, None, release)
-        self._describe_inherited()
+        self._describe()
         whole = generate_schema(PACKAGE, release, None, self._component_defs, self._type_defs, self._dependencies)
         self.described_schema = whole.to_json()
         """The schema, as an object."""
         self.schema = json.dumps(self.described_schema)
 
-    def _describe_inherited(self) -> None:
+    def _describe(self) -> None:
+        """Says of each component, type, input and output what its class in Python says, in words that hold in any language."""
         for name, definition in self._component_defs.items():
+            names = _names(definition.inputs_mapping)
+            definition.description = in_any_language(definition.description, names)
             for schema_name, declared in definition.inputs.items():
-                declared.description = described(self._arguments(name), definition.inputs_mapping[schema_name], self.analyzer)
+                told = described(self._arguments(name), definition.inputs_mapping[schema_name], self.analyzer)
+                declared.description = in_any_language(told, names)
+            for declared in definition.outputs.values():
+                declared.description = in_any_language(declared.description, names)
         for kind in self._type_defs.values():
+            names = _names(kind.properties_mapping)
+            kind.description = in_any_language(kind.description, names)
             for schema_name, declared in kind.properties.items():
-                declared.description = described(kind.python_type, kind.properties_mapping[schema_name], self.analyzer)
+                told = described(kind.python_type, kind.properties_mapping[schema_name], self.analyzer)
+                declared.description = in_any_language(told, names)
 
     def construct(
         self, name: str, resource_type: str, inputs: pulumi.Inputs, options: pulumi.ResourceOptions | None = None
@@ -107,6 +101,11 @@ class Host(ComponentProvider):
         if len(named) == 1:
             return InputPropertiesError(f"{component} refuses its inputs", [{"property_path": named.pop(), "reason": told}])
         return InputPropertiesError(told, [])
+
+
+def _names(mapping: Mapping[str, str]) -> dict[str, str]:
+    """The names of the schema by those of Python."""
+    return {argument: schema_name for schema_name, argument in mapping.items()}
 
 
 def serve() -> None:

@@ -104,19 +104,13 @@ def prices_of_machine(  # noqa: PLR0913 -- the two prices that stand in for the 
 ) -> MachinePrices:
     """The prices given, before those of a file of one's own, before the shipped ones. Raises ExplainedError without a list price."""
     from capacity.catalog.capacity_type import CapacityType  # noqa: PLC0415
-    from capacity.catalog.data_files import DataFileError  # noqa: PLC0415
     from capacity.catalog.price_book import prices_of  # noqa: PLC0415
     from capacity.cost.costed_plan import MachinePrices, machine_prices  # noqa: PLC0415
+    from infra.cli.given_files import given_file  # noqa: PLC0415
 
     book = prices_of(cloud)
     if prices_file is not None:
-        try:
-            book = book.overridden_by(prices_file)
-        except (DataFileError, OSError, UnicodeDecodeError) as error:
-            remedy = "fix it; its form is that of capacity/catalog/prices."
-            raise ExplainedError(
-                f"the prices of {prices_file} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)
-            ) from error
+        book = given_file(prices_file, book.overridden_by, "its form is that of capacity/catalog/prices")
     given_usd = {CapacityType.ON_DEMAND: on_demand_usd, CapacityType.SPOT: spot_usd}
     try:
         found = machine_prices(book, machine, region)

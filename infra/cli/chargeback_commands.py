@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from capacity.catalog.data_files import DataFileError, read_records
+from capacity.catalog.data_files import read_records
+from capacity.catalog.exchange_rates import ExchangeRateError, read_exchange_rates
 from capacity.catalog.price_book import PriceFile
 from capacity.chargeback.consumers import MOST_CONSUMERS, TOP_CONSUMERS
 from capacity.chargeback.credits import moments_of, read_credits
@@ -22,10 +23,12 @@ from capacity.chargeback.report import IdlePolicy, read_extra_costs
 from capacity.chargeback.samples import BRIDGED_STEPS, PeriodError, month_period, period_between
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli import prometheus_options as asked_of  # noqa: TC001 -- typer reads the annotations
+from infra.cli.given_files import given_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from capacity.catalog.exchange_rates import InCurrency
     from capacity.catalog.machines import Cloud
     from capacity.catalog.price_book import PriceBook
     from capacity.chargeback.credits import Credit
@@ -62,22 +65,28 @@ def extra_costs(path: Path | None) -> tuple[ExtraCost, ...]:
     """The costs of the file, or none. Raises ExplainedError with everything that is wrong with it."""
     if path is None:
         return ()
-    try:
-        return read_extra_costs(path)
-    except (DataFileError, OSError, UnicodeDecodeError) as error:
-        remedy = "fix it; its form is in docs/guides/chargeback.md."
-        raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
+    return given_file(path, read_extra_costs, "its form is in docs/guides/chargeback.md")
 
 
 def granted_credits(path: Path | None) -> tuple[Credit, ...]:
     """The credits of the file, or none. Raises ExplainedError with everything that is wrong with it."""
     if path is None:
         return ()
+    return given_file(path, read_credits, "its form is in docs/guides/chargeback.md")
+
+
+def exchange_rate(path: Path | None, period: Period) -> InCurrency | None:
+    """The currency and the rate that a period is told in; None: in US dollars. Raises ExplainedError for a file without that rate."""
+    if path is None:
+        return None
+    from capacity.chargeback.exchanged import months_of  # noqa: PLC0415
+
+    rates = given_file(path, read_exchange_rates, "its form is in docs/guides/chargeback.md")
     try:
-        return read_credits(path)
-    except (DataFileError, OSError, UnicodeDecodeError) as error:
-        remedy = "fix it; its form is in docs/guides/chargeback.md."
-        raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
+        return rates.of_months(months_of(period))
+    except ExchangeRateError as error:
+        problem, _, remedy = str(error).partition("; ")
+        raise ExplainedError(f"{path}: {problem}.", f"{remedy}.", exit_code=ExitCode.BAD_USAGE) from error
 
 
 def own_prices(path: Path | None) -> Callable[[Cloud], PriceBook]:
@@ -89,16 +98,14 @@ def price_times(path: Path | None) -> PriceTimes:
     """The prices of every moment, the file's rows before the shipped ones. Raises ExplainedError for a file of another form."""
     if path is None:
         return PriceTimes()
-    try:
-        own = read_records(path, PriceFile)
-        prices = PriceTimes(own=own, name=path.name)
-        # A discount that is off nothing is found when the book is made.
-        prices.at(own.cloud, 0)
-    except (DataFileError, OSError, UnicodeDecodeError) as error:
-        remedy = "fix it; its form is that of capacity/catalog/prices."
-        raise ExplainedError(
-            f"the prices of {path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)
-        ) from error
+    return given_file(path, _price_times, "its form is that of capacity/catalog/prices")
+
+
+def _price_times(path: Path) -> PriceTimes:
+    own = read_records(path, PriceFile)
+    prices = PriceTimes(own=own, name=path.name)
+    # A discount that is off nothing is found when the book is made.
+    prices.at(own.cloud, 0)
     return prices
 
 
@@ -128,17 +135,14 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     ca: asked_of.Authorities = None,
     token_file: asked_of.TokenFile = None,
     token_env: asked_of.TokenEnv = None,
-    idle: Annotated[
-        IdlePolicy,
-        typer.Option("--idle", help="Who pays for GPUs that no pod had: teams in proportion, the node's team or owner, or a central line."),
-    ] = IdlePolicy.CENTRAL,
-    storage: Annotated[
-        Path | None, typer.Option("--storage", help="A file with the cost of storage and egress per team; see the guide.")
+    idle: Annotated[IdlePolicy, typer.Option("--idle", help="Who pays for GPUs that nobody had.")] = IdlePolicy.CENTRAL,
+    storage: Annotated[Path | None, typer.Option("--storage", help="What storage and egress cost whom; see the guide.")] = None,
+    credit: Annotated[Path | None, typer.Option("--credits", help="What the clouds give off these nodes; see the guide.")] = None,
+    prices: Annotated[Path | None, typer.Option("--prices", help="A price file of your own, before all other prices.")] = None,
+    currency: Annotated[
+        Path | None,
+        typer.Option("--currency", help="A file with the report's currency and exchange rate; see the guide. Default: US dollars."),
     ] = None,
-    credit: Annotated[
-        Path | None, typer.Option("--credits", help="A file with the clouds' credits for these nodes; see the guide.")
-    ] = None,
-    prices: Annotated[Path | None, typer.Option("--prices", help="Your own price file; its prices come first.")] = None,
     auto_mode: Annotated[
         list[str] | None,
         typer.Option(
@@ -170,6 +174,7 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
 
     Exit code 1: the report is written, but something is missing from its sums; it says what. 2: bad usage or input.
     """
+    from capacity.chargeback.exchanged import exchanged  # noqa: PLC0415
     from infra.cli.prometheus_source import PrometheusSource  # noqa: PLC0415
     from infra.prometheus.client import access_to  # noqa: PLC0415
 
@@ -185,8 +190,11 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     access = access_to(prometheus, headers=header or (), ca=ca, token_file=token_file, token_env=token_env)
     extra, granted = extra_costs(storage), granted_credits(credit)
     book = price_times(prices)
+    into = exchange_rate(currency, asked)
     source = PrometheusSource(access, match, step, bridge, float(timeout), resume_dir, now)
     report = _report(source, period, asked, book, idle, extra, granted, frozenset(auto_mode or ()))
+    if into is not None:
+        report = exchanged(report, into)
     _write(report, form, write_to, billing_account.strip(), top, {"prometheus": access.url, "match": match})
     if not report.complete:
         raise typer.Exit(ExitCode.UNMET)

@@ -28,12 +28,12 @@ def charts(report: Report) -> str:
     teams, bought = report.by("team"), report.by("capacity_type")
     drawn = [
         _chart(
-            "Who pays, USD",
+            f"Who pays, {report.currency}",
             ("allocated", "idle"),
             ((key[0], f"{each.usd:,}", (float(each.allocated_usd), float(each.idle_usd))) for key, each in teams.items()),
         ),
         _chart(
-            "How it was bought, USD",
+            f"How it was bought, {report.currency}",
             ("allocated", "idle"),
             ((key[0], f"{each.usd:,}", (float(each.allocated_usd), float(each.idle_usd))) for key, each in bought.items()),
         ),

@@ -137,26 +137,17 @@ def _program(  # noqa: PLR0913, PLR0917 -- the options of the command
 
 def _cloud_of(prices: Path) -> Cloud:
     """The cloud that a price file is of."""
-    from capacity.catalog.data_files import DataFileError, read_records  # noqa: PLC0415
+    from capacity.catalog.data_files import read_records  # noqa: PLC0415
     from capacity.catalog.price_book import PriceFile  # noqa: PLC0415
+    from infra.cli.given_files import given_file  # noqa: PLC0415
 
-    try:
-        return read_records(prices, PriceFile).cloud
-    except (DataFileError, OSError, UnicodeDecodeError) as error:
-        raise _unusable(prices, error) from error
+    return given_file(prices, lambda path: read_records(path, PriceFile), _PRICE_FORM).cloud
 
 
-def _unusable(path: Path, error: Exception) -> ExplainedError:
-    remedy = "fix it; its form is that of capacity/catalog/prices."
-    return ExplainedError(f"the prices of {path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),))
+_PRICE_FORM = "its form is that of capacity/catalog/prices"
 
 
 def _with_own(book: PriceBook, path: Path | None) -> PriceBook:
-    from capacity.catalog.data_files import DataFileError  # noqa: PLC0415
+    from infra.cli.given_files import given_file  # noqa: PLC0415
 
-    if path is None:
-        return book
-    try:
-        return book.overridden_by(path)
-    except (DataFileError, OSError, UnicodeDecodeError) as error:
-        raise _unusable(path, error) from error
+    return book if path is None else given_file(path, book.overridden_by, _PRICE_FORM)

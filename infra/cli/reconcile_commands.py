@@ -93,7 +93,7 @@ def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
     bill, seen = Bill(month.start, month.end), dict[str, str]()
     for path in paths:
         try:
-            for row in read_bill(path, seen):
+            for row in read_bill(path, seen, month.currency):
                 bill.add(row)
         except (BillError, OSError) as error:
             raise ExplainedError(

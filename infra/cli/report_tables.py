@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import Console
+
+
+_TEXT = 12
+"""A text is folded to so many columns of a terminal, and no fewer."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +37,21 @@ class Table:
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Prints it. Names are shown as they are, with no markup in them."""
+    """Prints it. Names are shown as they are, with no markup in them. A figure is in one piece: the table is wider where it must be."""
     shown = RichTable(title=Text(table.title), title_justify="left")
     for column, heading in enumerate(table.headings):
-        shown.add_column(heading, justify="left" if table.is_text(column) else "right", overflow="fold")
+        text = table.is_text(column)
+        shown.add_column(heading, justify="left" if text else "right", overflow="fold", no_wrap=not text)
     for row in table.rows:
         shown.add_row(*map(Text, row))
+    console.width = max(console.width, _needed(table))
     console.print(shown)
+
+
+def _needed(table: Table) -> int:
+    """How wide it is with its figures whole and its texts folded, with their borders."""
+    widths = [max(map(cell_len, column)) for column in zip(table.headings, *table.rows, strict=True)]
+    return 1 + sum(3 + (min(each, _TEXT) if table.is_text(column) else each) for column, each in enumerate(widths))
 
 
 def markdown_table(table: Table) -> Iterator[str]:

@@ -71,16 +71,21 @@ def _of_the_lab() -> Iterator[dict[str, Any]]:
     """The Go modules whose programs a lab builds on the user's machine; they are in no wheel. Each one's go.sum holds what it needs."""
     from lab.tools.build import all_families  # noqa: PLC0415
 
+    # Two families may be built from one module; it stands once, for the lab if either is.
+    modules: dict[tuple[str, str], bool] = {}
     for family in all_families():
-        purl = f"pkg:golang/{family.module}@{family.version}"
+        key = (family.module, family.version)
+        modules[key] = modules.get(key, True) and family.on_request
+    for (module, release), on_request in modules.items():
+        purl = f"pkg:golang/{module}@{release}"
         yield {
             "type": "application",
             "bom-ref": purl,
-            "name": family.module,
-            "version": family.version,
+            "name": module,
+            "version": release,
             "purl": purl,
             "scope": "optional",
-            "properties": [{"name": "flexspot:built-for", "value": "the lab" if not family.on_request else "the lab, on request"}],
+            "properties": [{"name": "flexspot:built-for", "value": "the lab, on request" if on_request else "the lab"}],
         }
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from capacity.chargeback.reported_months import CURRENCY
 from infra.cli.chargeback_report import utc
 from infra.cli.console import table_console
 from infra.cli.cost_report import literal
+from infra.cli.report_currency import renamed
 from infra.cli.report_tables import Table, markdown_table, print_table
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _UNUSUAL = " !"
 def trend_json(trend: Trend) -> str:
     """Everything, as one object."""
     data = {
-        "currency": CURRENCY,
+        "currency": trend.currency,
         "complete": trend.complete,
         "months": [
             {
@@ -45,7 +45,7 @@ def trend_json(trend: Trend) -> str:
         "total": _row_data(trend, trend.total),
         "notes": list(trend.notes),
     }
-    return json.dumps(data, indent=2, allow_nan=False) + "\n"
+    return json.dumps(renamed(data, trend.currency), indent=2, allow_nan=False) + "\n"
 
 
 def _row_data(trend: Trend, row: Row) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def trend_markdown(trend: Trend) -> str:
 
 def _title(trend: Trend) -> str:
     first, last = trend.months[0].month, trend.months[-1].month
-    return f"Chargeback {first.name} to {last.name} ({last.timezone}), {CURRENCY} of nodes"
+    return f"Chargeback {first.name} to {last.name} ({last.timezone}), {trend.currency} of nodes"
 
 
 def _tables(trend: Trend) -> Iterator[Table]:
@@ -134,8 +134,12 @@ def _tables(trend: Trend) -> Iterator[Table]:
         if each.unusual is not None
     )
     if unusual:
+        money = trend.currency
         yield Table(
-            "out of the usual, USD a day", ("team", "month", "USD a day", "median before", "deviation", "months before"), unusual, 2
+            f"out of the usual, {money} a day",
+            ("team", "month", f"{money} a day", "median before", "deviation", "months before"),
+            unusual,
+            2,
         )
     forecasts = tuple((row.team, *_forecast(row.forecast)) for row in rows if row.forecast is not None)
     if forecasts:

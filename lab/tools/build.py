@@ -159,11 +159,15 @@ class Family(Record):
 
     @property
     def key(self) -> str:
-        """A hash of all that decides the built files: the module files, this family's entry, the operating system and processor."""
+        """A hash of all that decides the built files.
+
+        These are the module files, the source of a program of ours beside them, this family's entry, the operating system and processor.
+        """
         digest = hashlib.sha256()
         for part in (
             (self.folder / "go.mod").read_bytes(),
             (self.folder / "go.sum").read_bytes(),
+            *(source.read_bytes() for source in sorted(self.folder.glob("*.go"))),
             self.model_dump_json(exclude_defaults=True).encode(),
             f"{platform.system()}/{platform.machine()}".encode(),
         ):

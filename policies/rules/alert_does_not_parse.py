@@ -1,4 +1,4 @@
-"""An alert or a recorded series whose expression is no PromQL."""
+"""An alert or recording rule whose expression is not valid PromQL."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ RULE = Rule(
     looks_at=(Query,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Prometheus leaves out the whole file of rules in which one cannot be read: the other alerts beside it are gone as well.",
-    remediation="Write the expression so that `promtool check rules` takes it.",
+    why="Prometheus rejects the whole rule file if it cannot parse one rule in it: the other alerts in the file are lost too.",
+    remediation="Write the expression so that `promtool check rules` accepts it.",
     link="https://prometheus.io/docs/prometheus/latest/configuration/recording_rules/#syntax-checking-rules",
     sources=("https://prometheus.io/docs/prometheus/latest/querying/basics/",),
 )

@@ -1,4 +1,4 @@
-"""An alert or a panel that asks series for a label that they do not have."""
+"""An alert or a panel that uses a label that its series do not have."""
 
 from __future__ import annotations
 
@@ -61,8 +61,11 @@ RULE = Rule(
     looks_at=(Query,),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Selecting or matching by a missing label finds nothing, and grouping by it adds all up: the alert never fires, or names nobody.",
-    remediation="Let the exporter, or what scrapes it, add the label, or ask for one that the series have.",
+    why=(
+        "Selecting or matching by a missing label finds nothing, and grouping by it adds everything up: the alert "
+        "never fires or names no owner."
+    ),
+    remediation="Have the exporter or its scrape configuration add the label, or use one that the series have.",
     link="https://github.com/kubernetes/kube-state-metrics/blob/main/docs/developer/cli-arguments.md",
     sources=(
         "https://github.com/NVIDIA/dcgm-exporter/issues/78",

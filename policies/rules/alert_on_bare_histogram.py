@@ -1,4 +1,4 @@
-"""An alert or a panel that asks for a histogram by its bare name, under which there is no series."""
+"""An alert or a panel that queries a histogram by its bare name, for which no series exists."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ RULE = Rule(
     looks_at=(Query,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="The expression finds no series, whatever happens: the alert never fires and the panel is empty, and neither says why.",
-    remediation="Ask for the histogram's _bucket series with histogram_quantile, or for _sum and _count.",
+    why="The expression never finds a series: the alert never fires and the panel stays empty, and neither says why.",
+    remediation="Query the histogram's _bucket series with histogram_quantile, or use _sum and _count.",
     link="https://prometheus.io/docs/practices/histograms/",
     sources=(
         "kubernetes-sigs/kueue v0.19.0 and kubernetes-sigs/karpenter v1.14.1: which of their metrics are histograms.",

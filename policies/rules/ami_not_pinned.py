@@ -1,4 +1,4 @@
-"""A Karpenter node class whose image changes without anybody changing it."""
+"""A Karpenter node class whose image can change without a change to the class."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ RULE = Rule(
     looks_at=(NodeClass,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Every release of the image makes all nodes drift: Karpenter replaces them, jobs and all, by an image that nobody here has tried.",
-    remediation="Pin the image, by an alias with a version or by its id, and raise it like any other change.",
+    why="Every image release makes all nodes drift: Karpenter replaces them, with their jobs, using an image that you have not tested.",
+    remediation="Pin the image by an alias with a version or by its ID, and upgrade it like any other change.",
     link="https://karpenter.sh/docs/tasks/managing-amis/",
     sources=("https://karpenter.sh/docs/concepts/disruption/#drift",),
     parameters=(
-        Parameter("moving-parameters", ("/latest/", "/recommended"), "Parts of an SSM parameter's name that say that AWS moves it on."),
+        Parameter("moving-parameters", ("/latest/", "/recommended"), "Parts of an SSM parameter's name which show that AWS updates it."),
     ),
 )

@@ -1,4 +1,4 @@
-"""A Karpenter node class that names no image."""
+"""A Karpenter node class that selects no image."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RULE = Rule(
     looks_at=(NodeClass,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="The API server refuses the class, every NodePool that refers to it never becomes ready, and pods wait without a word.",
+    why="The API server refuses the class, NodePools that refer to it never become ready, and pods wait without an explanation.",
     remediation="Set spec.amiSelectorTerms to a pinned alias, such as [{alias: al2023@v20260903}].",
     link="https://karpenter.sh/docs/concepts/nodeclasses/#specamiselectorterms",
 )

@@ -1,4 +1,4 @@
-"""Node auto-provisioning that has no limit for a GPU type which the work asks of it."""
+"""Node auto-provisioning without a limit for a GPU type that workloads request."""
 
 from __future__ import annotations
 
@@ -69,8 +69,10 @@ RULE = Rule(
     looks_at=(NodeAutoProvisioning,),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="GKE makes no node of a GPU type without a limit: the pods stay pending, and only the autoscaler's log says why.",
-    remediation="List in resourceLimits cpu, memory and every GPU type that pods, flavors or compute classes ask for, each with a maximum.",
+    why="GKE creates no nodes for a GPU type without a limit: the pods stay pending, and only the autoscaler's log says why.",
+    remediation=(
+        "In resourceLimits, list cpu, memory and every GPU type that pods, flavors or compute classes request, each with a maximum."
+    ),
     link="https://docs.cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning",
     sources=('GoogleCloudPlatform/cluster-autoscaler (2026-08): "GPU type doesn\'t have a limit defined".',),
 )

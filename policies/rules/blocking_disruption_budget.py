@@ -1,4 +1,4 @@
-"""A PodDisruptionBudget under which no pod may ever be evicted."""
+"""A PodDisruptionBudget that never allows an eviction."""
 
 from __future__ import annotations
 
@@ -75,8 +75,11 @@ RULE = Rule(
     looks_at=(PodDisruptionBudget,),
     judge_among=judge,
     without_cel=WithoutCel.COMPARES_OBJECTS,
-    why="Nodes with such pods are never drained: autoscalers keep half-empty GPU nodes, and upgrades wait until they give up or use force.",
-    remediation="Allow at least one pod to go: maxUnavailable: 1, or minAvailable below the number of pods.",
+    why=(
+        "Nodes with such pods are never drained: autoscalers keep half-empty GPU nodes, and upgrades wait until they "
+        "fail or force eviction."
+    ),
+    remediation="Allow at least one pod to be evicted: maxUnavailable: 1, or minAvailable below the number of pods.",
     link="https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-controllers-and-selectors",
     sources=("k8s.io/kubernetes 1.36.1, pkg/controller/disruption: without a scale no disruption is allowed.",),
     parameters=(

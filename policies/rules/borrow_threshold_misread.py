@@ -1,4 +1,4 @@
-"""A threshold that was meant to say who may borrow, and says whom borrowers may preempt."""
+"""A threshold intended to limit who may borrow, but which sets whom borrowers may preempt."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ RULE = Rule(
     looks_at=(ClusterQueue,),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="maxPriorityThreshold caps the priority of victims, not of borrowers: set to that of training, it lets borrowers end training.",
-    remediation="Set it to the highest priority that may be preempted for a borrower, which is below every class that must run on.",
+    why="maxPriorityThreshold limits the priority of victims, not borrowers: if set to that of training, borrowers can preempt training.",
+    remediation="Set it to the highest priority that may be preempted for a borrower, below every class that must keep running.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#preemption",
     sources=('Kueue 0.19, apis/kueue/v1beta2: "only workloads with priority less than or equal to the specified threshold".',),
     parameters=(

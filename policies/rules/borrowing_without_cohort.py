@@ -1,4 +1,4 @@
-"""A queue that would borrow, and has nobody to borrow from; or that speaks of borrowing or lending in no cohort."""
+"""A queue that has no other queue to borrow from, or that sets borrowing or lending limits without a cohort."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ RULE = Rule(
     looks_at=(ClusterQueue,),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Queues lend only inside a cohort: without one, or alone in one, idle GPUs of the others stay idle while this queue's jobs wait.",
-    remediation="Give every team a ClusterQueue of its own, and all of them one cohort; limits then say how far each may go.",
+    why="Queues lend only within a cohort: without one, or alone in one, other queues' idle GPUs stay idle while this queue's jobs wait.",
+    remediation="Give every team its own ClusterQueue, and put all of them in one cohort; limits then set how much each may borrow.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#cohort",
     sources=("kubernetes-sigs/kueue v0.19, pkg/webhooks/clusterqueue_webhook.go: both limits must be nil when the cohort is empty.",),
 )

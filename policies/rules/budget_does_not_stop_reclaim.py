@@ -1,4 +1,4 @@
-"""A PodDisruptionBudget over jobs on capacity that the cloud takes back: it holds nothing back."""
+"""A PodDisruptionBudget for jobs on capacity that the cloud reclaims: it does not stop the reclaim."""
 
 from __future__ import annotations
 
@@ -45,9 +45,12 @@ RULE = Rule(
     looks_at=(PodDisruptionBudget,),
     judge_among=judge,
     without_cel=WithoutCel.COMPARES_OBJECTS,
-    why="A budget binds evictions. The reclaim of a Spot node and the end of a flex-start node are none: jobs that count on it lose work.",
-    remediation="Rely on checkpoints and a podFailurePolicy that ignores DisruptionTarget; keep the budget for drains, or not at all.",
+    why=(
+        "A budget limits evictions. The reclaim of a Spot node and the end of a flex-start node are not evictions: "
+        "jobs that rely on it lose work."
+    ),
+    remediation="Rely on checkpoints and a podFailurePolicy that ignores DisruptionTarget; keep the budget only for drains, or remove it.",
     link="https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-budgets",
     sources=("https://docs.cloud.google.com/kubernetes-engine/docs/concepts/spot-vms",),
-    parameters=(Parameter("kinds", ("CronJob", "Job", "JobSet", "Pod", "PyTorchJob", "RayJob"), "Kinds of work that run to an end."),),
+    parameters=(Parameter("kinds", ("CronJob", "Job", "JobSet", "Pod", "PyTorchJob", "RayJob"), "Kinds of work that run to completion."),),
 )

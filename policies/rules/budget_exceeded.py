@@ -1,4 +1,4 @@
-"""A platform that is worked out to cost more in a month than its budget, or a team's part of it more than the team's."""
+"""A platform whose estimated monthly cost exceeds its budget, or a team whose part exceeds the team's budget."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ RULE = Rule(
     looks_at=(MonthlyCost,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="The clouds' own budgets tell of money that is spent; in a pull request too large a pool is still a line to change.",
+    why="The clouds' own budgets report money already spent; in a pull request, an oversized pool is still one line to change.",
     remediation=(
         "Lower ceilings, pick cheaper capacity, or raise budget.monthly_usd or the team's monthly_budget_usd; `flexspot cost` shows each "
         "line. A price that is missing goes into the file that prices_file names; until then budget.on_unknown_prices decides."

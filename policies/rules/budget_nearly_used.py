@@ -1,4 +1,4 @@
-"""A budget of which almost all is spoken for before the month begins, or that prices which nobody knows may exceed."""
+"""A budget that is almost fully committed before the month begins, or that unknown prices may exceed."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ RULE = Rule(
     looks_at=(MonthlyCost,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Spot prices move by the hour and a month has busy weeks: a budget without room is exceeded by an ordinary month.",
+    why="Spot prices change by the hour, and a month has busy weeks: an ordinary month exceeds a budget without headroom.",
     remediation=(
         "Look at `flexspot cost`, and agree on ceilings or budget before the month does it. A price that is missing goes into the file "
         "that prices_file names."
     ),
     link="https://docs.cloud.google.com/billing/docs/how-to/budgets",
     sources=("https://docs.aws.amazon.com/cost-management/latest/userguide/budgets-managing-costs.html",),
-    parameters=(SCENARIO, Parameter(_NEAR, NEAR_PERCENT, "The percentage of a budget from which to warn.")),
+    parameters=(SCENARIO, Parameter(_NEAR, NEAR_PERCENT, "The percentage of a budget at which to warn.")),
 )

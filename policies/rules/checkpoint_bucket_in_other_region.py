@@ -1,4 +1,4 @@
-"""A bucket for checkpoints in another region than the cluster that writes them."""
+"""A checkpoint bucket in a different region from the cluster that writes to it."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ RULE = Rule(
     looks_at=(GcsBucket, S3Bucket),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Each checkpoint and each restart pays for traffic between regions, and takes longer than the notice of an interruption leaves.",
-    remediation="Keep checkpoints in the region of the cluster.",
+    why="Each checkpoint and restart pays for traffic between regions, and takes longer than an interruption notice allows.",
+    remediation="Keep checkpoints in the cluster's region.",
     link="https://cloud.google.com/storage/pricing#network-buckets",
     sources=("https://aws.amazon.com/s3/pricing/ (data transfer)",),
-    parameters=(Parameter("name-parts", ("checkpoint", "ckpt"), "What the name or a label of a bucket for checkpoints has in it."),),
+    parameters=(Parameter("name-parts", ("checkpoint", "ckpt"), "Words in the name or a label of a checkpoint bucket."),),
 )

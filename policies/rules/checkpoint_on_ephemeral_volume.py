@@ -1,4 +1,4 @@
-"""A GPU job whose checkpoints go where they end with the pod or with its node."""
+"""A GPU job whose checkpoints are stored where they are lost with the pod or its node."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodSet,),
     judge=judge,
-    why="An interruption ends pod and node, and such a checkpoint with them: the job begins at its first step, and all GPU hours are lost.",
+    why="An interruption removes the pod and node, and the checkpoint with them: the job restarts at step one, and all GPU hours are lost.",
     remediation="Write checkpoints to a bucket (gs://, s3://), or to a claim or a CSI volume that outlives the pod.",
     link="https://kubernetes.io/docs/concepts/storage/ephemeral-volumes/",
     sources=("https://kubernetes.io/docs/concepts/storage/volumes/#emptydir",),
     parameters=(
-        Parameter("path-words", ("checkpoint", "ckpt"), "Words in a part of a mount's path that say that checkpoints are written there."),
+        Parameter("path-words", ("checkpoint", "ckpt"), "Words in a part of a mount path which show that checkpoints are written there."),
         Parameter(
             "names",
             (
@@ -62,8 +62,8 @@ RULE = Rule(
                 "output-dir",
                 "save",
             ),
-            "Names of arguments and variables that say where checkpoints are written; case, _ and - do not count.",
+            "Names of arguments and variables that set where checkpoints are written; case, _ and - are ignored.",
         ),
-        Parameter("kinds", ("CronJob", "Job", "JobSet", "Pod", "PyTorchJob", "RayJob"), "Kinds of work that run to an end."),
+        Parameter("kinds", ("CronJob", "Job", "JobSet", "Pod", "PyTorchJob", "RayJob"), "Kinds of work that run to completion."),
     ),
 )

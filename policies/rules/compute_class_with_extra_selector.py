@@ -1,4 +1,4 @@
-"""Pods that choose one of the platform's compute classes and, beside it, capacity by a label of GKE's own."""
+"""Pods that select one of the platform's compute classes and also capacity by one of GKE's own labels."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ RULE = Rule(
     clouds=(Cloud.GKE,),
     looks_at=(PodSet, ResourceFlavor),
     judge_among=judge,
-    why="Two deciders of capacity contradict one another: such pods are refused, or wait for a node that no priority of the class makes.",
+    why="The two selections conflict: such pods are refused, or wait for a node that no priority of the class creates.",
     remediation="Select the compute class alone; Spot, flex-start and machine families belong in its priorities.",
     link="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes",
     sources=("https://github.com/GoogleCloudPlatform/kubernetes-engine-samples/pull/1570",),
@@ -80,12 +80,12 @@ RULE = Rule(
                 *(GKE_SPOT_LABEL, "cloud.google.com/gke-preemptible", "cloud.google.com/gke-provisioning"),
                 *("cloud.google.com/gke-flex-start", "cloud.google.com/machine-family"),
             ),
-            "Labels of GKE's that a compute class decides itself.",
+            "GKE labels that a compute class sets itself.",
         ),
         Parameter(
             "built-in-classes",
             ("Accelerator", "Balanced", "Performance", "Scale-Out", "autopilot", "autopilot-arm", "autopilot-spot"),
-            "Compute classes of GKE's own, which take such labels.",
+            "GKE's own compute classes, which accept such labels.",
         ),
     ),
 )

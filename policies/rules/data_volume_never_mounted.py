@@ -1,4 +1,4 @@
-"""A volume that every node pays for and no pod can reach."""
+"""A volume that is paid for on every node and that no pod can use."""
 
 from __future__ import annotations
 
@@ -77,8 +77,10 @@ RULE = Rule(
     looks_at=(NodeClass,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="EBS bills the volume as long as the node is there, while scratch files and images fill the root until pods are evicted.",
-    remediation="Leave the volume out and size the root; for fast scratch space use the machine's NVMe disks: instanceStorePolicy: RAID0.",
+    why="EBS bills the volume as long as the node exists, while scratch files and images fill the root volume until pods are evicted.",
+    remediation=(
+        "Remove the volume and enlarge the root volume; for fast scratch space use the machine's NVMe disks: instanceStorePolicy: RAID0."
+    ),
     link="https://karpenter.sh/docs/concepts/nodeclasses/#specblockdevicemappings",
     sources=("Karpenter AWS provider 1.14.1, pkg/providers/amifamily: pods' storage is on /dev/xvda, of Bottlerocket on /dev/xvdb.",),
 )

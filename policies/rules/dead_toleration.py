@@ -1,4 +1,4 @@
-"""A toleration of a taint that none of the pools has on which the GPU pods may run."""
+"""A toleration for a taint that is on none of the pools where the GPU pods may run."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ RULE = Rule(
     looks_at=(PodSet,),
     judge_among=judge,
     without_cel=WithoutCel.COMPARES_OBJECTS,
-    why="Whoever reads it believes that the work is led to such capacity, and that the capacity is fenced off; neither is so.",
-    remediation="Take the toleration away, or correct its key and value to those of the taint that the pool has.",
+    why="Readers assume that the work goes to such capacity and that the capacity is reserved for it; neither is true.",
+    remediation="Remove the toleration, or correct its key and value to match the pool's taint.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/",
     parameters=(
         Parameter(

@@ -1,4 +1,4 @@
-"""An object of Kueue in an API that Kueue is giving up."""
+"""A Kueue object in a deprecated API version."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ RULE = Rule(
     looks_at=(KubernetesObject,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="The old versions are converted today and refused after an upgrade of Kueue; pasted under v1beta2 their fields are unknown ones.",
-    remediation="Write kueue.x-k8s.io/v1beta2, which Kueue stores since 0.16.",
+    why="The old versions are converted today and refused after a Kueue upgrade; pasted under v1beta2, their fields are unknown.",
+    remediation="Use kueue.x-k8s.io/v1beta2, which Kueue has stored since 0.16.",
     link="https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta2/",
     sources=("https://github.com/kubernetes-sigs/kueue/releases/tag/v0.16.0",),
 )

@@ -1,4 +1,4 @@
-"""An admission check that asks for nodes where nobody answers."""
+"""An admission check that requests nodes where nothing provisions them."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ RULE = Rule(
     looks_at=(AdmissionCheck, ClusterQueue),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="An inactive check makes every queue that names it inactive: nothing is admitted. An unanswered one holds the job and its quota.",
-    remediation="Use the check on GKE alone, with a ProvisioningRequestConfig, for flavors whose pools have queued provisioning.",
+    why="An inactive check makes every queue that names it inactive: nothing is admitted. An unanswered check holds the job and its quota.",
+    remediation="Use the check only on GKE, with a ProvisioningRequestConfig, for flavors whose pools have queued provisioning.",
     link="https://kueue.sigs.k8s.io/docs/concepts/admission_check/provisioning_request/",
     sources=("Run against Kueue 0.19: without the ProvisioningRequest kind the check is inactive, and with it the ClusterQueue.",),
 )

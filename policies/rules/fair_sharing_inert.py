@@ -1,4 +1,4 @@
-"""Shares that Kueue does not look at, because of how it is configured."""
+"""Shares that Kueue ignores because of its configuration."""
 
 from __future__ import annotations
 
@@ -49,8 +49,10 @@ RULE = Rule(
     looks_at=(ClusterQueue, Cohort),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Fair sharing is off unless the configuration has its stanza: weights are then ignored, and the shares agreed on are not kept.",
-    remediation="Turn fairSharing on in Kueue's configuration where weights are set, and leave borrowWithinCohort to clusters without it.",
+    why="Fair sharing is off unless the configuration enables it: weights are then ignored, and the agreed shares are not enforced.",
+    remediation=(
+        "Turn on fairSharing in Kueue's configuration where weights are set, and use borrowWithinCohort only in clusters without it."
+    ),
     link="https://kueue.sigs.k8s.io/docs/concepts/preemption/#fair-sharing",
     sources=("Kueue 0.19, apis/kueue/v1beta2/clusterqueue_types.go: borrowWithinCohort is for classical preemption.",),
 )

@@ -1,4 +1,4 @@
-"""A ResourceFlavor that selects nodes by a label that no node has before it has booted."""
+"""A ResourceFlavor that selects nodes by a label that they get only after they boot."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ RULE = Rule(
     looks_at=(ResourceFlavor,),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Kueue turns the label into a selector; the autoscaler sees that no machine has it and starts none, while the quota is held.",
+    why="Kueue turns the label into a selector; the autoscaler sees that no machine has it and starts none, while the job holds its quota.",
     remediation="Use labels that the cloud or the pool sets before a node boots; nvidia.com/gpu.product is written later.",
     link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-labels",
     sources=("https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md",),

@@ -1,4 +1,4 @@
-"""A ResourceFlavor for nodes that nothing makes."""
+"""A ResourceFlavor for nodes that no pool creates."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ RULE = Rule(
     looks_at=(ResourceFlavor,),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Kueue admits jobs to the flavor and holds their quota, and their pods wait for nodes that no autoscaler will ever start.",
-    remediation="Let the flavor's nodeLabels name a pool that is declared, by labels that its nodes have when they start.",
+    why="Kueue admits jobs to the flavor and reserves their quota, and their pods wait for nodes that no autoscaler will ever start.",
+    remediation="Set the flavor's nodeLabels to those of a declared pool, using labels that its nodes have when they start.",
     link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-labels",
     sources=("https://github.com/kubernetes-sigs/kueue/issues/931",),
 )

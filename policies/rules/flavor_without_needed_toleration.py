@@ -1,4 +1,4 @@
-"""A ResourceFlavor whose every pool keeps off what the flavor admits."""
+"""A ResourceFlavor all of whose pools have taints that keep away the work it admits."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ RULE = Rule(
     looks_at=(ResourceFlavor,),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Kueue admits jobs by quota alone and adds only the flavor's tolerations: pods hold their GPUs' quota and no node takes them.",
-    remediation="Let the flavor tolerate every taint of its pools but nvidia.com/gpu, or gate it by nodeTaints.",
+    why="Kueue admits jobs only by quota and adds only the flavor's tolerations: the pods hold GPU quota, but no node accepts them.",
+    remediation="Make the flavor tolerate every taint of its pools except nvidia.com/gpu, or gate it with nodeTaints.",
     link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-tolerations-for-automatic-scheduling",
     sources=("https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-taints",),
 )

@@ -1,4 +1,4 @@
-"""Work that asks flex-start capacity for more than the seven days that it gives."""
+"""Work that requests flex-start capacity for longer than its limit of seven days."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ RULE = Rule(
     clouds=(Cloud.GKE,),
     looks_at=(PodSet, ProvisioningRequest, ProvisioningRequestConfig, ComputeClass),
     judge_among=judge,
-    why="GKE refuses a longer request, and ends every flex-start node after seven days: work that counts on more is cut off.",
+    why="GKE refuses a longer request, and ends every flex-start node after seven days: work that needs longer is cut off.",
     remediation="Ask for seven days (604800 seconds) or less, or let the job write checkpoints and go on with a new node.",
     link="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/dws",
     sources=("GoogleCloudPlatform/cluster-autoscaler (2026-08): run times of flex-start, 10 minutes to 7 days.",),

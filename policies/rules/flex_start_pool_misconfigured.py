@@ -1,4 +1,4 @@
-"""A flex-start pool with settings that flex-start does not take."""
+"""A flex-start pool with settings that flex-start does not support."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ RULE = Rule(
     looks_at=(GkeNodePool,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="GKE refuses some of these when the pool is made, after the cluster is; others keep it from ever getting a node.",
-    remediation="Set a flex-start pool as GKE's recipe has it: no reservation, no repair, no upgrade settings, autoscaled from 0 nodes.",
+    why="GKE refuses some of these when the pool is created, after the cluster; others prevent it from ever getting a node.",
+    remediation="Configure a flex-start pool as GKE documents it: no reservation, no repair, no upgrade settings, autoscaled from 0 nodes.",
     link="https://docs.cloud.google.com/kubernetes-engine/docs/how-to/dws-flex-start-training",
     sources=(
         "https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/2352",
@@ -89,7 +89,7 @@ RULE = Rule(
         "GoogleCloudPlatform/cluster-autoscaler (2026-08): run times of flex-start, 10 minutes to 7 days.",
     ),
     parameters=(
-        Parameter("least-seconds", 600, "The shortest maxRunDuration that flex-start takes, in seconds."),
-        Parameter("most-seconds", 604_800, "The longest maxRunDuration that flex-start takes, in seconds."),
+        Parameter("least-seconds", 600, "The shortest maxRunDuration that flex-start accepts, in seconds."),
+        Parameter("most-seconds", 604_800, "The longest maxRunDuration that flex-start accepts, in seconds."),
     ),
 )

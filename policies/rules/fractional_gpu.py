@@ -1,4 +1,4 @@
-"""A container that asks for a part of a GPU."""
+"""A container that requests a fraction of a GPU."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ RULE = Rule(
     looks_at=(PodSet,),
     judge=judge,
     without_cel=WithoutCel.BUILT_IN,
-    why="The API server refuses the pod, and a Job or a Deployment that makes such pods makes none.",
-    remediation="Ask for a whole GPU; or share one by time-slicing or MPS, where each pod asks for 1; or ask for a slice of one (MIG).",
+    why="The API server refuses the pod, and a Job or a Deployment with such pods creates none.",
+    remediation="Request a whole GPU; or share one by time-slicing or MPS, where each pod requests 1; or request a slice of one (MIG).",
     link="https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/",
     sources=("https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#consuming-extended-resources",),
 )

@@ -1,4 +1,4 @@
-"""A container that asks for more GPUs than a node has."""
+"""A container that requests more GPUs than a node has."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodSet,),
     judge_among=judge,
-    why="Kueue counts its GPUs against the quota and admits it, and no node will ever have room: it holds what others could use.",
+    why="Kueue counts its GPUs against the quota and admits it, but no node will ever have room: it holds quota that others could use.",
     remediation="Ask for no more GPUs than the largest node has; a job gets more by having several pods.",
     link="https://kueue.sigs.k8s.io/docs/concepts/workload/#pod-sets",
     sources=("https://docs.cloud.google.com/compute/docs/gpus", "https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html"),
@@ -92,7 +92,7 @@ RULE = Rule(
         Parameter(
             MOST,
             SHIPPED,
-            "The most GPUs of one container, however large nodes are: those of the largest machine of either cloud.",
+            "The most GPUs for one container, regardless of node size: those of the largest machine of either cloud.",
         ),
     ),
 )

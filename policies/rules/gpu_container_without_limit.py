@@ -1,4 +1,4 @@
-"""A pod on GPU nodes in which nobody asks for a GPU, or a request that no limit backs."""
+"""A pod on GPU nodes in which no container requests a GPU, or a GPU request without a limit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodSet,),
     judge=judge,
-    why="A pod that sits on a GPU node without asking for a GPU keeps the node alive and is counted by no quota and no chargeback.",
+    why="A pod on a GPU node that does not request a GPU keeps the node alive, and no quota and no chargeback counts it.",
     remediation=f'Set resources.limits["{GPU_RESOURCE}"] in each container that uses GPUs, and the request equal to it or not at all.',
     link="https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/#using-device-plugins",
 )

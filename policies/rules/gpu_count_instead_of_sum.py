@@ -80,7 +80,7 @@ RULE = Rule(
     looks_at=(Query,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="A container with eight GPUs counts as one: allocation, idle share and cost come out up to eight times too low.",
-    remediation="Take the sum of the series' values, and leave out pods that have ended.",
+    why="A container with eight GPUs counts as one: allocation, idle share and cost are up to eight times too low.",
+    remediation="Sum the values of the series, and exclude pods that have ended.",
     link="https://github.com/kubernetes/kube-state-metrics/blob/main/docs/metrics/workload/pod-metrics.md",
 )

@@ -1,4 +1,4 @@
-"""A number of GPUs that no such machine has."""
+"""A number of GPUs that the machine type does not offer."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ RULE = Rule(
     looks_at=(GkeNodePool, KarpenterNodePool),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Machines have fixed numbers of GPUs: GKE refuses such a pool only when it is made, and Karpenter never launches a node for it.",
-    remediation="Ask for a number of GPUs that the machine has, or for the machine that has this number.",
+    why="Machines have fixed numbers of GPUs: GKE refuses such a pool only when it is created, and Karpenter never launches a node for it.",
+    remediation="Request a number of GPUs that the machine offers, or a machine that has this number.",
     link="https://docs.cloud.google.com/compute/docs/gpus",
     sources=("https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html",),
 )

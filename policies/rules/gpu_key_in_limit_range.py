@@ -1,4 +1,4 @@
-"""A LimitRange that speaks about GPUs."""
+"""A LimitRange that sets GPU values."""
 
 from __future__ import annotations
 

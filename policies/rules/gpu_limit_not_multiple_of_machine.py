@@ -1,4 +1,4 @@
-"""A GPU limit between two nodes."""
+"""A GPU limit that is not a multiple of a node's GPUs."""
 
 from __future__ import annotations
 
@@ -41,8 +41,10 @@ RULE = Rule(
     looks_at=(KarpenterNodePool,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="A part of a node cannot be launched, so another number than the one written is the ceiling: quotas built on it promise too much.",
-    remediation="Write a multiple of the GPUs that one node of the pool has.",
+    why=(
+        "A fraction of a node cannot be launched, so the actual ceiling differs from the limit: quotas based on the limit promise too much."
+    ),
+    remediation="Set a multiple of the number of GPUs that one node of the pool has.",
     link="https://karpenter.sh/docs/concepts/nodepools/#speclimits",
     sources=("https://github.com/aws/karpenter-provider-aws/issues/7038",),
 )

@@ -1,4 +1,4 @@
-"""A GPU limit that the other limits keep out of reach."""
+"""A GPU limit that cannot be reached because of the other limits."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ RULE = Rule(
     looks_at=(KarpenterNodePool,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Queues count on the GPU limit; jobs admitted beyond what cpu or memory allow wait for nodes that Karpenter never starts.",
-    remediation="Let the limits on nodes, cpu and memory allow what the limit on nvidia.com/gpu says.",
+    why="Queues rely on the GPU limit; jobs admitted beyond what cpu or memory allow wait for nodes that Karpenter never starts.",
+    remediation="Set the limits on nodes, cpu and memory high enough for the limit on nvidia.com/gpu.",
     link="https://karpenter.sh/docs/concepts/nodepools/#speclimits",
     sources=("https://github.com/aws/karpenter-provider-aws/issues/6328",),
 )

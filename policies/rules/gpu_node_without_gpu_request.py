@@ -1,4 +1,4 @@
-"""A pod that chose GPU nodes, by a toleration or by a selector of their pool, and asks for no GPU."""
+"""A pod that targets GPU nodes, by a toleration or by a selector of their pool, but requests no GPU."""
 
 from __future__ import annotations
 

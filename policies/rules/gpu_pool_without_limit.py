@@ -1,4 +1,4 @@
-"""GPU capacity that may grow without end."""
+"""GPU capacity that can grow without limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A GPU pool on which any pod may land."""
+"""A GPU pool on which any pod can be scheduled."""
 
 from __future__ import annotations
 
@@ -63,12 +63,14 @@ RULE = Rule(
     looks_at=(GpuPool,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Without a taint, pods that need no GPU fill GPU nodes, keep them from scaling down, and leave GPUs idle at full price.",
+    why="Without a taint, pods that need no GPU fill GPU nodes, prevent scale-down, and leave GPUs idle at full price.",
     remediation=f"Taint the pool with {' or '.join(RESOURCES)}, whichever its pods ask for, and effect NoSchedule or NoExecute; these pods "
     "tolerate it.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases",
     parameters=(
-        Parameter("taint-keys", RESOURCES, "Taint keys of which a GPU pool must have one; of what pods ask for, its own."),
-        Parameter("taint-words", ("gpu", "nvidia", "accelerator"), "Words that say in a taint's key or value that it is for GPUs, too."),
+        Parameter(
+            "taint-keys", RESOURCES, "Taint keys, one of which a GPU pool must have; it must match the device that the pool's pods request."
+        ),
+        Parameter("taint-words", ("gpu", "nvidia", "accelerator"), "Words in a taint's key or value which show that it is also for GPUs."),
     ),
 )

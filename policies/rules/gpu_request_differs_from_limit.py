@@ -1,4 +1,4 @@
-"""A container whose request for GPUs is another number than its limit."""
+"""A container whose GPU request differs from its GPU limit."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ RULE = Rule(
     looks_at=(PodSet,),
     judge=judge,
     without_cel=WithoutCel.BUILT_IN,
-    why="A device cannot be shared by promise: the API server refuses such a pod, and a Job's controller tries for ever to make it.",
-    remediation=f'Give resources.limits["{GPU_RESOURCE}"] alone; Kubernetes takes the request from it.',
+    why="Devices cannot be overcommitted: the API server refuses such a pod, and a Job's controller keeps trying to create it.",
+    remediation=f'Give resources.limits["{GPU_RESOURCE}"] only; Kubernetes takes the request from it.',
     link="https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/#using-device-plugins",
     sources=("k8s.io/kubernetes 1.36.1, pkg/apis/core/validation: resources that cannot be overcommitted.",),
     parameters=(
         Parameter(
             "devices",
             ("nvidia.com/", "amd.com/gpu", "google.com/tpu", "aws.amazon.com/neuron", "habana.ai/", "vpc.amazonaws.com/efa"),
-            "Beginnings of resources that are devices.",
+            "Prefixes of resource names that are devices.",
         ),
     ),
 )

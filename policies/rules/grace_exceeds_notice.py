@@ -1,4 +1,4 @@
-"""Pods on Spot that ask for more time to end than the cloud gives."""
+"""Pods on Spot whose grace period is longer than the notice that the cloud gives."""
 
 from __future__ import annotations
 
@@ -103,14 +103,14 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodSet,),
     judge_among=judge,
-    why="The node is gone before the grace period is: a checkpoint that counts on it is cut off half-written.",
+    why="The node is gone before the grace period ends: a checkpoint that relies on it is cut off half-written.",
     remediation=f"Ask for no more seconds than the pool gives: 15 on GKE by default, {EC2_NOTICE_SECONDS} on EC2; preStop hooks count too.",
     link="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/spot-vms#termination-graceful-shutdown",
     sources=("https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html",),
     parameters=(
-        Parameter("gke-seconds", 15, "Seconds that GKE gives pods of a Spot node whose pool does not say."),
-        Parameter("ec2-seconds", EC2_NOTICE_SECONDS, "Seconds that pods on EC2's Spot are counted on to have of its two minutes' notice."),
-        Parameter("longest-seconds", 120, "The most seconds that any Spot node gives its pods, however it is set."),
-        Parameter("kubernetes-default-seconds", 30, "Kubernetes' grace period where a pod does not say."),
+        Parameter("gke-seconds", 15, "Seconds that GKE gives pods on a Spot node if its pool sets no value."),
+        Parameter("ec2-seconds", EC2_NOTICE_SECONDS, "Seconds of EC2's two-minute notice that pods on Spot are assumed to have."),
+        Parameter("longest-seconds", 120, "The most seconds that any Spot node gives its pods, regardless of its settings."),
+        Parameter("kubernetes-default-seconds", 30, "Kubernetes' grace period for a pod that sets none."),
     ),
 )

@@ -1,4 +1,4 @@
-"""A document of IAM that AWS refuses for its length."""
+"""An IAM document that AWS refuses because it is too long."""
 
 from __future__ import annotations
 
@@ -63,11 +63,15 @@ RULE = Rule(
     looks_at=(IamDocument,),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="AWS refuses the document when it is made, after the cluster is there; names of clusters and accounts make the same text longer.",
+    why=(
+        "AWS refuses the document when it is created, after the cluster exists; longer cluster and account names make the same text longer."
+    ),
     remediation="Split the document, as upstream splits Karpenter's permissions into six policies.",
     link="https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html",
     sources=("https://github.com/aws/karpenter-provider-aws/issues/7874",),
     parameters=(
-        Parameter("trust-characters", 2_048, "How many characters a role's trust policy may have: a quota that AWS raises on request."),
+        Parameter(
+            "trust-characters", 2_048, "The maximum number of characters in a role's trust policy: a quota that AWS raises on request."
+        ),
     ),
 )

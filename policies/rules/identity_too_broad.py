@@ -1,4 +1,4 @@
-"""An identity of a program that may do anything."""
+"""A program's identity with unrestricted permissions."""
 
 from __future__ import annotations
 
@@ -64,16 +64,16 @@ RULE = Rule(
     looks_at=(IamDocument, IamGrant),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Whoever gets hold of the identity, through a notebook or a package, may then read all data, and start machines without end.",
-    remediation="Give each program an identity of its own, with the actions and resources that it uses.",
+    why="Anyone who obtains the identity, through a notebook or a package, can then read all data and start unlimited machines.",
+    remediation="Give each program its own identity, with only the actions and resources that it uses.",
     link="https://docs.aws.amazon.com/IAM/latest/UserGuide/best-practices.html#grant-least-privilege",
     sources=("https://docs.cloud.google.com/iam/docs/roles-overview#basic",),
     parameters=(
-        Parameter("basic-roles", ("roles/owner", "roles/editor", "roles/viewer"), "Roles of Google Cloud that no program may have."),
+        Parameter("basic-roles", ("roles/owner", "roles/editor", "roles/viewer"), "Google Cloud roles that no program may have."),
         Parameter(
             "broad-policies",
             ("AdministratorAccess", "PowerUserAccess", "IAMFullAccess", "AmazonS3FullAccess", "AmazonEC2FullAccess"),
-            "AWS's own policies that no program may have.",
+            "AWS managed policies that no program may have.",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""A GPU container whose image may be another one tomorrow."""
+"""A GPU container whose image can change."""
 
 from __future__ import annotations
 
@@ -48,11 +48,13 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodSet,),
     judge=judge,
-    why="An interrupted job goes on with another program than it began with, and the pods of one job may run different ones.",
+    why=(
+        "An interrupted job can continue with a different program than it started with, and the pods of one job may run different programs."
+    ),
     remediation="Name the image by digest (IMAGE@sha256:...), or by a tag of one release.",
     link="https://kubernetes.io/docs/concepts/containers/images/#image-names",
     parameters=(
-        Parameter("moving-tags", MOVING_TAGS, "Tags that somebody moves."),
-        Parameter("allowed-registries", ("localhost/",), "Beginnings of images that need no pin: registries whose tags never move."),
+        Parameter("moving-tags", MOVING_TAGS, "Tags that are moved to other images."),
+        Parameter("allowed-registries", ("localhost/",), "Prefixes of images that need no pin: registries whose tags never move."),
     ),
 )

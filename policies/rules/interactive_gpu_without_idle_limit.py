@@ -1,4 +1,4 @@
-"""A notebook or an editor on a GPU that nothing ends when nobody works with it."""
+"""A notebook or an editor on a GPU that is not stopped when it is idle."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ RULE = Rule(
     looks_at=(PodSet,),
     judge_among=judge,
     without_cel=WithoutCel.COMPARES_OBJECTS,
-    why="A forgotten notebook keeps its GPU, and its node, for nights and weekends; no queue takes it back by itself.",
+    why="A forgotten notebook keeps its GPU and its node for nights and weekends; no queue takes it back by itself.",
     remediation="Cull it when idle (the notebook controller's or JupyterHub's culler, a scaler to zero), or give it a time limit.",
     link="https://jupyterhub.readthedocs.io/en/stable/howto/idle-culler.html",
     sources=("https://www.kubeflow.org/docs/components/notebooks/",),
     parameters=(
         Parameter("kinds", ("Deployment", "Notebook", "Pod", "ReplicaSet", "StatefulSet"), "Kinds of work that do not end by themselves."),
-        Parameter("words", ("notebook", "jupyter", "code-server", "rstudio", "vscode"), "Words by which such work is recognised."),
+        Parameter("words", ("notebook", "jupyter", "code-server", "rstudio", "vscode"), "Words by which such work is recognized."),
         Parameter(
             "limits",
             (
                 *("cull-idle", "culling", "idle-timeout", "shutdown-no-activity-timeout", "idle-culler", "timeout-idle"),
                 *("downscaler/", "kueue.x-k8s.io/max-exec-time-seconds"),
             ),
-            "Words in arguments, names of variables, annotations and labels that are an idle limit or a time limit; - and _ do not count.",
+            "Words in arguments, names of variables, annotations and labels that are an idle limit or a time limit; - and _ are ignored.",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""A job on Spot that fails for good when a node is taken."""
+"""A job on Spot that fails permanently when a node is reclaimed."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(PodSet,),
     judge_among=judge,
-    why="Kueue's own preemption costs a Job nothing, but a reclaimed node is a failure of its pod: with backoffLimit 0 the first ends it.",
+    why=(
+        "Kueue's own preemption costs a Job nothing, but a reclaimed node is a pod failure: with backoffLimit 0 the first one ends the Job."
+    ),
     remediation="Let the Job ignore pods with the condition DisruptionTarget; its program exits non-zero when it is interrupted.",
     link="https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy",
     sources=("Run against kube-controller-manager 1.36.1: an evicted pod counts as failed: 1 without the policy, and as nothing with it.",),

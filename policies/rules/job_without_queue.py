@@ -1,4 +1,4 @@
-"""A GPU job that goes past the queues."""
+"""A GPU job that bypasses the queues."""
 
 from __future__ import annotations
 
@@ -54,6 +54,6 @@ RULE = Rule(
     remediation="Give the job the label kueue.x-k8s.io/queue-name, or its namespace a LocalQueue called default.",
     link="https://kueue.sigs.k8s.io/docs/tasks/run/jobs/",
     parameters=(
-        Parameter("kinds", ("CronJob", "Job", "JobSet", "PyTorchJob", "RayJob"), "Kinds of work that the platform's queues take."),
+        Parameter("kinds", ("CronJob", "Job", "JobSet", "PyTorchJob", "RayJob"), "Kinds of work that the platform's queues accept."),
     ),
 )

@@ -1,4 +1,4 @@
-"""A LocalQueue that leads nowhere."""
+"""A LocalQueue whose ClusterQueue does not exist."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ RULE = Rule(
     looks_at=(LocalQueue,),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Every job of the namespace stays suspended for ever, with nothing but a condition on the LocalQueue to say why.",
-    remediation="Let spec.clusterQueue name a ClusterQueue that is declared.",
+    why="Every job in the namespace stays suspended forever, and only a condition on the LocalQueue says why.",
+    remediation="Set spec.clusterQueue to a declared ClusterQueue.",
     link="https://kueue.sigs.k8s.io/docs/concepts/local_queue/",
     sources=("Kueue 0.19, apis/kueue/v1beta2/localqueue_types.go: spec.clusterQueue is immutable.",),
 )

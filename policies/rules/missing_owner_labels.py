@@ -1,4 +1,4 @@
-"""GPU capacity or GPU work of which nobody knows whose it is."""
+"""GPU capacity or GPU work without an owner label."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(GpuPool, PodSet),
     judge_among=judge,
-    why="What nobody owns nobody pays for, and nobody is told before it is taken away: chargeback and alerts go by these labels.",
+    why="Without an owner, no one pays for it, and no one is told before it is removed: chargeback and alerts use these labels.",
     remediation="Say in a label or a tag whose the pool or the work is.",
     link="https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/",
     parameters=(
         Parameter(
             "label-keys",
             ("flexspot.dev/owner", "flexspot.dev/team", "owner", "team", "Owner", "Team", "cost-center", "cost_center"),
-            "Keys of labels and tags of which one says whose something is.",
+            "Keys of labels and tags, one of which names the owner.",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""GPU pods that a taint keeps off every pool that they select."""
+"""GPU pods that do not tolerate the taints of any pool that they select."""
 
 from __future__ import annotations
 
@@ -57,8 +57,10 @@ RULE = Rule(
     looks_at=(PodSet,),
     judge_among=judge,
     without_cel=WithoutCel.KUEUE_ADDS_IT,
-    why="The pods wait for ever, or the queue admits them and holds their quota while no node will take them.",
-    remediation="Tolerate the taint in the pods, or in the ResourceFlavor that admits them; that of nvidia.com/gpu is added for you.",
+    why="The pods wait forever, or the queue admits them and holds their quota while no node accepts them.",
+    remediation=(
+        "Add a toleration to the pods, or to the ResourceFlavor that admits them; the one for nvidia.com/gpu is added automatically."
+    ),
     link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-tolerations-for-automatic-scheduling",
     sources=("https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration",),
 )

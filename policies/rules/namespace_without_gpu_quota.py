@@ -1,4 +1,4 @@
-"""A namespace of GPU work that may take all GPUs there are."""
+"""A namespace with GPU work but without a GPU quota."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ RULE = Rule(
     looks_at=(Namespace, LocalQueue),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Kueue bounds what goes through a queue and nothing else: one Deployment, or a Job without a queue, can take every GPU there is.",
-    remediation="Give each namespace of GPU work a ResourceQuota on requests.nvidia.com/gpu, or on the key of its kind of device.",
+    why="Kueue limits only what goes through a queue: one Deployment, or a Job without a queue, can take every GPU.",
+    remediation="Give each namespace with GPU work a ResourceQuota on requests.nvidia.com/gpu, or on the key of its device type.",
     link="https://kubernetes.io/docs/concepts/policy/resource-quotas/#resource-quota-for-extended-resources",
 )

@@ -1,4 +1,4 @@
-"""Karpenter on Spot capacity without a queue of interruption notices."""
+"""Karpenter on Spot capacity without a queue for interruption notices."""
 
 from __future__ import annotations
 
@@ -44,7 +44,12 @@ RULE = Rule(
     looks_at=(KarpenterController,),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="EC2 gives two minutes before it takes a Spot instance; without the queue Karpenter does not hear of it and pods are cut off.",
-    remediation="Give Karpenter an SQS queue with the five EventBridge rules of its documentation, named in settings.interruptionQueue.",
+    why=(
+        "EC2 gives two minutes' notice before it reclaims a Spot instance; without the queue, Karpenter does not "
+        "receive it and pods are cut off."
+    ),
+    remediation=(
+        "Give Karpenter an SQS queue with the five EventBridge rules from its documentation, and name it in settings.interruptionQueue."
+    ),
     link="https://karpenter.sh/docs/concepts/disruption/#interruption",
 )

@@ -1,4 +1,4 @@
-"""A NodePool whose node class is nowhere."""
+"""A NodePool whose node class does not exist."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ RULE = Rule(
     looks_at=(KarpenterNodePool,),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Karpenter takes the pool and never makes it ready: pods that need it wait, and no event on them says why.",
+    why="Karpenter accepts the pool but never makes it ready: pods that need it wait, and no event on them says why.",
     remediation="Declare the node class that the pool refers to, or correct the name.",
     link="https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecnodeclassref",
 )

@@ -1,4 +1,4 @@
-"""GPU capacity that turns into on-demand when the cheaper one runs out, with no ceiling for that."""
+"""GPU capacity that falls back to on-demand when the cheaper type runs out, without a ceiling."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ RULE = Rule(
     looks_at=(KarpenterNodePool, ComputeClass),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="A shortage of Spot, which may last for days, buys the same GPUs at their full price instead, and nobody is asked.",
-    remediation="Make on-demand an explicit choice: a pool of its own, with its own maximum, after the cheaper ones.",
+    why="A Spot shortage, which may last for days, buys the same GPUs at full price instead, and no one is asked.",
+    remediation="Make on-demand an explicit choice: a separate pool, with its own maximum, after the cheaper ones.",
     link="https://karpenter.sh/docs/faq/#what-if-there-is-no-spot-capacity-will-karpenter-use-on-demand",
     sources=("Karpenter AWS provider 1.14.1, pkg/providers/instance: reserved, then Spot, then on-demand, of what is allowed.",),
 )

@@ -1,4 +1,4 @@
-"""A PriorityClass so low that any pod without a class takes the nodes of its pods."""
+"""A PriorityClass so low that any pod without a class preempts its pods."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ RULE = Rule(
     looks_at=(PriorityClass,),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="A debug pod, a chart's Deployment, anything without a class, ends a training job that has run for days, without notice.",
-    remediation="Give work that may be preempted a small value above 0; between classes the order counts, not the sign.",
+    why="A debug pod, a chart's Deployment, or anything else without a class ends a training job that has run for days, without notice.",
+    remediation="Give work that may be preempted a small value above 0; between classes, the order matters, not the sign.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/",
     parameters=(
         Parameter(
             "words",
             ("balloon", "headroom", "overprovision", "pause", "placeholder", "preemptible", "spare"),
-            "Words in the name of a class whose pods only hold a place.",
+            "Words in the name of a class whose pods are only placeholders.",
         ),
     ),
 )

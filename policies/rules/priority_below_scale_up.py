@@ -1,4 +1,4 @@
-"""A PriorityClass for whose pods no node is made, or one that all pods get which name none, to their harm."""
+"""A PriorityClass whose pods never trigger a scale-up, or a harmful default class for pods that name none."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ RULE = Rule(
     looks_at=(PriorityClass,),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Pods below the line run on spare nodes alone: on a pool that scales from zero they wait for ever, and nothing says why.",
-    remediation="Give work that shall get nodes a value of 0 or more; order it by lower and higher values above that.",
+    why="Pods below the cutoff run only on spare nodes: on a pool that scales from zero they wait forever, and nothing says why.",
+    remediation="Give work that should get nodes a value of 0 or more; order it with lower and higher values above that.",
     link="https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md",
     sources=(
         "https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/#priorityclass",

@@ -1,4 +1,4 @@
-"""A bucket that anybody may read, or write to."""
+"""A bucket that anyone can read or write."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ RULE = Rule(
     looks_at=(GcsBucket, S3Bucket, BucketAccess),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Whoever can read a checkpoint has the model, and whoever can write one runs code in the next restart: most formats are pickles.",
+    why=(
+        "Anyone who can read a checkpoint has the model, and anyone who can write one runs code at the next restart: "
+        "most formats are pickles."
+    ),
     remediation="Keep buckets private: publicAccessPrevention enforced in Cloud Storage, all four blocks of public access in S3.",
     link="https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html",
     sources=(

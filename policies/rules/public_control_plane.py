@@ -1,4 +1,4 @@
-"""A cluster whose API server answers the whole internet."""
+"""A cluster whose API server is reachable from the whole internet."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ RULE = Rule(
     looks_at=(GkeCluster, EksCluster),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="A leaked kubeconfig or a hole in the API server is then anybody's to use, and a cluster of GPUs is what miners look for.",
-    remediation="Reach the API server from your own network, or from listed ranges of addresses.",
+    why="Anyone can then use a leaked kubeconfig or an API server vulnerability, and GPU clusters are what miners look for.",
+    remediation="Restrict access to the API server to your own network, or to listed address ranges.",
     link="https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html",
     sources=("https://docs.cloud.google.com/kubernetes-engine/docs/concepts/network-isolation",),
 )

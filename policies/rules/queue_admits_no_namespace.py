@@ -1,4 +1,4 @@
-"""A ClusterQueue into which no namespace may submit."""
+"""A ClusterQueue to which no namespace may submit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RULE = Rule(
     looks_at=(ClusterQueue,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="The API server takes the queue, jobs are suspended in it, and none is ever admitted: it looks like a shortage of GPUs.",
+    why="The API server accepts the queue, jobs are suspended in it, and none is ever admitted: it looks like a GPU shortage.",
     remediation="Set spec.namespaceSelector to the namespaces that may submit, or to {} for all of them.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#namespace-selector",
 )

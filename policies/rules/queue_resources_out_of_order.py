@@ -1,4 +1,4 @@
-"""A ClusterQueue or a Cohort whose flavors list resources otherwise than the group covers them."""
+"""A ClusterQueue or a Cohort whose flavors list resources in a different order from coveredResources."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ RULE = Rule(
     looks_at=(ClusterQueue, Cohort),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Kueue's webhook refuses such a queue when it is applied, which is after the preview has passed and other resources are made.",
-    remediation="List the resources of every flavor as coveredResources has them: the same names in the same order.",
+    why="Kueue's webhook refuses such a queue when it is applied, after the preview has passed and other resources have been created.",
+    remediation="List the resources of every flavor as in coveredResources: the same names in the same order.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#flavors-and-resources",
 )

@@ -1,4 +1,4 @@
-"""A ResourceQuota that lets a team start less than its queues give it."""
+"""A ResourceQuota that allows a team less than its queues give it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,10 @@ RULE = Rule(
     looks_at=(ResourceQuota,),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="Kueue knows nothing of ResourceQuotas: it admits the job and holds quota for it, and the API server refuses its pods, each time.",
-    remediation="Let the namespace's quota be at least what its queues promise and can borrow.",
+    why=(
+        "Kueue does not know about ResourceQuotas: it admits the job and reserves quota for it, and the API server "
+        "refuses its pods every time."
+    ),
+    remediation="Set the namespace's quota to at least what its queues guarantee and can borrow.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cohort/",
 )

@@ -1,4 +1,4 @@
-"""A ResourceQuota with a key that Kubernetes takes and never counts."""
+"""A ResourceQuota with a key that Kubernetes accepts but never enforces."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RULE = Rule(
     clouds=BOTH_CLOUDS,
     looks_at=(ResourceQuota,),
     judge=judge,
-    why="A quota of limits.nvidia.com/gpu: 1 is accepted, and a pod with eight GPUs is admitted under it: the namespace has no ceiling.",
+    why="A quota of limits.nvidia.com/gpu: 1 is accepted, but a pod with eight GPUs is still admitted: the namespace has no ceiling.",
     remediation="Give the quota as requests.nvidia.com/gpu, the one key under which Kubernetes counts GPUs.",
     link="https://kubernetes.io/docs/concepts/policy/resource-quotas/#resource-quota-for-extended-resources",
     sources=("Run against kube-apiserver 1.36.1: a pod with 8 GPUs is admitted under limits.nvidia.com/gpu: 1.",),

@@ -1,4 +1,4 @@
-"""A Job whose pods restart in place, so that Kubernetes lets it ignore no interruption."""
+"""A Job whose pods restart in place, so that it cannot ignore interruptions."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ RULE = Rule(
     judge_among=judge,
     without_cel=WithoutCel.COMPARES_OBJECTS,
     why="Pods that restart in place cannot tell an interruption from a fault: the Job is refused, or counts reclaimed nodes as failures.",
-    remediation="Write restartPolicy: Never and a podFailurePolicy that ignores DisruptionTarget; the Job makes a new pod by itself.",
+    remediation="Set restartPolicy: Never and a podFailurePolicy that ignores DisruptionTarget; the Job creates a new pod by itself.",
     link="https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy",
     sources=(
         "k8s.io/kubernetes 1.36.1, pkg/apis/batch/validation: only Never is supported when podFailurePolicy is specified.",
         "sigs.k8s.io/jobset 0.12, pkg/webhooks: a JobSet's pods get OnFailure where nothing is written.",
     ),
-    parameters=(Parameter("enough-failures", 20, "How many counted failures let a Job on Spot go without a podFailurePolicy."),),
+    parameters=(Parameter("enough-failures", 20, "How many counted failures allow a Job on Spot to omit a podFailurePolicy."),),
 )

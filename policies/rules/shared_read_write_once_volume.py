@@ -1,4 +1,4 @@
-"""Several pods at once on a claim that can be attached to one node."""
+"""Several pods at the same time on a claim that can be attached to only one node."""
 
 from __future__ import annotations
 
@@ -76,7 +76,10 @@ RULE = Rule(
     looks_at=(PodSet,),
     judge_among=judge,
     without_cel=WithoutCel.COMPARES_OBJECTS,
-    why="The disk is attached where the first pod runs; those on other nodes wait for it, and the GPUs that the first ones hold wait too.",
-    remediation="Take a claim that is ReadWriteMany or ReadOnlyMany (a bucket, Filestore, FSx), or give each pod a claim of its own.",
+    why=(
+        "The disk is attached where the first pod runs; pods on other nodes wait for it, and the GPUs of the running "
+        "pods sit idle meanwhile."
+    ),
+    remediation="Use a ReadWriteMany or ReadOnlyMany claim (a bucket, Filestore, FSx), or give each pod its own claim.",
     link="https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes",
 )

@@ -1,4 +1,4 @@
-"""Spot GPUs on which work lands that did not choose Spot."""
+"""Spot GPUs on which work that did not choose Spot can be scheduled."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ RULE = Rule(
     looks_at=(GpuPool,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="GPU pods tolerate nvidia.com/gpu without saying so, so that inference and long jobs land on nodes that end within seconds.",
-    remediation="Give Spot GPU nodes a taint of their own, which the work that survives an interruption tolerates.",
+    why="GPU pods get the nvidia.com/gpu toleration automatically, so inference and long jobs land on nodes that can end within seconds.",
+    remediation="Give Spot GPU nodes their own taint, which work that survives an interruption tolerates.",
     link="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/spot-vms#taints-tolerations",
 )

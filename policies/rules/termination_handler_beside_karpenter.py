@@ -61,8 +61,8 @@ RULE = Rule(
     looks_at=(TerminationHandler,),
     judge_among=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="The two act on the same events without knowing of each other: drains cross, and nodes are replaced that need not be.",
-    remediation="Remove the handler and let Karpenter handle interruptions by its queue, or keep it off Karpenter's nodes.",
+    why="The two act on the same events without coordination: drains conflict, and nodes are replaced unnecessarily.",
+    remediation="Remove the handler and let Karpenter handle interruptions through its queue, or keep the handler off Karpenter's nodes.",
     link="https://karpenter.sh/docs/faq/#interruption-handling",
     sources=("Values and templates of config/helm/aws-node-termination-handler of aws/aws-node-termination-handler.",),
 )

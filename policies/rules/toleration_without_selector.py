@@ -1,4 +1,4 @@
-"""GPU pods that tolerate the taint of cheaper capacity, and that nothing leads there."""
+"""GPU pods that tolerate the taint of cheaper capacity but do not select that capacity."""
 
 from __future__ import annotations
 
@@ -58,8 +58,10 @@ RULE = Rule(
     looks_at=(PodSet,),
     judge_among=judge,
     without_cel=WithoutCel.COMPARES_OBJECTS,
-    why="A toleration lets pods onto Spot and leads them nowhere: the scheduler and the autoscaler give them full-price nodes as well.",
-    remediation='Select the capacity beside tolerating its taint: cloud.google.com/gke-spot: "true", or karpenter.sh/capacity-type: spot.',
+    why=(
+        "A toleration allows pods onto Spot but does not send them there: the scheduler and the autoscaler also give them full-price nodes."
+    ),
+    remediation='Select the capacity and tolerate its taint: cloud.google.com/gke-spot: "true", or karpenter.sh/capacity-type: spot.',
     link="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/spot-vms#schedule-workloads",
     sources=("https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/",),
     parameters=(
@@ -70,7 +72,7 @@ RULE = Rule(
                 *("cloud.google.com/gke-provisioning", "cloud.google.com/gke-flex-start", "eks.amazonaws.com/capacityType"),
                 *("provisioning-tier", "capacity-type", "spot"),
             ),
-            "Keys of taints that keep work off capacity which is cheaper and may be taken back.",
+            "Keys of taints that keep work off cheaper capacity that the cloud may reclaim.",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""A pool for work that must not be moved, whose nodes are taken away at a certain age."""
+"""A pool for work that must not be moved, but whose nodes are removed at a certain age."""
 
 from __future__ import annotations
 
@@ -78,5 +78,7 @@ RULE = Rule(
     remediation="Set expireAfter to Never for pools whose work must not be moved, and replace their nodes when they are empty. In EKS Auto "
     "Mode, where AWS ends every node after 21 days, set it to 480h.",
     link="https://karpenter.sh/docs/concepts/disruption/#automated-forceful-methods",
-    parameters=(Parameter("words", ("train",), "Words in a pool's name, node labels or taints that say that its work must not be moved."),),
+    parameters=(
+        Parameter("words", ("train",), "Words in a pool's name, node labels or taints which show that its work must not be moved."),
+    ),
 )

@@ -1,4 +1,4 @@
-"""Capacity without GPUs that may grow without end."""
+"""Capacity without GPUs that can grow without limit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ RULE = Rule(
     looks_at=(Pool,),
     judge=judge,
     without_cel=WithoutCel.OWN_PROGRAM,
-    why="One Deployment with a replica too many zeros buys nodes until the account's quota ends: the bill has no ceiling.",
+    why=(
+        "One Deployment with a few zeros too many in its replicas buys nodes until the account's quota is used up: the bill has no ceiling."
+    ),
     remediation="Give the pool a finite maximum: nodes on GKE and EKS; cpu, memory or nodes on Karpenter.",
     link="https://karpenter.sh/docs/concepts/nodepools/#speclimits",
     sources=("https://github.com/kubernetes-sigs/karpenter/issues/745",),

@@ -82,8 +82,8 @@ RULE = Rule(
     looks_at=(KubernetesObject,),
     judge=judge,
     without_cel=WithoutCel.BUILT_IN,
-    why="A field that does not exist is dropped, or refused when it is applied: what it was meant to do, such as a limit, is not done.",
-    remediation="Write a field that the kind has in this version.",
+    why="An unknown field is dropped, or refused when it is applied: what it was meant to do, such as set a limit, does not happen.",
+    remediation="Use a field that the kind has in this version.",
     link="https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation",
     sources=(
         "The definitions of Kueue 0.19.0, Karpenter 1.14.1, its AWS provider 1.14.1 and JobSet 0.12.0.",

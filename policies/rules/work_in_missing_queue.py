@@ -1,4 +1,4 @@
-"""Work that names a queue which is nowhere."""
+"""Work that names a queue that does not exist."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ RULE = Rule(
     looks_at=(PodSet,),
     judge_among=judge,
     without_cel=WithoutCel.COMPARES_OBJECTS,
-    why="Kueue keeps the work suspended until a LocalQueue of that name comes, with nothing but a condition on its Workload to say why.",
-    remediation="Let the label kueue.x-k8s.io/queue-name name a LocalQueue of the work's own namespace.",
+    why="Kueue keeps the work suspended until a LocalQueue with that name exists, and only a condition on its Workload says why.",
+    remediation="Set the label kueue.x-k8s.io/queue-name to a LocalQueue in the work's own namespace.",
     link="https://kueue.sigs.k8s.io/docs/tasks/run/jobs/",
     sources=("kubernetes-sigs/kueue v0.19, pkg/cache/queue/manager.go: a workload of a LocalQueue that does not exist is not queued.",),
 )

@@ -140,7 +140,7 @@ RULE = Rule(
     without_cel=WithoutCel.COMPARES_OBJECTS,
     why="Kueue gives work without GPUs the labels and tolerations of its queue's flavor, so that it sits on GPU nodes, keeps them alive "
     "and is counted by no quota of GPUs. Work with GPUs in a queue that gives none is never admitted.",
-    remediation="Give work without GPUs a queue with a flavor of nodes without GPUs, and let the label kueue.x-k8s.io/queue-name name it.",
+    remediation="Give work without GPUs a queue with a flavor for nodes without GPUs, and name it in the label kueue.x-k8s.io/queue-name.",
     link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/",
     sources=(
         "kubernetes-sigs/kueue v0.19, pkg/scheduler/flavorassigner/flavorassigner.go: a resource that no group covers is not assigned.",

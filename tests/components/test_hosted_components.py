@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pytest
-from component_calls import as_python_has_them, calls_of_stacks, host, on_the_wire
-from program_declarations import COMPONENTS, Preview, shipped
+from component_calls import as_python_has_them, calls_of_all, calls_of_stacks, host, on_the_wire
+from program_declarations import COMPONENTS, Preview
 from pulumi.errors import InputPropertiesError
 from pulumi.output import Unknown
 
@@ -16,65 +17,11 @@ from components.hosting import components_page
 from components.hosting.host import PACKAGE, hosted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from program_declarations import Declared
 
 pytestmark = pytest.mark.thorough
-
-ROLE = "arn:aws:iam::111122223333:role/nlp"
-QUEUE = "https://sqs.us-east-1.amazonaws.com/111122223333/work"
-EKS: dict[str, Any] = {"account": "111122223333", "region": "us-east-1"}
-NAMED: dict[str, Any] = {"cluster": "platform", "cluster_name": "platform"}
-
-
-def work(workload_class: str, **more: Any) -> dict[str, Any]:
-    """A workload of a shipped production stack."""
-    known = {"platform": shipped("prod-eks"), "name": "desk", "team": "search"}
-    return known | ({"workload_class": workload_class, "image": "a:1"} if workload_class else {}) | more
-
-
-OF_NO_STACK: dict[str, dict[str, Any]] = {
-    "CheckpointedJob": work("training", pods=2, gpus=8, retries=5),
-    "EfaPlacementGroup": {"cluster": "platform", "pool": "h100", "tags": {"owner": "ann"}},
-    "EksTeamLogins": {"cluster_name": "prod", "groups": {ROLE: ["nlp"]}},
-    "ExistingEksCluster": {"cluster": "lab", **EKS},
-    "ExistingClusterParts": {"addons": ["eks-pod-identity-agent"]},
-    "ExistingGpuOperator": {"taints": []},
-    "ExistingKarpenter": {"cluster": "lab", "kubernetes_version": "1.35", "deployment": "kube-system/karpenter"},
-    "ExistingGkeCluster": {"cluster": "lab", "project": "acme-ai-dev", "region": "us-central1"},
-    "FlexStartJob": work("training", platform=shipped("prod-gke"), team="nlp", gpus=4),
-    "GkeRdmaNetworks": {"project": "acme-ai", "region": "us-central1", "zone": "us-central1-b", "network": "prod", "rdma_networks": 2},
-    "GkeRdmaNodes": {
-        "networks": ["prod-gvnic", "prod-rdma"],
-        "subnetworks": ["prod-gvnic", "prod-rdma-0"],
-        "rdma_networks": 1,
-        "accelerators": ["nvidia-b200"],
-        "labels": {"owner": "ann"},
-    },
-    "JobSetController": {"replicas": 1, "cpu_milli": 50},
-    "LoadBalancerController": {**NAMED, **EKS, "vpc_id": "vpc-0a1b2c3d4e5f60718", "tags": {}, "cpu_milli": 200},
-    "ModelCache": work("", bucket="acme-models", cache_gib=20),
-    "ModelServer": work("inference", max_replicas=4, drain_seconds=20),
-    "NodeTerminationHandler": {"karpenter_queue": None},
-    "Notebook": work("interactive", home_gib=10),
-    "PubsubWorkQueue": {
-        "queue": "images",
-        "project": "acme-ai",
-        "worker_member": "serviceAccount:w@acme-ai.iam.gserviceaccount.com",
-        "grace_seconds": 15,
-        "labels": {"team": "red"},
-    },
-    "QueueWorkers": work("best-effort", queue=QUEUE, keda=True, items_per_worker=5),
-    "QueuedJob": work("training", platform=shipped("prod-gke"), team="nlp", gpus=8),
-    "SqsWorkQueue": {"queue": "images", "worker_role_name": "red", **EKS, "grace_seconds": 120, "tags": {"team": "red"}},
-    "Topology": {"name": "network", "levels": ["topology.kubernetes.io/zone", "kubernetes.io/hostname"], "labels": {}},
-}
-
-
-def calls() -> dict[str, Mapping[str, dict[str, Any]]]:
-    found = dict(calls_of_stacks())
-    return found | {name: {"given": args} for name, args in OF_NO_STACK.items()}
 
 
 class _NoMocks(pulumi.runtime.Mocks):
@@ -122,13 +69,13 @@ def refusal(component: str, inputs: dict[str, Any]) -> dict[str, str]:
 
 
 def test_every_component_is_called_here() -> None:
-    assert sorted(each.__name__ for each in hosted()) == sorted(calls())
+    assert sorted(each.__name__ for each in hosted()) == sorted(calls_of_all())
 
 
 @pytest.mark.parametrize("component", hosted(), ids=lambda each: each.__name__)
 def test_it_is_the_same_from_the_wire_as_from_python(component: Any) -> None:
     """Whole numbers come as floats, what is optional does not come at all, names are the schema's."""
-    for name, args in calls()[component.__name__].items():
+    for name, args in calls_of_all()[component.__name__].items():
         given = as_python_has_them(component, args)
         there, read = made(lambda given=given, name=name: component(name, given))
         wire = on_the_wire(component.__name__, args)
@@ -219,6 +166,18 @@ def test_every_component_type_and_input_of_the_schema_is_described(of: str) -> N
         fields = each.get("inputProperties" if of == "resources" else "properties", {})
         assert each.get("description"), token
         assert [name for name, field in fields.items() if not field.get("description")] == [], token
+
+
+@pytest.mark.parametrize("of", ["resources", "types"])
+def test_what_the_schema_says_holds_in_any_language_and_is_no_block_of_code_to_an_editor(of: str) -> None:
+    python = re.compile(r"Raises\s+\w*Error|Default: (?:None|True|False)\b|^ {4}", re.MULTILINE)
+    for token, each in host().described_schema[of].items():
+        fields = each.get("inputProperties" if of == "resources" else "properties", {})
+        own = {re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", name) for name in fields}
+        for where, told in [(token, each["description"]), *((f"{token}.{name}", field["description"]) for name, field in fields.items())]:
+            assert python.search(told) is None, where
+            assert set(re.findall(r"\w+_\w+", told)) & own == set(), where
+            assert told == told.strip(), where
 
 
 def test_the_version_of_the_schema_is_that_of_the_package() -> None:

@@ -113,7 +113,7 @@ def test_a_price_file_of_ones_own_goes_first(tmp_path: Path) -> None:
     found = data("units", *P4D, "--prices", str(tmp_path / "own.yaml"))
 
     assert found["on-demand"]["usd_per_gpu_hour"] == "1.2500"
-    assert "cannot be used" in run("units", *P4D, "--prices", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
+    assert "there is no file" in run("units", *P4D, "--prices", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
 
 
 def test_a_mixture_is_read_from_a_file(tmp_path: Path) -> None:

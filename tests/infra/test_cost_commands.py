@@ -258,7 +258,7 @@ def test_own_prices_and_expectations_change_the_figures(eks: Path, tmp_path: Pat
         (("none.json",), "cannot be read"),
         (("{eks}", "--base", "none.json"), "cannot be read"),
         (("{eks}", "--use", "none.yaml"), "cannot be used"),
-        (("{eks}", "--prices", "none.yaml"), "cannot be used"),
+        (("{eks}", "--prices", "none.yaml"), "there is no file none.yaml"),
     ],
 )
 def test_files_that_cannot_be_used_are_bad_usage(arguments: tuple[str, ...], told: str, eks: Path) -> None:

@@ -15,6 +15,7 @@ from price_refresh_command import refresh
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.fresh_prices import on_demand_usd, product_filters, spot_usd
+from capacity.catalog.fresh_services import service_usd, usage_items
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import ServiceItem, prices_of
 from infra.cli import price_refresh
@@ -110,6 +111,11 @@ SERVICES: Services = {
         usage("LoadBalancerUsage", "Hrs", ("0", "0.0225")),
         usage("TS-LoadBalancerUsage", "Hrs", ("0", "0.0056")),
     ],
+    ("AWSELB", "Load Balancer-Application"): [
+        usage("LoadBalancerUsage", "Hrs", ("0", "0.0225")),
+        usage("LCUUsage", "LCU-Hrs", ("0", "0.008")),
+        usage("Outposts-LoadBalancerUsage", "Hrs", ("0", "0.0226")),
+    ],
     ("AmazonEC2", "Storage"): [
         usage("EBS:VolumeUsage.gp3", "GB-Mo", ("0", "0.08")),
         usage("EBS:VolumeUsage.gp2", "GB-Mo", ("0", "0.10")),
@@ -196,6 +202,8 @@ def test_services_are_refreshed_with_the_machines_and_what_cannot_be_told_is_lef
         "interface-endpoint": Decimal("0.01"),
         "kms-key": Decimal(1),
         "load-balancer": Decimal("0.0225"),
+        "application-load-balancer": Decimal("0.0225"),
+        "gp2-storage": Decimal("0.1"),
         "gp3-storage": Decimal("0.08"),
         "gp3-iops": Decimal("0.005"),
         "gp3-mibps": Decimal("0.04"),
@@ -204,7 +212,35 @@ def test_services_are_refreshed_with_the_machines_and_what_cannot_be_told_is_lef
     assert "not found, and left as it was: price of cluster in us-east-1" in shown, "another unit"
     assert "not found, and left as it was: price of efs-storage in us-east-1" in shown, "two prices"
     assert "nat-gateway" in shown
-    assert "12 prices, 12 of them fresh" in shown
+    assert "14 prices, 14 of them fresh" in shown
+
+
+@pytest.mark.parametrize(
+    "item,rows,usd",
+    [
+        (
+            "application-load-balancer",
+            [
+                ("EUW2-TS-LoadBalancerUsage", "Hrs", "0.0059"),
+                ("EUW2-LoadBalancerUsage", "Hrs", "0.02646"),
+                ("EUW2-Outposts-LoadBalancerUsage", "Hrs", "0.03"),
+            ],
+            "0.02646",
+        ),
+        ("nat-gateway", [("EUW2-NatGateway-Hours", "Hrs", "0.0500000000"), ("EUW2-RegionalNatGateway-Hours", "Hrs", "0.07")], "0.05"),
+        ("nat-traffic", [("EU-NatGateway-Bytes", "GB", "0.048"), ("EU-RegionalNatGateway-Bytes", "GB", "0.05")], "0.048"),
+        ("gp3-mibps", [("APN1-EBS:VolumeP-Throughput.gp3", "GiBps-mo", "49.152")], "0.048"),
+        ("gp2-storage", [("APN1-EBS:VolumeUsage.gp2", "GB-Mo", "0.120"), ("APN1-EBS:VolumeUsage.gp3", "GB-Mo", "0.096")], "0.12"),
+        ("kms-key", [("ap-southeast-1-KMS-Keys", "Keys", "1.0000000000"), ("ap-southeast-1-KMS-Requests", "Requests", "0.000003")], "1"),
+    ],
+)
+def test_usage_types_of_other_regions_are_found_by_the_names_that_their_lists_have(
+    item: str, rows: list[tuple[str, str, str]], usd: str
+) -> None:
+    """Rows of AWS's price lists of London, Ireland, Tokyo and Singapore, as public repositories keep them (August to October 2026)."""
+    asked = next(each for each in usage_items() if each.item == item)
+
+    assert service_usd([usage(name, unit, ("0", price)) for name, unit, price in rows], asked) == Decimal(usd)
 
 
 def test_a_dry_run_writes_nothing_and_what_was_not_found_is_told(aws: dict[str, Stubber], tmp_path: Path) -> None:

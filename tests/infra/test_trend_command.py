@@ -200,7 +200,7 @@ def test_a_month_of_which_a_day_is_not_over_has_no_forecast_and_the_first_has_no
     "other,told",
     [
         ({"month": "2026-01"}, "two reports are of 2026-01, which would count twice"),
-        ({"currency": "EUR"}, "it is in EUR"),
+        ({"currency": "EUR"}, "several currencies, of which amounts have no sum: EUR, USD"),
         ({"of": {"prometheus": "https://prometheus.test", "match": 'cluster="b"'}}, 'clusters (--match): none, cluster="b"'),
         ({"idle_policy": "owner"}, "ways to pay for idle GPUs"),
         ({"node_usd": "1.00"}, "sum to 100 USD and not to its 1.00 USD"),

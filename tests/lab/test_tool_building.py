@@ -111,6 +111,20 @@ def test_a_changed_module_file_builds_anew(wanted: tuple[Family, ...]) -> None:
     assert wanted[0].key != key
 
 
+def test_a_changed_program_of_ours_builds_anew(wanted: tuple[Family, ...], tmp_path: Path) -> None:
+    source = wanted[0].folder / "main.go"
+    source.write_text('package main\n\nfunc main() { println("ours") }\n')
+    ours = wanted[0].model_copy(update={"binaries": {"hello": "example.test/tools"}})
+    tools = ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", (ours,))
+    key = ours.key
+
+    source.write_text('package main\n\nfunc main() { println("changed") }\n')
+    ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", (ours,))
+
+    assert ours.key != key
+    assert subprocess.run([tools.binary("hello")], capture_output=True, text=True, check=True).stderr == "changed\n"
+
+
 def test_build_tags_choose_what_is_compiled(wanted: tuple[Family, ...], tmp_path: Path) -> None:
     (tmp_path / "source" / "tagged.go").write_text('//go:build polite\n\npackage main\n\nfunc init() { Version = "tagged" }\n')
     tagged = wanted[0].model_copy(update={"tags": ("polite",)})

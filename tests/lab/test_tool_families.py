@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def test_what_no_lab_needs_is_named_but_not_built_with_the_lab() -> None:
     on_request = [family.name for family in all_families() if family.on_request]
 
-    assert on_request == ["jobset", "kube-state-metrics", "prometheus", "pulumi-yaml"]
+    assert on_request == ["jobset", "kube-state-metrics", "prometheus", "pulumi-yaml", "pulumi-nodejs", "pulumi-nodejs-sdk"]
     assert {family.name for family in families()}.isdisjoint(on_request)
     assert [family_named(name).name for name in on_request] == on_request
 
@@ -45,4 +45,6 @@ def test_every_shipped_family_is_pinned_to_a_version() -> None:
         "kube-state-metrics": "v2.20.0",
         "prometheus": "v0.315.0",
         "pulumi-yaml": "v1.25.0",
+        "pulumi-nodejs": "v3.68.0",
+        "pulumi-nodejs-sdk": "v3.259.0",
     }

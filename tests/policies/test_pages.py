@@ -57,7 +57,7 @@ def test_the_index_and_a_page_say_what_a_person_needs() -> None:
 
     assert "| FLX004 | [`missing-toleration`](missing-toleration.md) | high | mandatory | GKE and EKS |" in written["README.md"]
     page = written["grace-exceeds-notice.md"]
-    assert "| `gke-seconds` | `15` | Seconds that GKE gives pods of a Spot node whose pool does not say. |" in page
+    assert "| `gke-seconds` | `15` | Seconds that GKE gives pods on a Spot node if its pool sets no value. |" in page
     assert "flexspot.dev/ignore-grace-exceeds-notice: why this is accepted; until=2026-12-31; by=who answers for it" in page
     assert "https://docs.aws.amazon.com/" in page
 

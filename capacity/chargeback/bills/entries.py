@@ -123,7 +123,10 @@ def in_json(row: Mapping[str, str], name: str) -> Any:
         raise BillError(f"{name} is no JSON") from None
 
 
-def in_usd(currency: str) -> None:
+def refuse_another(currency: str, of_report: str) -> None:
     """Raises BillError for an amount of another currency: what it was worth on its day no bill of another says for sure."""
-    if currency.strip().upper() != "USD":
-        raise BillError(f"the amount is in {currency.strip()[:10] or 'no currency'}; reports are in USD, so export the bill in USD")
+    if currency.strip().upper() != of_report:
+        written = currency.strip()[:10] or "no currency"
+        raise BillError(
+            f"the amount is in {written}; the report is in {of_report}, so export the bill in it, or make the report in {written}"
+        )

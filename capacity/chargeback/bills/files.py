@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any
 
+from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.chargeback.bills import aws, focus, gcp
 from capacity.chargeback.bills.entries import BillError
 
@@ -39,7 +40,7 @@ class Form:
     name: str
     needed: tuple[str, ...]
     column: Callable[[str], str]
-    entries: Callable[[Mapping[str, str]], Iterator[Entry]]
+    entries: Callable[[Mapping[str, str], str], Iterator[Entry]]
 
 
 FORMS = (
@@ -49,8 +50,8 @@ FORMS = (
 )
 
 
-def read_bill(path: Path, seen: dict[str, str]) -> Iterator[list[Entry]]:
-    """The entries of each row of a bill.
+def read_bill(path: Path, seen: dict[str, str], currency: str = US_DOLLARS) -> Iterator[list[Entry]]:
+    """The entries of each row of a bill, whose amounts must be in `currency`.
 
     `seen` holds the fingerprints of the files read before and gets this one's. Raises BillError, which names the row, for what cannot be
     used, and OSError for what cannot be read.
@@ -58,7 +59,7 @@ def read_bill(path: Path, seen: dict[str, str]) -> Iterator[list[Entry]]:
     with path.open("rb") as raw:
         counted = _Bytes(raw, path.stat().st_size)
         try:
-            yield from _rows(counted)
+            yield from _rows(counted, currency)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise BillError(f"after row {counted.row}: the file is cut off or damaged ({error})") from error
         except UnicodeDecodeError as error:
@@ -98,7 +99,7 @@ class _Bytes:
             first = False
 
 
-def _rows(counted: _Bytes) -> Iterator[list[Entry]]:
+def _rows(counted: _Bytes, currency: str) -> Iterator[list[Entry]]:
     lines = counted.lines()
     first = next(lines, "")
     if not first.strip():
@@ -106,7 +107,7 @@ def _rows(counted: _Bytes) -> Iterator[list[Entry]]:
     found = _json_rows(counted, first, lines) if first.lstrip().startswith("{") else _csv_rows(counted, first, lines)
     for form, row in found:
         try:
-            yield list(form.entries(row))
+            yield list(form.entries(row, currency))
         except BillError as error:
             raise BillError(f"row {counted.row}: {error}") from error
 

@@ -14,9 +14,10 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.catalog.fresh_prices import gcp_gpu_skus
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.chargeback.bills.entries import BillError, Bought, Entry, Kind, Place, in_json, in_usd, moment, number
+from capacity.chargeback.bills.entries import BillError, Bought, Entry, Kind, Place, in_json, moment, number, refuse_another
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,9 +67,9 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def entries(row: Mapping[str, str]) -> Iterator[Entry]:
+def entries(row: Mapping[str, str], currency: str = US_DOLLARS) -> Iterator[Entry]:
     """What a row says; its credits as entries of their own. Raises BillError."""
-    in_usd(row["currency"])
+    refuse_another(row["currency"], currency)
     service, sku = row["service_description"].strip(), row["sku_description"].strip()
     start = moment(row["usage_start_time"], "usage_start_time")
     end = moment(row.get("usage_end_time", ""), "usage_end_time")

@@ -1,0 +1,175 @@
+"""Programs in other languages that take components over the wire: the real engine over offline providers, and the same of Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from component_calls import as_python_has_them, calls_of_stacks, floats, host
+from pulumi import automation
+
+from capacity.values.engine_marks import UNKNOWNS
+from components.gke.gpu_node_pool import GkeGpuNodePool
+from components.karpenter.gpu_node_pool import GpuNodePool
+from components.kueue.queues import Queues
+from components.tenancy.team import Team
+from infra.deployment.cloud_run import PLUGINS
+from infra.program import PlannedResources
+from lab.progress import Silence
+from lab.providers.offline import OfflineProvider
+from lab.providers.serving import serve
+from lab.tools.build import ensure_tools, family_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from lab.tools.build import Tools
+
+    Resources = dict[str, dict[str, Any]]
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+GUIDE = CHECKOUT / "docs" / "guides" / "other-languages.md"
+
+UNKNOWN_VALUE, SECRET_VALUE = {"$unknown": True}, {"$secret": True}
+
+TRIED = {each.__name__: each for each in (GpuNodePool, GkeGpuNodePool, Team, Queues)}
+"""A Spot pool on a cluster that somebody has, on each cloud; a team; queues."""
+
+
+@dataclass
+class Consumer:
+    """A project whose program takes the components from their own process."""
+
+    folder: Path
+    engine: Path
+    plugin: Path
+    environment: dict[str, str]
+
+    def write(self, project: dict[str, Any]) -> None:
+        """The project's file, JSON being YAML."""
+        plugins = {"providers": [{"name": "flexspot", "path": str(self.plugin.parent)}]}
+        (self.folder / "Pulumi.yaml").write_text(json.dumps({"name": "consumer", "plugins": plugins} | project))
+
+    def preview(self) -> subprocess.CompletedProcess[str]:
+        """What a preview says, as JSON."""
+        return self.run("preview", "--stack", "test", "--json", "--non-interactive")
+
+    def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        """What the engine's command says in the project's folder."""
+        return subprocess.run(
+            [self.engine, *arguments],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+            stdin=subprocess.DEVNULL,
+        )
+
+
+@contextmanager
+def consumer(tools: Tools, folder: Path, family: str, runtime: str) -> Generator[Consumer]:
+    """A project in `folder` with a stack, for programs in the language of `family`, one of the families of lab/tools."""
+    links = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named(family),)).links
+    # The official host for Python, which cannot be had here, starts the folder as PulumiPlugin.yaml says; an engine starts a program so.
+    plugin = folder / "plugin" / "pulumi-resource-flexspot"
+    plugin.parent.mkdir()
+    plugin.write_text(f'#!/bin/sh\nexec "{sys.executable}" -u "{CHECKOUT / "components"}" "$@"\n')
+    plugin.chmod(0o755)
+    with ExitStack() as served:
+        ports = [f"{name}:{served.enter_context(serve(OfflineProvider(name, version)))}" for name, version in PLUGINS.items()]
+        environment = os.environ | {
+            "PATH": os.pathsep.join([str(links / "bin"), os.environ["PATH"]]),
+            "PULUMI_BACKEND_URL": f"file://{folder}",
+            "PULUMI_CONFIG_PASSPHRASE": "",
+            "PULUMI_DEBUG_PROVIDERS": ",".join(ports),
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PYTHONPATH": str(CHECKOUT),
+            "PYTHONWARNINGS": "ignore",
+        }
+        made = Consumer(folder, tools.binary("pulumi"), plugin, environment)
+        made.write({"runtime": runtime})
+        done = made.run("stack", "init", "test", "--non-interactive")
+        assert done.returncode == 0, done.stderr
+        yield made
+
+
+def written(component: str) -> tuple[str, dict[str, Any]]:
+    """A call of a stack's program: the resource's name and its arguments."""
+    return next(iter(calls_of_stacks()[component].items()))
+
+
+def previewed(done: subprocess.CompletedProcess[str]) -> Resources:
+    """Inputs by type and name of what a preview makes, without what the engine itself makes."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    states = [step["newState"] for step in json.loads(done.stdout)["steps"]]
+    kept = [each for each in states if not each["type"].startswith(("pulumi:", "flexspot:"))]
+    return {f"{each['type']} {each['urn'].rpartition('::')[2]}": _comparable(each.get("inputs", {})) for each in kept}
+
+
+def of_python(consumer: Consumer, folder: Path, program: Callable[[], None]) -> Resources:
+    """The same of a program in Python, which declares components itself."""
+    heard = PlannedResources()
+    options = automation.LocalWorkspaceOptions(
+        work_dir=str(folder),
+        program=program,
+        project_settings=automation.ProjectSettings("consumer", "python"),
+        pulumi_command=automation.PulumiCommand(root=str(consumer.engine.parents[1])),
+        env_vars={name: value for name, value in consumer.environment.items() if name.startswith("PULUMI_")}
+        | {"PULUMI_BACKEND_URL": f"file://{folder}"},
+    )
+    automation.create_or_select_stack("test", "consumer", program, opts=options).preview(on_event=heard.hear)
+    kept = [each for each in heard.resources.values() if not each["type"].startswith(("pulumi:", "flexspot:"))]
+    return {f"{each['type']} {each['name']}": _comparable(each["inputs"]) for each in kept}
+
+
+def declare_tried() -> None:
+    """The program in Python."""
+    for component, made in TRIED.items():
+        name, args = written(component)
+        made(name, as_python_has_them(made, args))  # pyrefly: ignore[bad-argument-type] -- as told
+
+
+def shown(language: str) -> str:
+    """The program of a language that the guide shows."""
+    [found] = re.findall(rf"^```{language}\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return found
+
+
+def shown_resources() -> dict[str, Any]:
+    """The resources of the guide's program in YAML."""
+    read: dict[str, dict[str, Any]] = yaml.safe_load(shown("text"))
+    return read["resources"]
+
+
+def declare_shown() -> None:
+    """The guide's program in Python."""
+    [(name, pool)] = shown_resources().items()
+    definition = host()._component_defs[GpuNodePool.__name__]  # noqa: SLF001 -- the SDK offers it nowhere else
+    GpuNodePool(name, host().map_inputs(pool["properties"], definition))  # pyrefly: ignore[bad-argument-type] -- as told
+
+
+def _comparable(inputs: dict[str, Any]) -> dict[str, Any]:
+    return {key: _known(value) for key, value in floats(inputs).items() if key != "__defaults"}
+
+
+def _known(value: Any) -> Any:
+    """A value in which what nobody knows yet, and what is secret, are as PlannedResources has them."""
+    if isinstance(value, dict):
+        return {key: _known(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_known(each) for each in value]
+    if value == "[secret]":
+        return SECRET_VALUE
+    return UNKNOWN_VALUE if isinstance(value, str) and value in UNKNOWNS else value

@@ -1,0 +1,290 @@
+"""Reports in another currency: sums that are converted once, parts that sum to them, and the rate wherever an amount is."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import defaultdict
+from datetime import date
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+from chargeback_months import HOUR, Month
+from fake_prometheus import FakePrometheus, served
+from focus_conformance import TWO_CURRENCIES, broken
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_chargeback_focus import mixed_report
+from typer.testing import CliRunner
+
+from capacity.catalog.data_files import DataFileError
+from capacity.catalog.exchange_rates import ExchangeRate, ExchangeRateError, ExchangeRateFile, InCurrency, read_exchange_rates
+from capacity.chargeback.billed import Bill
+from capacity.chargeback.bills.entries import BillError
+from capacity.chargeback.bills.files import read_bill
+from capacity.chargeback.charges import ChargeKind
+from capacity.chargeback.exchanged import exchanged, months_of
+from capacity.chargeback.reconciling import reconcile
+from capacity.chargeback.report import IdlePolicy
+from capacity.chargeback.reported_months import read_teams
+from capacity.chargeback.reported_nodes import read_report
+from capacity.chargeback.samples import period_between
+from capacity.values.errors import ExplainedError
+from infra.cli.app import app
+from infra.cli.chargeback_consumers import consumers_csv
+from infra.cli.chargeback_focus import columns_of, report_focus
+from infra.cli.chargeback_html import report_html
+from infra.cli.chargeback_report import report_csv, report_json, report_markdown, report_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from capacity.chargeback.report import Report
+
+RATES = st.decimals(min_value="0.0001", max_value="20000", places=6).filter(lambda each: each > 0)
+
+
+def euros(per_usd: str | Decimal = "0.861234") -> InCurrency:
+    rate = ExchangeRate(per_usd=Decimal(per_usd), as_of=date(2026, 10, 30), source="reference rates of the central bank")
+    return InCurrency(currency="EUR", rate=rate)
+
+
+@cache
+def usd_report(policy: IdlePolicy) -> Report:
+    return mixed_report(policy)
+
+
+def in_euros(usd: Decimal, rate: Decimal) -> Decimal:
+    """By decimal, which nothing of the code uses for it."""
+    with localcontext(prec=60):
+        return (usd * rate).quantize(Decimal("0.01"), ROUND_HALF_UP)
+
+
+@settings(max_examples=80, deadline=None)
+@given(RATES, st.sampled_from(IdlePolicy))
+def test_sums_are_converted_once_and_their_parts_sum_to_them_to_the_cent(rate: Decimal, policy: IdlePolicy) -> None:
+    before = usd_report(policy)
+    after = exchanged(before, euros(rate))
+
+    assert after.node_usd == in_euros(before.node_usd, rate)
+    assert after.extra_usd == in_euros(before.extra_usd, rate)
+    assert after.total.usd == after.node_usd == sum(each.usd for each in after.nodes) == sum(each.usd for each in after.charges)
+    assert after.total.saved_usd == in_euros(before.total.saved_usd, rate)
+    assert after.idle_usd == after.total.idle_usd
+    of_line: dict[tuple[object, bool], Decimal] = defaultdict(Decimal)
+    for each in after.charges:
+        of_line[each.line, each.kind in {ChargeKind.ALLOCATED, ChargeKind.PLATFORM}] += each.usd
+    for line in after.lines:
+        assert of_line[line.key, True] == line.totals.allocated_usd
+        assert of_line[line.key, False] == line.totals.idle_usd
+    for (team,), totals in after.by("team").items():
+        had = [each.totals.allocated_usd for each in after.work if each.team == team]
+        assert not had or sum(had) == totals.allocated_usd
+        # A team is off by less than a cent in each of the two amounts that it has, and a line by less than two.
+        assert abs(totals.usd - before.by("team")[team,].usd * rate) < Decimal("0.02")
+    for was, line in zip(before.lines, after.lines, strict=True):
+        assert abs(line.totals.usd - was.totals.usd * rate) < Decimal("0.04")
+    assert after.in_usd is before
+
+
+@settings(max_examples=25, deadline=None)
+@given(RATES)
+def test_the_focus_dataset_is_billed_in_the_currency_and_priced_in_us_dollars(rate: Decimal) -> None:
+    before = usd_report(IdlePolicy.PROPORTIONAL)
+    after = exchanged(before, euros(rate))
+    rows = list(csv.DictReader(io.StringIO(report_focus(after, "123456789012"))))
+
+    assert broken(columns_of(after), rows, TWO_CURRENCIES) == []
+    assert {row["BillingCurrency"] for row in rows} == {"EUR"}
+    assert {row["PricingCurrency"] for row in rows} == {"USD"}
+    for column, whole in (
+        ("BilledCost", after.paid_usd),
+        ("EffectiveCost", after.paid_usd),
+        ("PricingCurrencyEffectiveCost", before.paid_usd),
+    ):
+        assert sum(Decimal(row[column]) for row in rows) == whole, column
+    with localcontext(prec=60):
+        for row in rows:
+            if row["x_ChargeKind"] in {"storage", "egress"}:
+                continue
+            for price in ("ListUnitPrice", "ContractedUnitPrice"):
+                told = Decimal(row[f"PricingCurrency{price}"]) * rate
+                assert abs(Decimal(row[price]) - told) <= abs(told) * Decimal("1e-40")
+
+
+@pytest.mark.parametrize(
+    "changed,told",
+    [
+        ({"PricingCurrency": ""}, "PricingCurrency: null"),
+        ({"PricingCurrency": "credits"}, "PricingCurrency: not of type currency"),
+        ({"PricingCurrencyEffectiveCost": ""}, "PricingCurrencyEffectiveCost: null"),
+        ({"PricingCurrencyListUnitPrice": ""}, "PricingCurrencyListUnitPrice-C-005-C"),
+        ({"PricingCurrencyListUnitPrice": "-1"}, "PricingCurrencyListUnitPrice: not of type price"),
+        ({"PricingCurrencyContractedUnitPrice": ""}, "PricingCurrencyContractedUnitPrice-C-005-C"),
+        ({"ChargeCategory": "Tax"}, "PricingCurrencyContractedUnitPrice-C-004-C"),
+        ({"ChargeCategory": "Tax"}, "PricingCurrencyListUnitPrice-C-004-C"),
+    ],
+)
+def test_the_rules_of_two_currencies_can_be_broken(changed: dict[str, str], told: str) -> None:
+    after = exchanged(usd_report(IdlePolicy.CENTRAL), euros())
+    row = next(csv.DictReader(io.StringIO(report_focus(after, "123456789012"))))
+
+    assert told in {each.removesuffix(" (row 0)") for each in broken(columns_of(after), [row | changed], TWO_CURRENCIES)}
+    assert "PricingCurrency: missing" in broken([each for each in columns_of(after) if each != "PricingCurrency"], [], TWO_CURRENCIES)
+
+
+def test_a_report_in_us_dollars_has_no_columns_of_a_second_currency() -> None:
+    header = report_focus(usd_report(IdlePolicy.CENTRAL), "123456789012").splitlines()[0]
+
+    assert "PricingCurrency" not in header
+
+
+def test_every_form_tells_the_rate_its_day_and_its_source_and_calls_no_amount_dollars() -> None:
+    after = exchanged(usd_report(IdlePolicy.CENTRAL), euros())
+    told = "1 USD is 0.861234 EUR, of 2026-10-30, reference rates of the central bank"
+
+    for form in (report_text, report_markdown, report_html):
+        shown = " ".join(form(after).replace("\\", "").split())
+        assert told in shown, form.__name__
+        assert "USD" not in shown.replace(told, ""), form.__name__
+        assert f"{after.node_usd:,} EUR" in shown, form.__name__
+    for table in (report_csv, consumers_csv):
+        rows = list(csv.DictReader(io.StringIO(table(after))))
+        assert all((row["currency"], row["per_usd"], row["rate_as_of"]) == ("EUR", "0.861234", "2026-10-30") for row in rows)
+        assert not [name for name in rows[0] if name.endswith("_usd") and name != "per_usd"]
+    spread = list(csv.DictReader(io.StringIO(report_csv(after))))
+    assert sum(Decimal(row["total_eur"]) for row in spread) == after.paid_usd
+
+
+def test_programs_find_amounts_by_their_currency_and_prices_an_hour_in_dollars() -> None:
+    after = exchanged(usd_report(IdlePolicy.CENTRAL), euros())
+    found = json.loads(report_json(after))
+
+    assert found["currency"] == "EUR"
+    assert found["exchange_rate"]["per_usd"] == "0.861234"
+    assert Decimal(found["node_eur"]) == after.node_usd == sum(Decimal(line["total_eur"]) for line in found["lines"])
+    names = {name for line in (found, found["total"], *found["lines"], *found["nodes"]) for name in line}
+    assert not [name for name in names if name == "usd" or name.endswith("_usd")]
+
+
+def test_a_saved_report_is_held_against_a_bill_in_its_currency_and_no_other(tmp_path: Path) -> None:
+    after = exchanged(usd_report(IdlePolicy.CENTRAL), euros())
+    report, bill = tmp_path / "report.json", tmp_path / "bill.csv"
+    report.write_text(report_json(after))
+    month = read_report(report)
+    assert (month.currency, month.node_usd) == ("EUR", after.node_usd)
+
+    bill.write_text(report_focus(after, "123456789012"))
+    found = Bill(month.start, month.end)
+    for row in read_bill(bill, {}, "EUR"):
+        found.add(row)
+    reconciled = reconcile(month, found)
+    assert reconciled.currency == "EUR"
+    assert reconciled.bill_usd == after.paid_usd
+
+    bill.write_text(report_focus(usd_report(IdlePolicy.CENTRAL), "123456789012"))
+    with pytest.raises(BillError, match="the amount is in USD; the report is in EUR"):
+        list(read_bill(bill, {}, "EUR"))
+    bill.write_text(report_focus(after, "123456789012"))
+    with pytest.raises(BillError, match="the amount is in EUR; the report is in USD"):
+        list(read_bill(bill, {}))
+
+
+@pytest.fixture
+def prometheus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakePrometheus]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    month = Month()
+    month.node("spot-1", 0, 24 * HOUR)
+    month.pod("train", "spot-1", 0, 12 * HOUR, gpus=4, team="vision")
+    with served(FakePrometheus(month)) as found:
+        yield found
+
+
+def run(prometheus: FakePrometheus, *arguments: str | Path) -> str:
+    result = CliRunner().invoke(app, ["chargeback", "--prometheus", prometheus.url, *map(str, arguments)], env={"COLUMNS": "160"})
+    return str(result.exception) if isinstance(result.exception, ExplainedError) else result.stdout
+
+
+RATE_FILE = """
+currency: EUR
+rates:
+  - {per_usd: "0.86", as_of: 2026-10-30, source: reference rates of the central bank, month: 2026-10}
+  - {per_usd: "0.85", as_of: 2026-11-30, source: reference rates of the central bank, month: 2026-11}
+"""
+
+
+def test_the_command_takes_the_rate_of_the_reports_month(prometheus: FakePrometheus, tmp_path: Path) -> None:
+    rates = tmp_path / "rates.yaml"
+    rates.write_text(RATE_FILE)
+    found = json.loads(run(prometheus, "--from", "2026-10-01", "--to", "2026-10-02", "--currency", rates, "--format", "json"))
+
+    assert Decimal(found["node_eur"]) == in_euros(Decimal("183.44"), Decimal("0.86"))
+    over_two = run(prometheus, "--from", "2026-10-31", "--to", "2026-11-02", "--currency", rates)
+    assert "several months with rates of their own" in over_two
+    assert "make a report of each month" in over_two
+    assert "there is no rate of 2026-09" in run(prometheus, "--month", "2026-09", "--currency", rates)
+
+
+@pytest.mark.parametrize("option", ["--currency", "--credits", "--prices", "--storage"])
+def test_a_file_that_is_not_there_is_told_by_its_name_and_not_as_something_to_mend(
+    option: str, prometheus: FakePrometheus, tmp_path: Path
+) -> None:
+    missing = tmp_path / "no-such.yaml"
+    told = run(prometheus, "--from", "2026-10-01", "--to", "2026-10-02", option, missing)
+
+    assert f"there is no file {missing}." in told
+    assert "give the path of one that is there" in told
+    assert "Errno" not in told
+    assert "fix it" not in told
+
+
+def test_the_trend_is_in_the_reports_currency_and_mixes_none(tmp_path: Path, prometheus: FakePrometheus) -> None:
+    rates = tmp_path / "rates.yaml"
+    rates.write_text(RATE_FILE)
+    paths = [tmp_path / "eur.json", tmp_path / "usd.json"]
+    run(prometheus, "--month", "2026-10", "--currency", rates, "--format", "json", "--out", paths[0])
+    run(prometheus, "--month", "2026-10", "--format", "json", "--out", paths[1])
+    assert read_teams(paths[0]).currency == "EUR"
+
+    saved = json.loads(paths[1].read_text())
+    saved["period"] |= {"name": "2026-09", "from": "2026-09-01T00:00:00Z", "to": "2026-10-01T00:00:00Z"}
+    paths[1].write_text(json.dumps(saved))
+    result = CliRunner().invoke(app, ["chargeback-trend", *(part for each in paths for part in ("--report", str(each)))])
+    assert "several currencies, of which amounts have no sum: EUR, USD" in str(result.exception)
+    alone = CliRunner().invoke(app, ["chargeback-trend", "--report", str(paths[0]), "--format", "json"])
+    assert json.loads(alone.stdout)["currency"] == "EUR"
+    assert "usd" not in alone.stdout
+
+
+@pytest.mark.parametrize(
+    "text,told",
+    [
+        ("currency: USD", "reports are in USD without such a file"),
+        ("currency: JPY", "amounts are in hundredths, which JPY has none of"),
+        ("currency: euro", "currency"),
+        ("currency: EUR\nrates: []", "rates"),
+    ],
+)
+def test_a_file_without_a_usable_currency_or_rate_is_refused(text: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "rates.yaml"
+    row = "\nrates:\n  - {per_usd: '0.86', as_of: 2026-10-30, source: the central bank}\n"
+    path.write_text(text if "rates" in text else text + row)
+
+    with pytest.raises(DataFileError, match=told):
+        read_exchange_rates(path)
+
+
+def test_months_are_those_of_the_periods_own_time_zone_and_each_has_one_rate() -> None:
+    assert months_of(period_between("2026-10-31T23:30:00+00:00", "2026-11-01T00:00:00+00:00", "Europe/Berlin")) == ["2026-11"]
+    assert months_of(period_between("2026-11-30", "2027-02-01", "UTC")) == ["2026-11", "2026-12", "2027-01"]
+    one = ExchangeRate(per_usd=Decimal("0.9"), as_of=date(2026, 10, 1), source="the central bank")
+    file = ExchangeRateFile(currency="EUR", rates=[one])
+    assert file.of_months(["2026-10", "2026-11"]).rate is one
+    with pytest.raises(ExchangeRateError, match="no rate of 2026-11"):
+        ExchangeRateFile(currency="EUR", rates=[one.model_copy(update={"month": "2026-10"})]).of_months(["2026-11"])
+    with pytest.raises(ValueError, match="any month has two rates"):
+        ExchangeRateFile(currency="EUR", rates=[one, one])
