@@ -86,7 +86,7 @@ def test_a_credit_is_for_what_it_covers_while_it_holds_and_no_more_than_that(mon
     report = report_of(month, [credit("100.00", capacity_types=["spot"], start=at(2), end=at(5))])
 
     assert by_team(report) == {"vision": Decimal("12.00"), CENTRAL: Decimal("12.00")}
-    assert any("76.00 USD of the credit research took nothing off" in each for each in words.warnings(report))
+    assert any("76.00 USD of the credit research had no effect" in each for each in words.warnings(report))
     others: list[dict[str, Any]] = [{"cloud": "gcp"}, {"regions": ["us-west-2"]}, {"machines": ["p5.48xlarge"]}, {"start": at(10)}]
     for other in others:
         assert report_of(month, [credit("100.00", **other)]).credit_usd == 0
