@@ -153,6 +153,12 @@ def shown_resources() -> dict[str, Any]:
     return read["resources"]
 
 
+def shown_platform() -> dict[str, Any]:
+    """The guide's program of a whole platform, in YAML."""
+    read: dict[str, dict[str, Any]] = yaml.safe_load(shown("yaml"))
+    return read
+
+
 def declare_shown() -> None:
     """The guide's program in Python."""
     [(name, pool)] = shown_resources().items()

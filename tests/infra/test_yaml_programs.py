@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from component_calls import on_the_wire
-from component_consumers import TRIED, consumer, declare_shown, declare_tried, of_python, previewed, shown_resources, written
+from component_consumers import (
+    TRIED,
+    consumer,
+    declare_shown,
+    declare_tried,
+    of_python,
+    previewed,
+    shown_platform,
+    shown_resources,
+    written,
+)
 from program_declarations import shipped
 
 from capacity.settings.stack_file import parse_settings
@@ -52,15 +62,21 @@ def test_a_program_in_yaml_makes_the_resources_that_a_program_in_python_makes(pr
         assert from_yaml[key] == inputs, key
 
 
-@pytest.mark.parametrize("stack,kind", [("dev-eks", "EksPlatform"), ("dev-gke", "GkePlatform")])
-def test_a_whole_platform_in_yaml_is_what_the_stack_with_its_settings_is(project: Consumer, tmp_path: Path, stack: str, kind: str) -> None:
-    """The settings are those of the stack file, and what the platform offers can be an output."""
-    settings = shipped(stack)
-    platform = {"type": f"flexspot:index:{kind}", "properties": {"platform": settings}}
+PROGRAMS = {
+    "dev-eks": {"resources": {"prod": {"type": "flexspot:index:EksPlatform", "properties": {"platform": shipped("dev-eks")}}}},
+    "dev-gke": {"resources": {"prod": {"type": "flexspot:index:GkePlatform", "properties": {"platform": shipped("dev-gke")}}}},
+    "of the guide": shown_platform(),
+}
 
-    from_yaml = previewed(preview(project, {"prod": platform}, {"queues": "${prod.queues}"}))
 
-    from_stack = of_python(project, tmp_path, lambda: declare(parse_settings(settings, stack), stack, tmp_path))
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_whole_platform_in_yaml_is_what_a_stack_with_its_settings_is(project: Consumer, tmp_path: Path, program: dict[str, Any]) -> None:
+    [(name, platform)] = program["resources"].items()
+    settings = platform["properties"]["platform"]
+
+    from_yaml = previewed(preview(project, program["resources"], program.get("outputs", {"queues": f"${{{name}.queues}}"})))
+
+    from_stack = of_python(project, tmp_path, lambda: declare(parse_settings(settings, "a stack"), "a stack", tmp_path))
     assert len(from_stack) > 100
     assert sorted(from_yaml) == sorted(from_stack)
     for key, inputs in from_stack.items():
