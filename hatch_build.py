@@ -25,7 +25,7 @@ FOLDERS = ("capacity", "components", "policies", "infra", "lab")
 PROGRAMS = ("policies/pack",)
 """Python without the ending of a module."""
 
-PLUGINS = ("policies/PulumiPolicy.yaml", "components/PulumiPlugin.yaml")
+PLUGINS = ("policies/PulumiPolicy.yaml", "infra/PulumiPlugin.yaml")
 """What Pulumi reads to start a folder as a program of its own."""
 
 _IN_CHECKOUT = "toolchain: uv\n    virtualenv: ../.venv"

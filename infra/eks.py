@@ -34,6 +34,7 @@ from infra.eks_auto_mode import declare_auto_mode
 from infra.eks_controllers import declare_gpu_daemons, declare_karpenter, declare_load_balancers
 from infra.eks_existing import read_parts
 from infra.eks_storage import declare_storage
+from infra.exported import export
 from infra.karpenter_pools import disk_args, node_pool_args, other_work_args
 from infra.platform_objects import (
     billing_label,
@@ -240,9 +241,9 @@ def declare_eks(plan: Plan, settings: EksSettings, rules: Settings, images: Imag
     load_balancers = declare_load_balancers(plan, settings, place, cluster, in_both, node_selector=node_selector, tolerations=tolerations)
     teams = declare_platform_objects(plan, kubernetes, [kueue], outlived_by=load_balancers, rules=rules)
     declare_storage(plan, settings, place, teams=teams, cluster=cluster, subnets=subnets, aws=aws, kubernetes=kubernetes)
-    pulumi.export("credentials_command", cluster.credentials_command)
-    pulumi.export("cluster", cluster.cluster_name)
-    pulumi.export("dashboards", f"https://{settings.region}.console.aws.amazon.com/eks/clusters/{name}?region={settings.region}")
+    export("credentials_command", cluster.credentials_command)
+    export("cluster", cluster.cluster_name)
+    export("dashboards", f"https://{settings.region}.console.aws.amazon.com/eks/clusters/{name}?region={settings.region}")
 
 
 def _cluster(

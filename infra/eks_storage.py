@@ -19,6 +19,7 @@ from components.storage.s3_bucket import S3Bucket, bucket_name
 from components.storage.s3_mountpoint_volume import S3MountpointVolume
 from components.storage.s3_team_access import S3TeamAccess
 from components.storage.sqs_work_queue import SqsWorkQueue
+from infra.exported import export
 
 if TYPE_CHECKING:
     from pulumi_aws.provider import Provider as AwsProvider
@@ -146,14 +147,14 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
                 on_aws,
             )
             queues[team.name] = queue.queue_url
-    pulumi.export("buckets", {purpose: bucket.url for purpose, bucket in buckets.items()})
+    export("buckets", {purpose: bucket.url for purpose, bucket in buckets.items()})
     file_systems = {purpose: each.file_system_id for purpose, each in efs.items()}
     if lustre is not None:
         file_systems[DATASETS] = lustre.file_system_id
     if file_systems:
-        pulumi.export("file_systems", file_systems)
-    pulumi.export("checkpoints", checkpoints)
-    pulumi.export("work_queues", queues)
+        export("file_systems", file_systems)
+    export("checkpoints", checkpoints)
+    export("work_queues", queues)
 
 
 def _volume_options(kind: StorageKind, kubernetes: Provider, after: list[pulumi.Resource]) -> pulumi.ResourceOptions:

@@ -23,6 +23,7 @@ from components.gke.gpu_pool_args import DEVICE_LABELS
 from components.gke.gpudirect import GkeRdmaNetworks, GkeRdmaNodes
 from components.gke.network import GkeNetwork
 from components.gke.system_nodes import GkeNodeIdentity
+from infra.exported import export
 from infra.gke_storage import declare_storage, workload_annotations
 from infra.platform_objects import (
     billing_label,
@@ -247,9 +248,9 @@ def declare_gke(plan: Plan, settings: GkeSettings, rules: Settings) -> None:
     declare_measurement(plan, settings, on_cluster)
     teams = declare_platform_objects(plan, provider, [kueue], workload_annotations(settings), rules=rules)
     declare_storage(plan, settings, labels, teams=teams, provider=provider, cluster=cluster)
-    pulumi.export("credentials_command", cluster.credentials_command)
-    pulumi.export("cluster", cluster.cluster_name)
-    pulumi.export("dashboards", f"https://console.cloud.google.com/kubernetes/list/overview?project={settings.project}")
+    export("credentials_command", cluster.credentials_command)
+    export("cluster", cluster.cluster_name)
+    export("dashboards", f"https://console.cloud.google.com/kubernetes/list/overview?project={settings.project}")
 
 
 def _cluster(

@@ -14,6 +14,7 @@ from components.storage.claimed_volume import CHECKPOINTS, DATASETS
 from components.storage.gcs_bucket import GcsBucket, GcsFuseVolume, bucket_name
 from components.storage.gcs_team_access import GcsTeamAccess, account_id
 from components.storage.pubsub_work_queue import PubsubWorkQueue
+from infra.exported import export
 
 if TYPE_CHECKING:
     from pulumi_kubernetes import Provider
@@ -104,9 +105,9 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
                 },
             )
             subscriptions[team.name] = queue.subscription
-    pulumi.export("buckets", {purpose: bucket.url for purpose, bucket in buckets.items()})
-    pulumi.export("checkpoints", checkpoints)
-    pulumi.export("subscriptions", subscriptions)
+    export("buckets", {purpose: bucket.url for purpose, bucket in buckets.items()})
+    export("checkpoints", checkpoints)
+    export("subscriptions", subscriptions)
 
 
 def _bucket(settings: GkeSettings, labels: dict[str, str], purpose: str) -> GcsBucket:

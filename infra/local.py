@@ -11,6 +11,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from capacity.plan.cpu_work import OTHER_WORK, has_room
 from components.karpenter.cpu_node_pool import CpuNodePool
 from components.karpenter.gpu_node_pool import GpuNodePool, NodeClassRef
+from infra.exported import export
 from infra.karpenter_pools import node_pool_args, other_work_args
 from infra.platform_objects import cluster_provider, declare_platform_objects
 
@@ -47,4 +48,4 @@ def declare_local(settings: LocalSettings, plan: Plan, kubeconfig: Path, rules: 
             pulumi.ResourceOptions(provider=provider, depends_on=[node_class]),
         )
     declare_platform_objects(plan, provider, rules=rules)
-    pulumi.export("kubeconfig", str(kubeconfig))
+    export("kubeconfig", str(kubeconfig))

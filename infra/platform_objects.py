@@ -21,6 +21,7 @@ from components.measurement import KubeStateMetrics, RecordingRules
 from components.tenancy.admission import AdmissionPolicies, OwnerLabels
 from components.tenancy.priorities import Priorities, WorkloadPriorities
 from components.tenancy.team import Team, restricted
+from infra.exported import export
 from infra.queue_objects import declare_queues
 from policies.admission.guarantee import guarantee_of, guarantee_policies
 from policies.admission.policy import KEYS, PATCHES, admission_policies, labelled
@@ -202,7 +203,7 @@ def declare_measurement(
         {"namespace": MEASUREMENT_NAMESPACE, "prometheus": read_by, "labels": plan.labels, "monitor_labels": wanted.monitor_labels},
         inside,
     )
-    pulumi.export("recorded_series", rules.series)
+    export("recorded_series", rules.series)
 
 
 def declare_priorities(plan: Plan, provider: Provider, controllers: Sequence[pulumi.Resource]) -> None:

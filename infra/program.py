@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from capacity.cost.plan_cost import PlanCost, TeamCost
     from capacity.plan.build import StackPlan
     from capacity.plan.model import Plan
+    from capacity.settings.platform import PlatformSettings
 
 
 def declare_monthly_cost(plan: Plan, prices: PriceBook) -> None:
@@ -81,11 +82,17 @@ def main() -> None:
     """Declares the resources of the stack that is being deployed. Raises SettingsError for settings that cannot work."""
     value: Any = pulumi.Config("flexspot").require_object("platform")
     source = f"Pulumi.{pulumi.get_stack()}.yaml"
-    settings = parse_settings(value, source)
-    stacks = project_here().stacks
-    prices = price_book_of(settings, stacks, source)
-    images = image_book_of(settings, stacks, source)
-    rules = rules_of(settings, stacks, source)
+    declare(parse_settings(value, source), source, project_here().stacks)
+
+
+def declare(settings: PlatformSettings, source: str, folder: Path) -> None:
+    """Declares the platform of settings that are called `source` and whose files' paths begin at `folder`.
+
+    Raises SettingsError for settings that cannot work, before anything is declared.
+    """
+    prices = price_book_of(settings, folder, source)
+    images = image_book_of(settings, folder, source)
+    rules = rules_of(settings, folder, source)
     plan = build_plan(settings, source, prices, images)
     if isinstance(settings, GkeSettings):
         # A cloud's SDK takes seconds to load: only its own stacks wait for it.

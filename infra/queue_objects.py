@@ -12,6 +12,7 @@ from capacity.values.quantities import count_quantity, mib_quantity
 from components.kueue.controller import DwsProvisioning
 from components.kueue.queues import Queues
 from components.kueue.topology import Topology
+from infra.exported import export
 
 if TYPE_CHECKING:
     from capacity.plan.cpu_work_model import CpuAmount, CpuWorkPlan
@@ -56,8 +57,8 @@ def declare_queues(plan: Plan, opts: pulumi.ResourceOptions) -> None:
         },
         pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=first)),
     )
-    pulumi.export("queues", {queue.namespace: queue.local_queue for queue in plan.queues})
-    pulumi.export("cluster_queues", queues.cluster_queues)
+    export("queues", {queue.namespace: queue.local_queue for queue in plan.queues})
+    export("cluster_queues", queues.cluster_queues)
 
 
 def _flavor(flavor: FlavorPlan) -> FlavorArgs:

@@ -12,6 +12,7 @@ from autopilot_settings import autopilot_settings
 from program_declarations import Preview, declared, shipped
 
 from components.hosting.host import Host, hosted
+from infra.platforms import PLATFORMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -25,7 +26,7 @@ EFS = {"storage": {"checkpoints": "efs", "datasets": "lustre"}}
 
 @functools.cache
 def host() -> Host:
-    return Host()
+    return Host(PLATFORMS)
 
 
 @contextmanager

@@ -84,7 +84,7 @@ def consumer(tools: Tools, folder: Path, family: str, runtime: str) -> Generator
     # The official host for Python, which cannot be had here, starts the folder as PulumiPlugin.yaml says; an engine starts a program so.
     plugin = folder / "plugin" / "pulumi-resource-flexspot"
     plugin.parent.mkdir()
-    plugin.write_text(f'#!/bin/sh\nexec "{sys.executable}" -u "{CHECKOUT / "components"}" "$@"\n')
+    plugin.write_text(f'#!/bin/sh\nexec "{sys.executable}" -u "{CHECKOUT / "infra"}" "$@"\n')
     plugin.chmod(0o755)
     with ExitStack() as served:
         ports = [f"{name}:{served.enter_context(serve(OfflineProvider(name, version)))}" for name, version in PLUGINS.items()]
@@ -151,6 +151,12 @@ def shown_resources() -> dict[str, Any]:
     """The resources of the guide's program in YAML."""
     read: dict[str, dict[str, Any]] = yaml.safe_load(shown("text"))
     return read["resources"]
+
+
+def shown_platform() -> dict[str, Any]:
+    """The guide's program of a whole platform, in YAML."""
+    read: dict[str, dict[str, Any]] = yaml.safe_load(shown("yaml"))
+    return read
 
 
 def declare_shown() -> None:

@@ -22,7 +22,7 @@ from components.hosting.descriptions import described, in_any_language
 from components.hosting.inputs import InputReader
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pulumi.provider import ConstructResult
     from pulumi.provider.experimental.analyzer import ComponentDefinition
@@ -44,9 +44,10 @@ def hosted() -> list[type[pulumi.ComponentResource]]:
 class Host(ComponentProvider):
     """Constructs components from inputs as the wire has them, where every number is a float and what is optional may be absent."""
 
-    def __init__(self) -> None:
+    def __init__(self, more: Sequence[type[pulumi.ComponentResource]] = ()) -> None:
+        """Of the components of this folder, and of more that are made of them."""
         release = version(PACKAGE)
-        super().__init__(hosted(), PACKAGE, None, release)
+        super().__init__([*hosted(), *more], PACKAGE, None, release)
         self._describe()
         whole = generate_schema(PACKAGE, release, None, self._component_defs, self._type_defs, self._dependencies)
         self.described_schema = whole.to_json()
@@ -108,6 +109,6 @@ def _names(mapping: Mapping[str, str]) -> dict[str, str]:
     return {argument: schema_name for schema_name, argument in mapping.items()}
 
 
-def serve() -> None:
+def serve(more: Sequence[type[pulumi.ComponentResource]] = ()) -> None:
     """Serves until the engine ends it; the arguments are those that a language host gives."""
-    main(Host(), [])
+    main(Host(more), [])

@@ -13,8 +13,8 @@ from program_declarations import COMPONENTS, Preview
 from pulumi.errors import InputPropertiesError
 from pulumi.output import Unknown
 
-from components.hosting import components_page
 from components.hosting.host import PACKAGE, hosted
+from infra import components_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -188,7 +188,7 @@ def test_the_version_of_the_schema_is_that_of_the_package() -> None:
 
 
 def test_the_reference_of_components_is_written_from_the_schema() -> None:
-    """When this fails: `python -m components.hosting.components_page`."""
+    """When this fails: `python -m infra.components_page`."""
     written = components_page.page(host().described_schema)
 
     assert components_page.PAGE.read_text(encoding="utf-8") == written

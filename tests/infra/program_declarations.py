@@ -21,6 +21,8 @@ from infra.program import main
 from lab.providers.offline import UNANSWERED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from capacity.plan.model import Plan
 
 STACKS = Path(__file__).resolve().parents[2] / "stacks"
@@ -185,19 +187,26 @@ def declared(stack: str, settings: dict[str, Any], monitor: Preview | None = Non
 
     With `there` the resources have ids already, as in a later preview.
     """
-    preview = monitor is None
-    monitor = monitor or (LaterPreview() if there else Preview())
-    pulumi.runtime.set_mocks(_NoMocks(), project="flexspot", stack=stack, preview=preview, monitor=monitor)
 
-    @pulumi.runtime.test
     def program() -> None:
         pulumi.runtime.set_all_config({"flexspot:platform": json.dumps(settings)})
         main()
 
+    return under_mocks(stack, program, monitor or (LaterPreview() if there else Preview()), preview=monitor is None)
+
+
+def under_mocks(stack: str, program: Callable[[], object], monitor: Preview, *, preview: bool = True) -> Declarations:
+    """What a program declares to a monitor."""
+    pulumi.runtime.set_mocks(_NoMocks(), project="flexspot", stack=stack, preview=preview, monitor=monitor)
+
+    @pulumi.runtime.test
+    def run() -> None:
+        program()
+
     # For each resource the SDK would read the source of all that called it, pytest's too, and write five messages: a quarter of the time,
     # for nobody.
     with mock.patch("pulumi.runtime.resource._get_stack_trace", source_pb2.StackTrace), mock.patch("pulumi.log.debug", _unsaid):
-        program()
+        run()
     return monitor.declarations
 
 

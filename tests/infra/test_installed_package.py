@@ -20,6 +20,7 @@ from program_declarations import as_shipped
 from pulumi.runtime.proto import analyzer_pb2_grpc, provider_pb2, provider_pb2_grpc
 
 from components.hosting.host import hosted
+from infra.platforms import PLATFORMS
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
@@ -232,14 +233,14 @@ def test_the_installed_policies_are_a_directory_pack_that_pulumis_python_host_ca
 
 
 def test_the_installed_components_are_a_plugin_that_pulumis_python_host_can_start(installed: Installed, tmp_path: Path) -> None:
-    plugin = installed.package / "components"
+    plugin = installed.package / "infra"
     options = yaml.safe_load((plugin / "PulumiPlugin.yaml").read_text())["runtime"]["options"]
     assert options["toolchain"] == "pip"
     with served(plugin / options["virtualenv"] / "bin" / "python", plugin, folder=tmp_path) as channel:
         told = provider_pb2_grpc.ResourceProviderStub(channel).GetSchema(provider_pb2.GetSchemaRequest(), timeout=60)
 
     schema = json.loads(told.schema)
-    assert len(schema["resources"]) == len(hosted())
+    assert len(schema["resources"]) == len(hosted()) + len(PLATFORMS)
     assert schema["version"] == installed.wheel.name.split("-")[1]
 
 

@@ -7,7 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from component_calls import on_the_wire
-from component_consumers import TRIED, consumer, declare_shown, declare_tried, of_python, previewed, shown_resources, written
+from component_consumers import (
+    TRIED,
+    consumer,
+    declare_shown,
+    declare_tried,
+    of_python,
+    previewed,
+    shown_platform,
+    shown_resources,
+    written,
+)
+from program_declarations import shipped
+
+from capacity.settings.stack_file import parse_settings
+from infra.program import declare
 
 if TYPE_CHECKING:
     import subprocess
@@ -46,6 +60,37 @@ def test_a_program_in_yaml_makes_the_resources_that_a_program_in_python_makes(pr
     assert sorted(from_yaml) == sorted(from_python)
     for key, inputs in from_python.items():
         assert from_yaml[key] == inputs, key
+
+
+PROGRAMS = {
+    "dev-eks": {"resources": {"prod": {"type": "flexspot:index:EksPlatform", "properties": {"platform": shipped("dev-eks")}}}},
+    "dev-gke": {"resources": {"prod": {"type": "flexspot:index:GkePlatform", "properties": {"platform": shipped("dev-gke")}}}},
+    "of the guide": shown_platform(),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_whole_platform_in_yaml_is_what_a_stack_with_its_settings_is(project: Consumer, tmp_path: Path, program: dict[str, Any]) -> None:
+    [(name, platform)] = program["resources"].items()
+    settings = platform["properties"]["platform"]
+
+    from_yaml = previewed(preview(project, program["resources"], program.get("outputs", {"queues": f"${{{name}.queues}}"})))
+
+    from_stack = of_python(project, tmp_path, lambda: declare(parse_settings(settings, "a stack"), "a stack", tmp_path))
+    assert len(from_stack) > 100
+    assert sorted(from_yaml) == sorted(from_stack)
+    for key, inputs in from_stack.items():
+        assert from_yaml[key] == inputs, key
+
+
+def test_settings_of_a_platform_that_cannot_work_are_told_by_their_paths(project: Consumer) -> None:
+    settings = shipped("dev-eks", environment="Dev Two")
+
+    said = preview(project, {"prod": {"type": "flexspot:index:EksPlatform", "properties": {"platform": settings}}})
+
+    assert said.returncode != 0
+    assert "environment (is 'Dev Two')" in said.stdout
+    assert "Traceback" not in said.stdout + said.stderr
 
 
 def test_whole_numbers_of_a_program_in_yaml_are_whole_in_objects_of_kubernetes(project: Consumer) -> None:

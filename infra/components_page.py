@@ -1,4 +1,4 @@
-"""The reference of the components; `python -m components.hosting.components_page` writes docs/components-reference.md from their schema.
+"""The reference of the components; `python -m infra.components_page` writes docs/components-reference.md from their schema.
 
 It is the schema that programs in other languages get, so one page serves all: Python's names are the same with underscores.
 """
@@ -11,11 +11,12 @@ from typing import Any
 
 from capacity.values.tables import anchor, table_cell
 from components.hosting.host import Host, hosted
+from infra.platforms import PLATFORMS
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "components-reference.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "components-reference.md"
 
 _ABOUT = (
-    "Every component with its inputs and outputs. `python -m components.hosting.components_page` generates this page from the package's "
+    "Every component with its inputs and outputs. `python -m infra.components_page` generates this page from the package's "
     "schema. Names are the schema's, as in YAML, TypeScript, Go, C# and Java programs; in Python they have underscores "
     "(`max_nodes` for `maxNodes`). [guides/other-languages.md](guides/other-languages.md) explains how to use them. A plain input shapes "
     "the graph, so its value must be known when the program runs; all other inputs also accept outputs of other resources."
@@ -26,7 +27,7 @@ _KINDS = {"integer": "a whole number", "number": "a number", "string": "text", "
 def page(schema: dict[str, Any]) -> str:
     """The page's text, of the schema that the host has."""
     types: dict[str, Any] = schema["types"]
-    modules = {each.__name__: each.__module__ for each in hosted()}
+    modules = {each.__name__: each.__module__ for each in (*hosted(), *PLATFORMS)}
     rooms: dict[str, list[str]] = {}
     for token in schema["resources"]:
         rooms.setdefault(_room(modules[_name(token)]), []).append(token)
@@ -52,8 +53,7 @@ def _name(token: str) -> str:
 
 def _room(module: str) -> str:
     """The folder that a component is in; of those that stand beside the folders, the package."""
-    parts = module.split(".")[1:-1]
-    return f"components/{'/'.join(parts)}".rstrip("/")
+    return "/".join(module.split(".")[:-1])
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -87,4 +87,4 @@ def _takes(told: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(Host().described_schema), encoding="utf-8")
+    PAGE.write_text(page(Host(PLATFORMS).described_schema), encoding="utf-8")

@@ -1,0 +1,110 @@
+"""Whole platforms as components: what they declare is what the program of a stack with the same settings does."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import pytest
+from auto_mode_settings import auto_mode_settings
+from autopilot_settings import autopilot_settings
+from program_declarations import COMPONENTS, Declarations, LaterPreview, Preview, declared, shipped, under_mocks
+
+from capacity.values.errors import SettingsError
+from infra.platforms import EksPlatform, GkePlatform, PlatformArgs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+STACKS: dict[str, tuple[type[EksPlatform | GkePlatform], Callable[[], dict[str, Any]]]] = {
+    "dev-gke": (GkePlatform, lambda: shipped("dev-gke")),
+    "prod-gke": (GkePlatform, lambda: shipped("prod-gke")),
+    "autopilot": (GkePlatform, autopilot_settings),
+    "dev-eks": (EksPlatform, lambda: shipped("dev-eks")),
+    "prod-eks": (EksPlatform, lambda: shipped("prod-eks")),
+    "auto-mode": (EksPlatform, auto_mode_settings),
+}
+
+
+def in_a_component(
+    kind: type[EksPlatform | GkePlatform], settings: dict[str, Any], opts: Callable[[], pulumi.ResourceOptions] | None = None
+) -> tuple[Declarations, dict[str, Any]]:
+    """What the component declares, and what it offers as outputs."""
+    offered: dict[str, Any] = {}
+
+    def program() -> None:
+        made = kind("platform", PlatformArgs(platform=settings), opts() if opts else None)
+        for name in ("cluster", "credentials_command", "dashboards", "buckets", "queues"):
+            getattr(made, name).apply(partial(offered.setdefault, name))
+
+    return under_mocks("test", program, LaterPreview()), offered
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_platform_declares_what_the_program_of_its_stack_does(stack: str) -> None:
+    kind, settings = STACKS[stack]
+    of_program = declared("test", settings(), there=True).made
+    of_component, offered = in_a_component(kind, settings())
+
+    platform = f"{COMPONENTS}{kind.__name__} platform"
+    made = dict(of_component.made)
+    assert made.pop(platform).parent == "the stack"
+    assert sorted(made) == sorted(of_program)
+    for name, expected in of_program.items():
+        each = made[name]
+        parent = platform if expected.parent == "the stack" else expected.parent
+        assert (each.inputs, each.parent, each.protected, each.ignored) == (
+            expected.inputs,
+            parent,
+            expected.protected,
+            expected.ignored,
+        ), name
+        assert each.after - {platform} == expected.after - {platform}, name
+    assert offered["cluster"]
+    assert set(offered["buckets"]) == {"checkpoints", "datasets"}
+    assert set(offered["queues"]) >= {each["name"] for each in settings()["teams"]}
+    assert "credentials" in offered["credentials_command"] or "kubeconfig" in offered["credentials_command"]
+
+
+def test_a_providers_settings_reach_the_parts_of_a_platform() -> None:
+    def with_provider() -> pulumi.ResourceOptions:
+        from pulumi_gcp import Provider  # noqa: PLC0415 -- seconds, for this test alone
+
+        return pulumi.ResourceOptions(providers=[Provider("mine", project="acme-ai-dev")])
+
+    found, _ = in_a_component(GkePlatform, shipped("dev-gke"), with_provider)
+
+    of_cloud = [each for each in found.made.values() if each.type.startswith("gcp:")]
+    assert len(of_cloud) > 10
+    assert [each.name for each in of_cloud if "::mine::" not in each.provider] == []
+    assert [each.name for each in found.made.values() if each.type.startswith("kubernetes:") and "::mine::" in each.provider] == []
+
+
+def refusal_of(kind: type[EksPlatform | GkePlatform], settings: dict[str, Any]) -> str:
+    with pytest.raises(SettingsError) as refused:
+        under_mocks("test", lambda: kind("prod", PlatformArgs(platform=settings)) and None, Preview())
+    return str(refused.value)
+
+
+def test_settings_that_cannot_work_are_refused_with_every_path_before_anything_is_declared() -> None:
+    settings = shipped("dev-eks", environment="Dev Two")
+    settings["pools"][0]["machine"] = "g6.huge"
+
+    told = refusal_of(EksPlatform, settings)
+
+    assert told.startswith("EksPlatform prod platform: ")
+    assert "environment" in told
+
+
+def test_a_platform_of_another_cloud_is_refused() -> None:
+    told = refusal_of(EksPlatform, shipped("dev-gke"))
+
+    assert "cloud (is 'gke'): is not the cloud of EksPlatform; allowed: eks" in told
+
+
+def test_a_file_needs_an_absolute_path_as_there_is_no_stack_file_to_begin_at() -> None:
+    told = refusal_of(EksPlatform, shipped("dev-eks", prices_file="prices.yaml"))
+
+    assert "prices_file" in told
+    assert "give an absolute path" in told
