@@ -2,6 +2,7 @@
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -45,6 +46,10 @@ class _Platform(pulumi.ComponentResource):
         """Declares the platform with its parts; `_exported` is all that they export. Raises SettingsError for settings that cannot work."""
         kind = type(self).__name__
         source = f"{kind} {name} platform"
+        if unknown := [
+            SettingsProblem(path, "", "is an output of a resource", "give the value itself") for path in _outputs(args["platform"])
+        ]:
+            raise SettingsError(source, unknown)
         settings = parse_settings(args["platform"], source)
         if settings.cloud != cloud:
             problem = SettingsProblem("cloud", repr(settings.cloud.value), f"is not the cloud of {kind}", f"allowed: {cloud}")
@@ -110,6 +115,18 @@ PLATFORMS = (EksPlatform, GkePlatform)
 
 def _output(exported: dict[str, pulumi.Input[Any]], name: str) -> pulumi.Output[Any]:
     return pulumi.Output.from_input(exported[name])
+
+
+def _outputs(value: object, path: str = "") -> Iterator[str]:
+    """Where in settings is what only a deployment knows."""
+    if isinstance(value, pulumi.Output):
+        yield path or "(all)"
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from _outputs(each, f"{path}.{key}".lstrip("."))
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _outputs(each, f"{path}.{number}")
 
 
 def _relative_files(settings: object) -> list[SettingsProblem]:

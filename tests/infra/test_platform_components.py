@@ -108,3 +108,18 @@ def test_a_file_needs_an_absolute_path_as_there_is_no_stack_file_to_begin_at() -
 
     assert "prices_file" in told
     assert "give an absolute path" in told
+
+
+def test_an_output_in_settings_is_told_by_its_path() -> None:
+    with pytest.raises(SettingsError) as refused:
+        under_mocks("test", lambda: EksPlatform("prod", {"platform": with_outputs()}), Preview())
+
+    assert "cluster.version: is an output of a resource; give the value itself" in str(refused.value)
+    assert "zones.1: is an output of a resource" in str(refused.value)
+
+
+def with_outputs() -> dict[str, Any]:
+    settings = shipped("dev-eks")
+    settings["cluster"]["version"] = pulumi.Output.from_input("1.35")
+    settings["zones"][1] = pulumi.Output.from_input("us-east-1b")
+    return settings
