@@ -128,7 +128,7 @@ def show_cost(report: CostReport) -> None:
     show_table(_lines(cost))
     show_table(_teams(cost))
     for missing in cost.unknown:
-        out.print(f"[yellow]not known[/], {how_counted(cost, missing)}: {escape(missing)}")
+        out.print(f"[yellow]unknown[/], {how_counted(cost, missing)}: {escape(missing)}")
     for note in cost.notes:
         out.print(f"[yellow]passed over[/]: {escape(note)}")
     sources = price_sources(cost)

@@ -104,7 +104,7 @@ def show_program(report: ProgramReport) -> None:
             table.add_row(escape(line.name), escape(line.type), escape(what_of(line)), *_of_line(line))
     show_table(table)
     for name, what in cost.missing:
-        out.print(f"[yellow]not known[/], and in no sum: {escape(name)}: {escape(what)}")
+        out.print(f"[yellow]unknown[/], and in no sum: {escape(name)}: {escape(what)}")
     for kind, count in cost.not_priced.items():
         out.print(f"[yellow]not priced[/]: {count} x {escape(kind)}")
     if cost.not_shown:

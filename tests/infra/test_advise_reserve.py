@@ -162,7 +162,7 @@ def test_a_history_may_be_asked_of_one_machine_alone_with_prices_of_its_own(tmp_
         (("--history", "x.csv", "--reserved-usd", "3"), "give --machine and --region"),
         (("--history", "x.csv", "--reserved-usd", "3", "--discount-percent", "3"), "give either --reserved-usd or --discount-percent"),
         (("--history", "x.csv", "--write-history", "y.csv"), "give --prometheus"),
-        (("--history", "x.csv", "--month", "2026-10", "--match", 'cluster="a"'), "of which this is told: --month, --match"),
+        (("--history", "x.csv", "--month", "2026-10", "--match", 'cluster="a"'), "so these have no effect: --month, --match"),
         (("--baseline-nodes", "1", "--discount-percent", "3"), "give --machine and --region"),
         (("--history", "x.csv"), "x.csv cannot be read"),
         (("--prometheus", "http://localhost:1", "--month", "2999-01"), "has not begun"),

@@ -118,7 +118,7 @@ def test_a_price_that_nobody_knows_is_at_worst_the_on_demand_price_and_said_so(t
     path = flex_start(tmp_path, 4000)
     shown, found = run(path), json.loads(run(path, "--format", "json"))
 
-    assert "not known, at on-demand in the worst case, and in no other sum: flex-start price of g2-standard-8 in us-central1" in shown
+    assert "unknown, at on-demand in the worst case, and in no other sum: flex-start price of g2-standard-8 in us-central1" in shown
     [line] = [each for each in found["lines"] if each["section"] == "pool"]
     # Two nodes at 0.853624 on demand for 744 hours.
     assert (line["worst_case_usd"], line["expected_usd"], line["unbounded_prices"]) == ("1270.19", None, [])
