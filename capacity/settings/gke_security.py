@@ -60,7 +60,7 @@ class GkeSecurity(DescribedRecord):
     decides."""
 
     vulnerability_scanning: VulnerabilityScanning | None = None
-    """Whether GKE scans running images for vulnerabilities: `disabled`, or `enterprise`, which Google planned to shut down on
+    """Whether GKE scans running images for vulnerabilities: `disabled`, or `enterprise`, whose end Google announced for
     2026-06-16. Default: not set; GKE decides."""
 
     binary_authorization: BinaryAuthorization | None = None
