@@ -1,4 +1,4 @@
-"""The reference of the components; `python -m infra.components_page` writes docs/components-reference.md from their schema.
+"""The reference of the components; `python -m infra.components_page` writes docs/components-reference.md and the plugin's schema.
 
 It is the schema that programs in other languages get, so one page serves all: Python's names are the same with underscores.
 """
@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from capacity.values.tables import anchor, table_cell
 from components.hosting.host import Host, hosted
+from components.hosting.plugin import SCHEMA, written
 from infra.platforms import PLATFORMS
+
+if TYPE_CHECKING:
+    import pulumi
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "components-reference.md"
 
@@ -24,10 +28,15 @@ _ABOUT = (
 _KINDS = {"integer": "a whole number", "number": "a number", "string": "text", "boolean": "`true` or `false`", "object": "an object"}
 
 
+def offered() -> list[type[pulumi.ComponentResource]]:
+    """Every component for programs in any language: those of `components`, and whole platforms."""
+    return [*hosted(), *PLATFORMS]
+
+
 def page(schema: dict[str, Any]) -> str:
     """The page's text, of the schema that the host has."""
     types: dict[str, Any] = schema["types"]
-    modules = {each.__name__: each.__module__ for each in (*hosted(), *PLATFORMS)}
+    modules = {each.__name__: each.__module__ for each in offered()}
     rooms: dict[str, list[str]] = {}
     for token in schema["resources"]:
         rooms.setdefault(_room(modules[_name(token)]), []).append(token)
@@ -87,4 +96,6 @@ def _takes(told: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(Host(PLATFORMS).described_schema), encoding="utf-8")
+    described = Host(offered()).described_schema
+    PAGE.write_text(page(described), encoding="utf-8")
+    SCHEMA.write_text(written(described, offered()), encoding="utf-8")

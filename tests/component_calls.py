@@ -12,7 +12,7 @@ from autopilot_settings import autopilot_settings
 from program_declarations import Preview, declared, shipped
 
 from components.hosting.host import Host, hosted
-from infra.platforms import PLATFORMS
+from infra.components_page import offered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -26,7 +26,7 @@ EFS = {"storage": {"checkpoints": "efs", "datasets": "lustre"}}
 
 @functools.cache
 def host() -> Host:
-    return Host(PLATFORMS)
+    return Host(offered())
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The plugin that makes components for programs in any language: their schema, inputs in Python's types, refusals in one line."""
+"""What makes components for programs in any language: their schema, inputs in Python's types, refusals in one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi.errors import InputPropertiesError
-from pulumi.provider import main
 from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.experimental.schema import generate_schema
 from pulumi.provider.server import ComponentInitError
@@ -44,10 +43,9 @@ def hosted() -> list[type[pulumi.ComponentResource]]:
 class Host(ComponentProvider):
     """Constructs components from inputs as the wire has them, where every number is a float and what is optional may be absent."""
 
-    def __init__(self, more: Sequence[type[pulumi.ComponentResource]] = ()) -> None:
-        """Of the components of this folder, and of more that are made of them."""
+    def __init__(self, components: Sequence[type[pulumi.ComponentResource]]) -> None:
         release = version(PACKAGE)
-        super().__init__([*hosted(), *more], PACKAGE, None, release)
+        super().__init__(list(components), PACKAGE, None, release)
         self._describe()
         whole = generate_schema(PACKAGE, release, None, self._component_defs, self._type_defs, self._dependencies)
         self.described_schema = whole.to_json()
@@ -107,8 +105,3 @@ class Host(ComponentProvider):
 def _names(mapping: Mapping[str, str]) -> dict[str, str]:
     """The names of the schema by those of Python."""
     return {argument: schema_name for schema_name, argument in mapping.items()}
-
-
-def serve(more: Sequence[type[pulumi.ComponentResource]] = ()) -> None:
-    """Serves until the engine ends it; the arguments are those that a language host gives."""
-    main(Host(more), [])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -13,6 +16,7 @@ from program_declarations import COMPONENTS, Preview
 from pulumi.errors import InputPropertiesError
 from pulumi.output import Unknown
 
+from components.hosting import plugin
 from components.hosting.host import PACKAGE, hosted
 from infra import components_page
 
@@ -194,3 +198,35 @@ def test_the_reference_of_components_is_written_from_the_schema() -> None:
     assert components_page.PAGE.read_text(encoding="utf-8") == written
     for token in host().described_schema["resources"]:
         assert f"\n### {token.rpartition(':')[2]}\n" in written
+
+
+def test_the_plugin_answers_with_the_schema_of_the_components() -> None:
+    """When this fails: `python -m infra.components_page`."""
+    assert plugin.SCHEMA.read_text(encoding="utf-8") == plugin.written(host().described_schema, components_page.offered())
+    assert json.loads(plugin.Plugin().schema or "") == host().described_schema
+
+
+def test_the_plugin_loads_no_clouds_sdk_before_a_component_is_made() -> None:
+    program = "import sys; import infra.__main__; from components.hosting.plugin import Plugin; Plugin(); print(*sys.modules)"
+
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+
+    assert "components.hosting.plugin" in loaded
+    assert {each.partition(".")[0] for each in loaded} & {"pulumi_aws", "pulumi_gcp", "pulumi_kubernetes", "pydantic"} == set()
+
+
+@pytest.mark.parametrize("component", ["GpuNodePool", "GkeGpuNodePool", "Team"])
+def test_a_component_made_by_the_plugin_is_the_one_that_its_host_makes(component: str) -> None:
+    name, args = next(iter(calls_of_all()[component].items()))
+    wire = json.loads(json.dumps(on_the_wire(component, args)))
+
+    def by_plugin() -> Any:
+        return plugin.Plugin().construct(name, f"{PACKAGE}:index:{component}", copy.deepcopy(wire), pulumi.ResourceOptions())
+
+    there, _ = made(by_plugin)
+    assert there == constructed(component, name, wire)[0]
+
+
+def test_a_component_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(ValueError, match=r"flexspot:index:GpuPool is no component; there are .*GpuNodePool"):
+        plugin.Plugin().construct("it", "flexspot:index:GpuPool", {}, pulumi.ResourceOptions())

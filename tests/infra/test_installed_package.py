@@ -19,8 +19,7 @@ from installed_fixtures import CHECKOUT, outside_of_the_checkout, uv
 from program_declarations import as_shipped
 from pulumi.runtime.proto import analyzer_pb2_grpc, provider_pb2, provider_pb2_grpc
 
-from components.hosting.host import hosted
-from infra.platforms import PLATFORMS
+from infra.components_page import offered
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
@@ -240,7 +239,7 @@ def test_the_installed_components_are_a_plugin_that_pulumis_python_host_can_star
         told = provider_pb2_grpc.ResourceProviderStub(channel).GetSchema(provider_pb2.GetSchemaRequest(), timeout=60)
 
     schema = json.loads(told.schema)
-    assert len(schema["resources"]) == len(hosted()) + len(PLATFORMS)
+    assert len(schema["resources"]) == len(offered())
     assert schema["version"] == installed.wheel.name.split("-")[1]
 
 
