@@ -74,7 +74,9 @@ def read_records(path: Path, model: type[RecordT]) -> RecordT:
     except yaml.YAMLError as error:
         raise DataFileError(f"{path.name} is not YAML: {error}") from error
     except ValidationError as error:
-        problems = [f"  {'.'.join(map(str, p['loc'])) or '(whole file)'}: {p['msg']}" for p in error.errors()]
+        # What a model says itself comes behind words of the library's.
+        told = [(".".join(map(str, each["loc"])) or "(whole file)", each["msg"].removeprefix("Value error, ")) for each in error.errors()]
+        problems = [f"  {place}: {what}" for place, what in told]
         raise DataFileError("\n".join([f"{path.name} has {error.error_count()} problem(s):", *problems])) from error
 
 

@@ -61,9 +61,9 @@ class ExchangeRateFile(Record):
     @model_validator(mode="after")
     def _the_currency_is_another_one_with_cents(self) -> ExchangeRateFile:
         if self.currency == US_DOLLARS:
-            raise ValueError(f"reports are in {US_DOLLARS} without such a file")
+            raise ValueError(f"reports are in {US_DOLLARS} without such a file; leave it out, or name another currency")
         if self.currency in NO_CENTS:
-            raise ValueError(f"amounts are in hundredths, which {self.currency} has none of")
+            raise ValueError(f"amounts have two decimals, and {self.currency} has no hundredths; use a currency that has them")
         if twice := [month for month, times in Counter(each.month for each in self.rates).items() if times > 1]:
             raise ValueError(f"{twice[0] or 'any month'} has two rates")
         return self

@@ -54,7 +54,7 @@ def test_sums_are_converted_once_and_their_parts_sum_to_them_to_the_cent(rate: D
     "text,told",
     [
         ("currency: USD", "reports are in USD without such a file"),
-        ("currency: JPY", "amounts are in hundredths, which JPY has none of"),
+        ("currency: JPY", "amounts have two decimals, and JPY has no hundredths; use a currency that has them"),
         ("currency: euro", "currency"),
         ("currency: EUR\nrates: []", "rates"),
     ],
