@@ -50,7 +50,7 @@ def made(make: Callable[[], object]) -> tuple[dict[str, Declared], list[str]]:
         if each.type.startswith(COMPONENTS):
             # What a component was given is only told; what is not given is null there or absent.
             each.inputs = without_nulls(each.inputs)
-    return monitor.declarations.made, monitor.declarations.read
+    return monitor.declarations.made, sorted(monitor.declarations.read)
 
 
 def without_nulls(value: Any) -> Any:

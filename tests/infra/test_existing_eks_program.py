@@ -30,7 +30,7 @@ def existing(stack: str = "dev-eks", **cluster: Any) -> Declarations:
 def test_an_existing_cluster_is_read_and_neither_made_nor_given_a_network() -> None:
     declarations = existing()
 
-    assert declarations.read == [f"{CLUSTER} ml", AGENT, S3]
+    assert declarations.read == sorted([f"{CLUSTER} ml", AGENT, S3])
     assert [name for name in declarations.made if name.startswith((CLUSTER, "aws:ec2", "aws:eks/addon"))] == []
     assert f"{CLUSTER} cluster-cluster" in declarations.waits_for(f"{RELEASE} karpenter-release")
     assert set(gpu_pools(declarations)) == {"l4-spot", "t4-spot"}
@@ -51,7 +51,7 @@ def test_nothing_in_the_cluster_is_made_before_what_must_run_there_was_found() -
 def test_a_karpenter_of_the_clusters_own_has_our_pools_and_nothing_of_a_karpenter_is_made(stack: str) -> None:
     declarations, ours = existing(stack, **THEIRS), existing(stack)
 
-    assert declarations.read == [f"{CLUSTER} ml", AGENT, S3, CONTROLLER.format("karpenter/karpenter"), DEFINITION]
+    assert declarations.read == sorted([f"{CLUSTER} ml", AGENT, S3, CONTROLLER.format("karpenter/karpenter"), DEFINITION])
     assert [name for name in declarations.made if name.startswith(OURS_ALONE)] == []
     pools = [name for name in declarations.made if name.startswith((NODE_POOL, NODE_CLASS))]
     assert pools == [name for name in ours.made if name.startswith((NODE_POOL, NODE_CLASS))]
@@ -92,6 +92,6 @@ def test_on_a_cluster_that_the_stack_makes_a_gpu_operator_comes_later_and_is_not
 
     assert declarations.read == []
     assert [name for name in as_shipped("dev-eks").made if name not in declarations.made and name.startswith(RELEASE)] == [
-        f"{RELEASE} gpu-plugins-nvidia",
         f"{RELEASE} dcgm-exporter-release",
+        f"{RELEASE} gpu-plugins-nvidia",
     ]
