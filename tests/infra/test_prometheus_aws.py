@@ -1,0 +1,436 @@
+"""Reading Amazon Managed Service for Prometheus: requests are signed with what botocore finds, and told where that does not do."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+import botocore.session
+import pytest
+from chargeback_months import HOUR, Month
+from fake_prometheus import FakePrometheus
+from loopback_certificate import certificate
+from loopback_server import Reply, Request, serving
+from moto.iam.aws_managed_policies import aws_managed_policies_data
+from moto.sts.models import sts_backends
+from moto_server import moto_server
+from signed_prometheus import AwsGate, guarded, refused_by_aws, signature, with_body, without_clouds
+from typer.testing import CliRunner
+
+from capacity.values.errors import ExplainedError
+from infra.cli.app import app
+from infra.prometheus.access import CloudAuth, access_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.thorough
+
+DAY = ("--from", "2026-10-01", "--to", "2026-10-02", "--format", "json")
+REGION = "eu-central-1"
+HOST = f"aps-workspaces.{REGION}.amazonaws.com"
+WORKSPACE = "/workspaces/ws-b226cc2a-a446-46a9-933a-ac50479a5568"
+KEY, SECRET, TOKEN = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "a/session+token=="
+ROLE = "arn:aws:iam::123456789012:role/chargeback"
+SIGNED = ("--prometheus-auth", "aws", "--aws-region", REGION)
+
+
+@dataclass
+class World:
+    """Certificates of a server, and the month that it tells of."""
+
+    folder: Path
+    ca: Path
+    tls: Any
+    month: Month
+
+    def run(self, url: str, *arguments: str | Path, code: int = 0) -> str:
+        """What the command prints; an ExplainedError as `main` would show it."""
+        result = CliRunner().invoke(app, ["chargeback", "--prometheus", url, "--ca", str(self.ca), *map(str, (*DAY, *arguments))])
+        shown = str(result.exception) if isinstance(result.exception, ExplainedError) else result.output
+        assert SECRET not in shown
+        assert TOKEN not in shown
+        if isinstance(result.exception, ExplainedError):
+            assert result.exception.exit_code == code, shown
+            return shown
+        assert result.exit_code == code, shown
+        return result.stdout
+
+    def asked(self, gate: Callable[[Request], Reply | None], *arguments: str, between: Callable[[Request], Request], code: int) -> str:
+        """What the command says of a server behind `gate` and what stands between."""
+        with guarded(FakePrometheus(self.month), gate, self.tls, between) as address:
+            return self.run(f"{address}{WORKSPACE}", *(arguments or SIGNED), code=code)
+
+    def refused(self, *replies: Reply) -> str:
+        """What the command says where it is answered so."""
+        left = list(replies)
+        return self.asked(lambda _: left.pop(0), between=lambda request: request, code=1)
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    for name, value in without_clouds(str(tmp_path / "nowhere")).items():
+        monkeypatch.setenv(name, value)
+    for name, value in (("AWS_ACCESS_KEY_ID", KEY), ("AWS_SECRET_ACCESS_KEY", SECRET), ("AWS_SESSION_TOKEN", TOKEN)):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    month = Month()
+    month.node("spot-1", 0, 24 * HOUR)
+    month.pod("train", "spot-1", 0, 12 * HOUR, gpus=4)
+    ca, tls = certificate(tmp_path, HOST)
+    return World(tmp_path, ca, tls, month)
+
+
+def gate_of(token: str | None = TOKEN, secret: str = SECRET) -> AwsGate:
+    return AwsGate(REGION, {KEY: (secret, token)})
+
+
+def called_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workspace's host is on this machine."""
+    resolve = socket.getaddrinfo
+
+    def resolved(host: str, *arguments: Any, **more: Any) -> Any:
+        return resolve("127.0.0.1" if host == HOST else host, *arguments, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+
+
+@pytest.mark.parametrize(
+    "request_,names,scope,expected",
+    [
+        # AWS's Signature Version 4 test suite, post-x-www-form-urlencoded.
+        (
+            Request(
+                "POST",
+                "/",
+                {
+                    "content-type": "application/x-www-form-urlencoded",
+                    "host": "example.amazonaws.com",
+                    "x-amz-date": "20150830T123600Z",
+                },
+                "Param1=value1",
+            ),
+            ["content-type", "host", "x-amz-date"],
+            "20150830/us-east-1/service/aws4_request",
+            "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a",
+        ),
+        # The worked example of AWS's documentation, "Create a signed AWS API request".
+        (
+            Request(
+                "GET",
+                "/?Action=ListUsers&Version=2010-05-08",
+                {
+                    "content-type": "application/x-www-form-urlencoded; charset=utf-8",
+                    "host": "iam.amazonaws.com",
+                    "x-amz-date": "20150830T123600Z",
+                },
+                "",
+            ),
+            ["content-type", "host", "x-amz-date"],
+            "20150830/us-east-1/iam/aws4_request",
+            "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7",
+        ),
+    ],
+)
+def test_the_gate_calculates_the_signatures_that_aws_publishes(request_: Request, names: list[str], scope: str, expected: str) -> None:
+    assert signature(request_, names, scope, SECRET) == expected
+
+
+def test_a_signed_workspace_gives_the_report_that_an_open_prometheus_gives(world: World) -> None:
+    fake, gate = FakePrometheus(world.month), gate_of()
+    with guarded(fake, lambda _: None, world.tls) as open_address, guarded(FakePrometheus(world.month), gate, world.tls) as address:
+        expected = json.loads(world.run(open_address))
+        found = json.loads(world.run(f"{address}{WORKSPACE}", *SIGNED))
+
+    assert found.pop("of") != expected.pop("of")
+    assert found == expected
+    assert len(gate.let_in) == len(fake.asked)
+    assert not any("authorization" in headers for headers in fake.headers)
+
+
+def test_the_workspaces_own_address_is_signed_for_without_being_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    called_by_name(monkeypatch)
+    gate = gate_of()
+    with guarded(FakePrometheus(world.month), gate, world.tls) as address:
+        port = address.rpartition(":")[2]
+        # As AWS's console shows it.
+        found = json.loads(world.run(f"https://{HOST}:{port}{WORKSPACE}/api/v1/query"))
+
+    assert found["node_usd"] == "183.44"
+    assert len(gate.let_in) > 0
+
+
+def test_headers_of_ones_own_go_with_a_signed_request(world: World) -> None:
+    gate, seen = gate_of(), []
+
+    def noted(request: Request) -> Reply | None:
+        seen.append(request.headers.get("x-scope-orgid"))
+        return gate(request)
+
+    world.asked(noted, *SIGNED, "--header", "X-Scope-OrgID: ml", between=lambda request: request, code=0)
+
+    assert set(seen) == {"ml"}
+
+
+def test_a_body_that_was_changed_on_the_way_is_refused_and_told(world: World) -> None:
+    told = world.asked(gate_of(), between=with_body(lambda body: body.replace("step=60", "step=61")), code=1)
+
+    assert "Prometheus refused access: the signature is not accepted (HTTP 403)." in told
+    assert "must change neither host, path nor body" in told
+
+
+def test_a_wrong_secret_is_refused_and_told_without_what_was_sent(world: World) -> None:
+    told = world.asked(gate_of(TOKEN, "another"), between=lambda request: request, code=1)
+
+    assert "the signature is not accepted" in told
+    assert "check the secret key" in told
+
+
+def test_another_region_than_the_workspaces_is_told(world: World) -> None:
+    told = world.asked(gate_of(), "--prometheus-auth", "aws", "--aws-region", "us-east-1", between=lambda request: request, code=1)
+
+    assert "the request is signed for another region than the workspace's" in told
+    assert "--aws-region" in told
+
+
+def fake_sts(keys: dict[str, tuple[str, str | None]], minutes: int) -> Callable[[Request], Reply]:
+    """Gives a role's credentials, new ones each time, for a web identity; in the form of STS's reference. They are put into `keys`."""
+
+    def reply(asked: Request) -> Reply:
+        fields = {name: values[0] for name, values in parse_qs(asked.body).items()}
+        assert (fields["Action"], fields["RoleArn"], fields["WebIdentityToken"]) == ("AssumeRoleWithWebIdentity", ROLE, "a.web.identity")
+        key = f"ASIAEXAMPLE{len(keys)}"
+        keys[key] = f"secret-{key}", f"token-{key}"
+        ends = f"{datetime.now(UTC) + timedelta(minutes=minutes):%Y-%m-%dT%H:%M:%SZ}"
+        given = (
+            f"<AccessKeyId>{key}</AccessKeyId><SecretAccessKey>secret-{key}</SecretAccessKey><SessionToken>token-{key}</SessionToken>"
+            f"<Expiration>{ends}</Expiration>"
+        )
+        answer = f"<AssumeRoleWithWebIdentityResult><Credentials>{given}</Credentials></AssumeRoleWithWebIdentityResult>"
+        space = 'xmlns="https://sts.amazonaws.com/doc/2011-06-15/"'
+        return Reply(200, f"<AssumeRoleWithWebIdentityResponse {space}>{answer}</AssumeRoleWithWebIdentityResponse>".encode(), "text/xml")
+
+    return reply
+
+
+def in_a_pod(world: World, monkeypatch: pytest.MonkeyPatch, sts: str) -> None:
+    """The variables that EKS gives a pod whose service account has a role, and STS at `sts`."""
+    (world.folder / "identity").write_text("a.web.identity")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_ROLE_ARN", ROLE)
+    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(world.folder / "identity"))
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts)
+
+
+def test_a_pod_with_a_role_is_let_in_with_what_sts_gives_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = AwsGate(REGION, {})
+
+    def known_to_moto(request: Request) -> Reply | None:
+        for role in sts_backends["123456789012"]["aws"].assumed_roles:
+            gate.keys[role.access_key_id] = role.secret_access_key, role.session_token
+        return gate(request)
+
+    with moto_server() as sts:
+        in_a_pod(world, monkeypatch, sts)
+        world.asked(known_to_moto, between=lambda request: request, code=0)
+
+    assert len(set(gate.let_in)) == 1
+
+
+def test_credentials_that_run_out_are_renewed_while_a_report_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys: dict[str, tuple[str, str | None]] = {}
+    gate = AwsGate(REGION, keys)
+
+    def newest(request: Request) -> Reply | None:
+        for old in list(keys)[:-1]:
+            del keys[old]
+            keys[f"(gone) {old}"] = "", ""
+        return gate(request)
+
+    # botocore renews what is good for less than ten minutes before each use.
+    with serving(fake_sts(keys, minutes=5)) as sts:
+        in_a_pod(world, monkeypatch, sts)
+        world.asked(newest, between=lambda request: request, code=0)
+
+    assert len(set(gate.let_in)) == len(gate.let_in) > 1
+
+
+@pytest.mark.parametrize(
+    "kind,message,told,remedy",
+    [
+        (
+            "AccessDeniedException",
+            f"User: arn:aws:sts::123456789012:assumed-role/chargeback/me is not authorized to perform: aps:QueryMetrics, sent {TOKEN}",
+            "the identity may not query the workspace",
+            "aps:QueryMetrics",
+        ),
+        ("", "User is not authorized", "the identity may not query the workspace", "AmazonPrometheusQueryAccess"),
+        ("ExpiredTokenException", "The security token included in the request is expired", "credentials have run out", "aws sso login"),
+        ("", "The security token included in the request is expired", "credentials have run out", "goes on where it was"),
+        ("UnrecognizedClientException", "The security token included in the request is invalid.", "not know the access key", "AWS_PROFILE"),
+        (
+            "InvalidSignatureException:http://internal",
+            "Signature expired: 20261127T is now earlier than 2026",
+            "the clock here",
+            "set the clock",
+        ),
+        ("MissingAuthenticationTokenException", "Missing Authentication Token", "did not arrive", "proxy"),
+    ],
+)
+def test_what_aws_refuses_is_told_with_what_to_do(world: World, kind: str, message: str, told: str, remedy: str) -> None:
+    shown = world.refused(refused_by_aws(kind, message))
+
+    assert told in shown.splitlines()[0]
+    assert remedy in shown.splitlines()[-1]
+
+
+def test_a_secret_that_a_server_repeats_is_hidden_before_its_text_is_cut(world: World) -> None:
+    shown = world.refused(refused_by_aws("AccessDeniedException", f"{'x' * 294}{TOKEN}"))
+
+    assert TOKEN[:4] not in shown
+
+
+def test_a_query_that_aws_calls_bad_is_told_in_its_words(world: World) -> None:
+    shown = world.refused(refused_by_aws("ValidationException", "parse error: the token has expired", 400))
+
+    assert "Prometheus refused a query (HTTP 400)." in shown
+    assert "the token has expired" in shown
+
+
+def test_a_redirect_carries_no_signature_anywhere(world: World) -> None:
+    arrived: list[Request] = []
+
+    def elsewhere(request: Request) -> Reply:
+        arrived.append(request)
+        return Reply(200)
+
+    with serving(elsewhere) as other:
+        told = world.refused(Reply(307, headers={"Location": f"{other}/api/v1/query_range"}))
+
+    assert "redirects to another one (HTTP 307)" in told
+    assert arrived == []
+
+
+def test_without_credentials_the_command_says_so_before_anything_is_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name)
+    told = world.run(f"https://{HOST}{WORKSPACE}", code=2)
+
+    assert told.splitlines()[0] == "there are no AWS credentials here."
+    assert "aws sso login" in told
+    assert "IRSA or EKS Pod Identity" in told
+
+
+def test_credentials_that_cannot_be_had_are_told_by_their_kind_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "gone")
+    assert "cannot be had: ProfileNotFound." in world.run(f"https://{HOST}{WORKSPACE}", code=2)
+    monkeypatch.delenv("AWS_PROFILE")
+
+    denied = b"<ErrorResponse><Error><Code>AccessDenied</Code><Message>a.web.identity may not</Message></Error></ErrorResponse>"
+    with serving(lambda _: Reply(403, denied, "text/xml")) as sts:
+        in_a_pod(world, monkeypatch, sts)
+        told = world.run(f"https://{HOST}{WORKSPACE}", code=1)
+    assert told.splitlines()[0] == "the AWS credentials cannot be had: AccessDenied."
+    assert "a.web.identity" not in told
+
+
+def test_a_session_of_single_sign_on_that_is_over_is_told_with_the_command_that_begins_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name)
+    (world.folder / "config").write_text(
+        "[sso-session acme]\nsso_start_url = https://acme.awsapps.com/start\nsso_region = eu-central-1\n"
+        "[default]\nsso_session = acme\nsso_account_id = 123456789012\nsso_role_name = reader\n"
+    )
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(world.folder / "config"))
+    monkeypatch.setenv("HOME", str(world.folder))
+    told = world.run(f"https://{HOST}{WORKSPACE}", code=1)
+
+    assert "the AWS credentials cannot be had" in told
+    assert "aws sso login" in told
+
+
+def test_the_library_that_signs_is_named_where_it_is_not_installed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "botocore.auth", None)
+
+    assert "--extra prometheus-aws" in world.run(f"https://{HOST}{WORKSPACE}", code=2)
+
+
+@pytest.mark.parametrize(
+    "url,options,told",
+    [
+        (f"http://{HOST}{WORKSPACE}", {}, "is http://"),
+        ("http://proxy.test", {"auth": CloudAuth.AWS, "aws_region": REGION}, "is http://"),
+        (f"https://{HOST}", {}, "names no workspace"),
+        (f"https://{HOST}{WORKSPACE}/api", {}, "names no workspace"),
+        (f"https://{HOST}{WORKSPACE}", {"auth": CloudAuth.GCP}, "takes the credentials of aws"),
+        (f"https://{HOST}{WORKSPACE}", {"aws_region": "us-east-1"}, f"is in {REGION}"),
+        (f"https://{HOST}{WORKSPACE}", {"headers": ["Authorization: Bearer x"]}, "takes only signed requests"),
+        (f"https://{HOST}{WORKSPACE}", {"headers": ["X-Amz-Date: 20261127T000000Z"]}, "a header x-amz-date is given"),
+        ("https://proxy.test", {"auth": CloudAuth.AWS}, "does not tell the region"),
+        (
+            "https://proxy.test",
+            {"auth": CloudAuth.AWS, "aws_region": REGION, "token_env": "FLEXSPOT_TEST_TOKEN"},
+            "--prometheus-auth aws signs",
+        ),
+        ("https://proxy.test", {"aws_region": REGION}, "requests are not signed for AWS"),
+    ],
+)
+@pytest.mark.usefixtures("world")
+def test_what_contradicts_itself_is_refused(url: str, options: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLEXSPOT_TEST_TOKEN", "x")
+    with pytest.raises(ExplainedError, match=re.escape(told)) as caught:
+        access_to(url, **options)
+
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.usefixtures("world")
+def test_a_region_that_is_misspelt_is_told_with_the_one_that_is_meant() -> None:
+    with pytest.raises(ExplainedError, match="eu-centrl-1 is no region") as caught:
+        access_to("https://proxy.test", auth=CloudAuth.AWS, aws_region="eu-centrl-1")
+
+    assert caught.value.remedy.startswith("did you mean eu-central-1? ")
+
+
+@pytest.mark.usefixtures("world")
+def test_the_region_is_in_every_host_that_aws_gives_workspaces() -> None:
+    regions = {each for name in ("aws", "aws-us-gov") for each in botocore.session.get_session().get_available_regions("amp", name)}
+    for region in regions:
+        for host in (
+            f"aps-workspaces.{region}.amazonaws.com",
+            f"aps-workspaces.{region}.api.aws",
+            f"aps-workspaces-fips.{region}.amazonaws.com",
+            f"vpce-0123456789abcdef0-abcdefgh.aps-workspaces.{region}.vpce.amazonaws.com",
+        ):
+            signer = access_to(f"https://{host}{WORKSPACE}").signer
+            assert signer is not None
+            sent = signer.headers("POST", f"https://{host}{WORKSPACE}/api/v1/query_range", b"query=up", {})
+            assert f"/{region}/aps/aws4_request" in sent["Authorization"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [f"{HOST}.example.com", f"{HOST}.", f"x{HOST}", f"aps-workspaces.{REGION}.amazonaws.com.evil.test", "aps-workspaces.amazonaws.com"],
+)
+@pytest.mark.usefixtures("world")
+def test_no_credentials_go_to_a_host_that_only_looks_like_awss(host: str) -> None:
+    assert access_to(f"https://{host}{WORKSPACE}").signer is None
+
+
+def test_what_is_asked_for_is_what_aws_names_so(world: World) -> None:
+    told = world.refused(refused_by_aws("AccessDeniedException", ""))
+    [allowed] = json.loads(aws_managed_policies_data)["AmazonPrometheusQueryAccess"]["Document"]["Statement"]
+
+    assert botocore.session.get_session().get_service_model("amp").signing_name == "aps"
+    assert "AmazonPrometheusQueryAccess" in told
+    assert set(re.findall(r"aps:\w+", told)) == {"aps:QueryMetrics"} < set(allowed["Action"])
