@@ -6,48 +6,19 @@ import os
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
+
+    from infra.prometheus.signer import Signer
 
 
 HIDDEN = "(hidden)"
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What came over HTTP. `error_kind` is AWS's own name of an error, where it gave one."""
-
-    status: int
-    content_type: str
-    body: bytes
-    error_kind: str = ""
-
-
-def access_refused(problem: str, remedy: str, reply: Reply, said: str) -> ExplainedError:
-    """The error for a reply to somebody who may not ask; `said` is its text, without what is secret."""
-    return ExplainedError(f"Prometheus refused access: {problem} (HTTP {reply.status}).", remedy, evidence=(said,) if said else ())
-
-
-class Signer(Protocol):
-    """Signs requests in with the credentials that a cloud's own tools would use, as they are at that moment."""
-
-    def headers(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, str]:
-        """What a request is to carry besides `headers`. Raises ExplainedError where the credentials cannot be had."""
-        ...
-
-    def secrets(self) -> set[str]:
-        """What no message may show."""
-        ...
-
-    def refused(self, reply: Reply, said: str) -> ExplainedError | None:
-        """What a reply that is no answer means, `said` being its text; None where it is not about who asks."""
-        ...
 
 
 class CloudAuth(StrEnum):
@@ -178,14 +149,14 @@ def _signer(address: SplitResult, auth: CloudAuth | None, aws_region: str | None
         whose = f"--prometheus-auth {auth} signs" if auth else "Amazon Managed Service for Prometheus takes only signed"
         raise _wrong(f"{whose} requests, and a token or a header Authorization is given.", "leave the token and the header out.")
     if auth is not None and own not in {None, auth}:
-        raise _wrong(f"--prometheus-auth {auth} is given, and {host} takes the credentials of {own}.", "leave --prometheus-auth out.")
+        raise _wrong(f"--prometheus-auth is {auth}, and {host} belongs to {own}.", "leave --prometheus-auth out.")
     chosen = auth or (None if by_token else own)
     if aws_region is not None and chosen is not CloudAuth.AWS:
         raise _wrong("--aws-region is given, and requests are not signed for AWS.", "give --prometheus-auth aws, too, or leave it out.")
     if chosen is None:
         return None
     if address.scheme != "https":
-        raise _wrong(f"--prometheus is http://, where anybody on the way could read the credentials of {chosen}.", "write https://.")
+        raise _wrong("--prometheus is http://, where anybody on the way can read the credentials.", "write https://.")
     if chosen is CloudAuth.GCP:
         if google and not _GOOGLE_PATH.fullmatch(address.path):
             remedy = f"write https://{_GOOGLE}/v1/projects/PROJECT/location/global/prometheus."

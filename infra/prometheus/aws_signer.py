@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.optional_libraries import library
-from infra.prometheus.access import access_refused
+from infra.prometheus.signer import access_refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from infra.prometheus.access import Reply
+    from infra.prometheus.signer import Reply
 
 
 _SERVICE = "aps"

@@ -17,7 +17,7 @@ from urllib3.exceptions import TimeoutError as HTTPTimeoutError
 
 from capacity.chargeback.samples import MalformedReplyError, Matrix, read_matrix
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.prometheus.access import Reply
+from infra.prometheus.signer import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,7 @@ class Answer:
 
 def read_reply(reply: Reply, access: Access | None = None) -> Answer:
     """The answer. Raises TooLargeError, and ExplainedError for what is no answer; neither shows what is secret of `access`."""
-    hide = str if access is None else access.hide
+    hide: Callable[[str], str] = str if access is None else access.hide
     data = _json(reply, access)
     if data.get("status") != "success":
         said = hide(f"{data.get('errorType', 'error')}: {_said(data)}")[:_SHOWN]
@@ -85,7 +85,7 @@ _NOT_PROMETHEUS = "check that --prometheus is the address of Prometheus' own API
 
 def _json(reply: Reply, access: Access | None) -> dict[str, Any]:
     text = reply.body.decode("utf-8", errors="replace")
-    hide = str if access is None else access.hide
+    hide: Callable[[str], str] = str if access is None else access.hide
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:

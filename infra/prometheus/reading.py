@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.prometheus.access import Reply
 from infra.prometheus.client import Answer, TooLargeError, read_reply
+from infra.prometheus.signer import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping

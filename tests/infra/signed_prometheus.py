@@ -10,18 +10,21 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import os
 import re
+import socket
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, parse_qsl, quote, urlsplit
 
 from loopback_server import Reply, Request, serving
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Callable, Generator
 
+    import pytest
     from fake_prometheus import FakePrometheus
 
 _AUTHORIZATION = re.compile(
@@ -146,13 +149,23 @@ def with_body(change: Callable[[str], str]) -> Callable[[Request], Request]:
     return lambda request: replace(request, body=change(request.body))
 
 
-def without_clouds(nowhere: str) -> Mapping[str, str]:
-    """Variables that keep the clouds' libraries from whatever this machine has."""
-    return {
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_CONFIG_FILE": nowhere,
-        "AWS_SHARED_CREDENTIALS_FILE": nowhere,
-        "CLOUDSDK_CONFIG": nowhere,
-        "NO_GCE_CHECK": "true",
-        "GOOGLE_CLOUD_PROJECT": "acme-ai-dev",
-    }
+def on_this_machine(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host of that name is the loopback."""
+    resolve = socket.getaddrinfo
+
+    def resolved(asked: str, *arguments: Any, **more: Any) -> Any:
+        return resolve("127.0.0.1" if asked == host else asked, *arguments, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+
+
+def without_clouds(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keeps the clouds' libraries from whatever this machine has."""
+    for name in [each for each in os.environ if each.startswith(("AWS_", "GOOGLE_", "GCE_", "CLOUDSDK_"))]:
+        monkeypatch.delenv(name)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "CLOUDSDK_CONFIG"):
+        monkeypatch.setenv(name, nowhere)
+    for name in ("AWS_EC2_METADATA_DISABLED", "NO_GCE_CHECK"):
+        monkeypatch.setenv(name, "true")
+    # Or google-auth asks gcloud for one.
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "acme-ai-dev")

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import socket
-import sys
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs
 
 import botocore.session
 import pytest
-from chargeback_months import HOUR, Month
+from aws_workspace import HOST, REGION, SECRET, SIGNED, TOKEN, WORKSPACE, World, gate_of, workspace
 from fake_prometheus import FakePrometheus
-from loopback_certificate import certificate
 from loopback_server import Reply, Request, serving
 from moto.iam.aws_managed_policies import aws_managed_policies_data
-from moto.sts.models import sts_backends
-from moto_server import moto_server
-from signed_prometheus import AwsGate, guarded, refused_by_aws, signature, with_body, without_clouds
+from signed_prometheus import guarded, on_this_machine, refused_by_aws, signature, with_body
 from typer.testing import CliRunner
 
 from capacity.values.errors import ExplainedError
@@ -28,78 +20,14 @@ from infra.cli.app import app
 from infra.prometheus.access import CloudAuth, access_to
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.thorough
 
-DAY = ("--from", "2026-10-01", "--to", "2026-10-02", "--format", "json")
-REGION = "eu-central-1"
-HOST = f"aps-workspaces.{REGION}.amazonaws.com"
-WORKSPACE = "/workspaces/ws-b226cc2a-a446-46a9-933a-ac50479a5568"
-KEY, SECRET, TOKEN = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "a/session+token=="
-ROLE = "arn:aws:iam::123456789012:role/chargeback"
-SIGNED = ("--prometheus-auth", "aws", "--aws-region", REGION)
-
-
-@dataclass
-class World:
-    """Certificates of a server, and the month that it tells of."""
-
-    folder: Path
-    ca: Path
-    tls: Any
-    month: Month
-
-    def run(self, url: str, *arguments: str | Path, code: int = 0) -> str:
-        """What the command prints; an ExplainedError as `main` would show it."""
-        result = CliRunner().invoke(app, ["chargeback", "--prometheus", url, "--ca", str(self.ca), *map(str, (*DAY, *arguments))])
-        shown = str(result.exception) if isinstance(result.exception, ExplainedError) else result.output
-        assert SECRET not in shown
-        assert TOKEN not in shown
-        if isinstance(result.exception, ExplainedError):
-            assert result.exception.exit_code == code, shown
-            return shown
-        assert result.exit_code == code, shown
-        return result.stdout
-
-    def asked(self, gate: Callable[[Request], Reply | None], *arguments: str, between: Callable[[Request], Request], code: int) -> str:
-        """What the command says of a server behind `gate` and what stands between."""
-        with guarded(FakePrometheus(self.month), gate, self.tls, between) as address:
-            return self.run(f"{address}{WORKSPACE}", *(arguments or SIGNED), code=code)
-
-    def refused(self, *replies: Reply) -> str:
-        """What the command says where it is answered so."""
-        left = list(replies)
-        return self.asked(lambda _: left.pop(0), between=lambda request: request, code=1)
-
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    for name, value in without_clouds(str(tmp_path / "nowhere")).items():
-        monkeypatch.setenv(name, value)
-    for name, value in (("AWS_ACCESS_KEY_ID", KEY), ("AWS_SECRET_ACCESS_KEY", SECRET), ("AWS_SESSION_TOKEN", TOKEN)):
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    month = Month()
-    month.node("spot-1", 0, 24 * HOUR)
-    month.pod("train", "spot-1", 0, 12 * HOUR, gpus=4)
-    ca, tls = certificate(tmp_path, HOST)
-    return World(tmp_path, ca, tls, month)
-
-
-def gate_of(token: str | None = TOKEN, secret: str = SECRET) -> AwsGate:
-    return AwsGate(REGION, {KEY: (secret, token)})
-
-
-def called_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workspace's host is on this machine."""
-    resolve = socket.getaddrinfo
-
-    def resolved(host: str, *arguments: Any, **more: Any) -> Any:
-        return resolve("127.0.0.1" if host == HOST else host, *arguments, **more)
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    return workspace(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +84,7 @@ def test_a_signed_workspace_gives_the_report_that_an_open_prometheus_gives(world
 
 
 def test_the_workspaces_own_address_is_signed_for_without_being_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    called_by_name(monkeypatch)
+    on_this_machine(HOST, monkeypatch)
     gate = gate_of()
     with guarded(FakePrometheus(world.month), gate, world.tls) as address:
         port = address.rpartition(":")[2]
@@ -167,6 +95,17 @@ def test_the_workspaces_own_address_is_signed_for_without_being_told(world: Worl
     assert len(gate.let_in) > 0
 
 
+def test_a_history_of_machines_is_read_signed_too(world: World) -> None:
+    gate = gate_of()
+    period = ("--from", "2026-10-01", "--to", "2026-10-02", "--step", "60", "--discount-percent", "40", "--format", "json")
+    with guarded(FakePrometheus(world.month), gate, world.tls) as address:
+        arguments = ["advise", "reserve", "--prometheus", f"{address}{WORKSPACE}", "--ca", str(world.ca), *SIGNED, *period]
+        result = CliRunner().invoke(app, arguments)
+
+    assert json.loads(result.stdout)["history"]["hours"] == 24
+    assert len(gate.let_in) > 0
+
+
 def test_headers_of_ones_own_go_with_a_signed_request(world: World) -> None:
     gate, seen = gate_of(), []
 
@@ -174,7 +113,7 @@ def test_headers_of_ones_own_go_with_a_signed_request(world: World) -> None:
         seen.append(request.headers.get("x-scope-orgid"))
         return gate(request)
 
-    world.asked(noted, *SIGNED, "--header", "X-Scope-OrgID: ml", between=lambda request: request, code=0)
+    world.asked(noted, *SIGNED, "--header", "X-Scope-OrgID: ml")
 
     assert set(seen) == {"ml"}
 
@@ -187,80 +126,17 @@ def test_a_body_that_was_changed_on_the_way_is_refused_and_told(world: World) ->
 
 
 def test_a_wrong_secret_is_refused_and_told_without_what_was_sent(world: World) -> None:
-    told = world.asked(gate_of(TOKEN, "another"), between=lambda request: request, code=1)
+    told = world.asked(gate_of(TOKEN, "another"), code=1)
 
     assert "the signature is not accepted" in told
     assert "check the secret key" in told
 
 
 def test_another_region_than_the_workspaces_is_told(world: World) -> None:
-    told = world.asked(gate_of(), "--prometheus-auth", "aws", "--aws-region", "us-east-1", between=lambda request: request, code=1)
+    told = world.asked(gate_of(), "--prometheus-auth", "aws", "--aws-region", "us-east-1", code=1)
 
     assert "the request is signed for another region than the workspace's" in told
     assert "--aws-region" in told
-
-
-def fake_sts(keys: dict[str, tuple[str, str | None]], minutes: int) -> Callable[[Request], Reply]:
-    """Gives a role's credentials, new ones each time, for a web identity; in the form of STS's reference. They are put into `keys`."""
-
-    def reply(asked: Request) -> Reply:
-        fields = {name: values[0] for name, values in parse_qs(asked.body).items()}
-        assert (fields["Action"], fields["RoleArn"], fields["WebIdentityToken"]) == ("AssumeRoleWithWebIdentity", ROLE, "a.web.identity")
-        key = f"ASIAEXAMPLE{len(keys)}"
-        keys[key] = f"secret-{key}", f"token-{key}"
-        ends = f"{datetime.now(UTC) + timedelta(minutes=minutes):%Y-%m-%dT%H:%M:%SZ}"
-        given = (
-            f"<AccessKeyId>{key}</AccessKeyId><SecretAccessKey>secret-{key}</SecretAccessKey><SessionToken>token-{key}</SessionToken>"
-            f"<Expiration>{ends}</Expiration>"
-        )
-        answer = f"<AssumeRoleWithWebIdentityResult><Credentials>{given}</Credentials></AssumeRoleWithWebIdentityResult>"
-        space = 'xmlns="https://sts.amazonaws.com/doc/2011-06-15/"'
-        return Reply(200, f"<AssumeRoleWithWebIdentityResponse {space}>{answer}</AssumeRoleWithWebIdentityResponse>".encode(), "text/xml")
-
-    return reply
-
-
-def in_a_pod(world: World, monkeypatch: pytest.MonkeyPatch, sts: str) -> None:
-    """The variables that EKS gives a pod whose service account has a role, and STS at `sts`."""
-    (world.folder / "identity").write_text("a.web.identity")
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("AWS_ROLE_ARN", ROLE)
-    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(world.folder / "identity"))
-    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts)
-
-
-def test_a_pod_with_a_role_is_let_in_with_what_sts_gives_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = AwsGate(REGION, {})
-
-    def known_to_moto(request: Request) -> Reply | None:
-        for role in sts_backends["123456789012"]["aws"].assumed_roles:
-            gate.keys[role.access_key_id] = role.secret_access_key, role.session_token
-        return gate(request)
-
-    with moto_server() as sts:
-        in_a_pod(world, monkeypatch, sts)
-        world.asked(known_to_moto, between=lambda request: request, code=0)
-
-    assert len(set(gate.let_in)) == 1
-
-
-def test_credentials_that_run_out_are_renewed_while_a_report_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    keys: dict[str, tuple[str, str | None]] = {}
-    gate = AwsGate(REGION, keys)
-
-    def newest(request: Request) -> Reply | None:
-        for old in list(keys)[:-1]:
-            del keys[old]
-            keys[f"(gone) {old}"] = "", ""
-        return gate(request)
-
-    # botocore renews what is good for less than ten minutes before each use.
-    with serving(fake_sts(keys, minutes=5)) as sts:
-        in_a_pod(world, monkeypatch, sts)
-        world.asked(newest, between=lambda request: request, code=0)
-
-    assert len(set(gate.let_in)) == len(gate.let_in) > 1
 
 
 @pytest.mark.parametrize(
@@ -319,52 +195,6 @@ def test_a_redirect_carries_no_signature_anywhere(world: World) -> None:
     assert arrived == []
 
 
-def test_without_credentials_the_command_says_so_before_anything_is_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name)
-    told = world.run(f"https://{HOST}{WORKSPACE}", code=2)
-
-    assert told.splitlines()[0] == "there are no AWS credentials here."
-    assert "aws sso login" in told
-    assert "IRSA or EKS Pod Identity" in told
-
-
-def test_credentials_that_cannot_be_had_are_told_by_their_kind_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_PROFILE", "gone")
-    assert "cannot be had: ProfileNotFound." in world.run(f"https://{HOST}{WORKSPACE}", code=2)
-    monkeypatch.delenv("AWS_PROFILE")
-
-    denied = b"<ErrorResponse><Error><Code>AccessDenied</Code><Message>a.web.identity may not</Message></Error></ErrorResponse>"
-    with serving(lambda _: Reply(403, denied, "text/xml")) as sts:
-        in_a_pod(world, monkeypatch, sts)
-        told = world.run(f"https://{HOST}{WORKSPACE}", code=1)
-    assert told.splitlines()[0] == "the AWS credentials cannot be had: AccessDenied."
-    assert "a.web.identity" not in told
-
-
-def test_a_session_of_single_sign_on_that_is_over_is_told_with_the_command_that_begins_one(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name)
-    (world.folder / "config").write_text(
-        "[sso-session acme]\nsso_start_url = https://acme.awsapps.com/start\nsso_region = eu-central-1\n"
-        "[default]\nsso_session = acme\nsso_account_id = 123456789012\nsso_role_name = reader\n"
-    )
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(world.folder / "config"))
-    monkeypatch.setenv("HOME", str(world.folder))
-    told = world.run(f"https://{HOST}{WORKSPACE}", code=1)
-
-    assert "the AWS credentials cannot be had" in told
-    assert "aws sso login" in told
-
-
-def test_the_library_that_signs_is_named_where_it_is_not_installed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "botocore.auth", None)
-
-    assert "--extra prometheus-aws" in world.run(f"https://{HOST}{WORKSPACE}", code=2)
-
-
 @pytest.mark.parametrize(
     "url,options,told",
     [
@@ -372,7 +202,7 @@ def test_the_library_that_signs_is_named_where_it_is_not_installed(world: World,
         ("http://proxy.test", {"auth": CloudAuth.AWS, "aws_region": REGION}, "is http://"),
         (f"https://{HOST}", {}, "names no workspace"),
         (f"https://{HOST}{WORKSPACE}/api", {}, "names no workspace"),
-        (f"https://{HOST}{WORKSPACE}", {"auth": CloudAuth.GCP}, "takes the credentials of aws"),
+        (f"https://{HOST}{WORKSPACE}", {"auth": CloudAuth.GCP}, "belongs to aws"),
         (f"https://{HOST}{WORKSPACE}", {"aws_region": "us-east-1"}, f"is in {REGION}"),
         (f"https://{HOST}{WORKSPACE}", {"headers": ["Authorization: Bearer x"]}, "takes only signed requests"),
         (f"https://{HOST}{WORKSPACE}", {"headers": ["X-Amz-Date: 20261127T000000Z"]}, "a header x-amz-date is given"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,12 @@ from urllib.parse import parse_qs
 import googleapiclient
 import pytest
 from chargeback_months import HOUR, Month
+from command_line import flexspot
 from credential_servers import google, write_service_account
 from fake_prometheus import FakePrometheus
 from loopback_certificate import certificate
 from loopback_server import Reply, Request, serving
-from signed_prometheus import GoogleGate, guarded, refused_by_google, without_clouds
+from signed_prometheus import GoogleGate, guarded, on_this_machine, refused_by_google, without_clouds
 from typer.testing import CliRunner
 
 from capacity.values.errors import ExplainedError
@@ -66,16 +67,9 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """Without credentials."""
-    for name, value in without_clouds(str(tmp_path / "nowhere")).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    without_clouds(str(tmp_path / "nowhere"), monkeypatch)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    resolve = socket.getaddrinfo
-
-    def resolved(host: str, *arguments: Any, **more: Any) -> Any:
-        return resolve("127.0.0.1" if host == HOST else host, *arguments, **more)
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolved)
+    on_this_machine(HOST, monkeypatch)
     return World(tmp_path)
 
 
@@ -167,6 +161,33 @@ def test_a_token_that_runs_out_is_renewed_while_a_report_is_read(world: World, m
         world.asked(gate)
 
     assert len({request.headers["authorization"] for request in gate.let_in}) == len(gate.let_in) == len(asked) > 1
+
+
+def test_a_pod_on_gke_bears_the_token_that_its_metadata_server_gives(world: World) -> None:
+    # docs.cloud.google.com/compute/docs/access/authenticate-workloads: paths, and the header without which nobody is answered.
+    asked: list[str] = []
+
+    def metadata(request: Request) -> Reply:
+        asked.append(request.path)
+        if request.headers.get("metadata-flavor") != "Google":
+            return Reply(403)
+        account = {"email": "chargeback@acme-ai-dev.iam.gserviceaccount.com", "aliases": ["default"], "scopes": []}
+        token = {"access_token": TOKEN, "expires_in": 3599, "token_type": "Bearer"}
+        found = token if "/token" in request.path else account if "/service-accounts/" in request.path else {}
+        return Reply(200, json.dumps(found).encode(), headers={"Metadata-Flavor": "Google"})
+
+    gate = GoogleGate({TOKEN})
+    with serving(metadata) as address, guarded(FakePrometheus(world.month), gate, world.tls) as prometheus:
+        # google-auth reads the variables when it is loaded.
+        environment = {**os.environ, "GCE_METADATA_HOST": address.removeprefix("http://")}
+        environment |= {"GCE_METADATA_IP": address.removeprefix("http://")}
+        del environment["NO_GCE_CHECK"]
+        arguments = ["--prometheus", prometheus, "--prometheus-auth", "gcp", "--ca", str(world.ca), *DAY]
+        result = flexspot("chargeback", *arguments, environment=environment)
+
+    assert json.loads(result.stdout)["node_usd"] == "183.44", result.stderr
+    assert len(gate.let_in) > 0
+    assert any("scopes=https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fmonitoring.read" in path for path in asked)
 
 
 def test_a_project_for_quota_goes_with_the_token(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,7 +299,7 @@ def test_the_library_that_finds_credentials_is_named_where_it_is_not_installed(w
         ("http://proxy.test", {"auth": CloudAuth.GCP}, "is http://"),
         (f"https://{HOST}", {}, f"is not where {HOST} has Prometheus' API"),
         (f"https://{HOST}/v1/projects/acme-ai-dev/location/us/prometheus", {}, "is not where"),
-        (f"https://{HOST}{PROJECT}", {"auth": CloudAuth.AWS}, "takes the credentials of gcp"),
+        (f"https://{HOST}{PROJECT}", {"auth": CloudAuth.AWS}, "belongs to gcp"),
         (f"https://{HOST}{PROJECT}", {"aws_region": "us-east-1"}, "requests are not signed for AWS"),
         (f"https://{HOST}{PROJECT}", {"auth": CloudAuth.GCP, "headers": ["Authorization: Bearer x"]}, "--prometheus-auth gcp signs"),
     ],
