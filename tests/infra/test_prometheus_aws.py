@@ -168,10 +168,21 @@ def test_what_aws_refuses_is_told_with_what_to_do(world: World, kind: str, messa
     assert remedy in shown.splitlines()[-1]
 
 
-def test_a_secret_that_a_server_repeats_is_hidden_before_its_text_is_cut(world: World) -> None:
-    shown = world.refused(refused_by_aws("AccessDeniedException", f"{'x' * 294}{TOKEN}"))
+@pytest.mark.parametrize("kind,status", [("AccessDeniedException", 403), ("ValidationException", 400)])
+def test_a_secret_that_a_server_repeats_is_hidden_before_its_text_is_cut(world: World, kind: str, status: int) -> None:
+    shown = world.refused(refused_by_aws(kind, f"{'x' * 285}{TOKEN}", status))
 
     assert TOKEN[:4] not in shown
+    assert f"(HTTP {status})" in shown
+
+
+def test_a_secret_that_a_server_repeats_in_a_warning_is_hidden(world: World) -> None:
+    fake = FakePrometheus(world.month)
+    fake.misbehave = lambda _, fields: fake.right(fields, warnings=[f"asked with {TOKEN}"])
+    with guarded(fake, gate_of(), world.tls) as address:
+        shown = world.run(f"{address}{WORKSPACE}", *SIGNED)
+
+    assert "asked with (hidden)" in shown
 
 
 def test_a_query_that_aws_calls_bad_is_told_in_its_words(world: World) -> None:
