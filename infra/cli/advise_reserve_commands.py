@@ -76,6 +76,8 @@ def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     ca: asked_of.Authorities = None,
     token_file: asked_of.TokenFile = None,
     token_env: asked_of.TokenEnv = None,
+    auth: asked_of.Auth = None,
+    aws_region: asked_of.AwsRegion = None,
     step: asked_of.Step = 300,
     bridge: asked_of.Bridge = BRIDGED_STEPS,
     timeout: asked_of.Timeout = 120,
@@ -94,6 +96,7 @@ def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     if write_history is not None and prometheus is None:
         raise typer.BadParameter("--write-history writes what Prometheus saw; give --prometheus.")
     reads = {"--month": month, "--from": start, "--to": end, "--match": match, "--header": header, "--ca": ca, "--token-file": token_file}
+    reads |= {"--token-env": token_env, "--prometheus-auth": auth, "--aws-region": aws_region}
     if prometheus is None and (idle := [name for name, value in reads.items() if value]):
         told = ", ".join(idle)
         raise typer.BadParameter(f"nothing is read from Prometheus, so these have no effect: {told}; give --prometheus or leave it out.")
@@ -113,10 +116,12 @@ def reserve(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         found = read_machine_hours(history or ())
     else:
         from infra.cli.prometheus_source import PrometheusSource  # noqa: PLC0415
-        from infra.prometheus.client import access_to  # noqa: PLC0415
+        from infra.prometheus.access import access_to  # noqa: PLC0415
 
         now = int(time.time())
-        access = access_to(prometheus, headers=header or (), ca=ca, token_file=token_file, token_env=token_env)
+        access = access_to(
+            prometheus, headers=header or (), ca=ca, token_file=token_file, token_env=token_env, auth=auth, aws_region=aws_region
+        )
         period = _last_days(days, now) if month is start is end is None else _asked(month, start, end, timezone, now)
         found, discard = _measured(PrometheusSource(access, match, step, bridge, float(timeout), resume_dir, now), period, write_history)
     complete = _advised(_of(found, machine, region), prices_file, terms, form)

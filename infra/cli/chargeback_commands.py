@@ -135,6 +135,8 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     ca: asked_of.Authorities = None,
     token_file: asked_of.TokenFile = None,
     token_env: asked_of.TokenEnv = None,
+    auth: asked_of.Auth = None,
+    aws_region: asked_of.AwsRegion = None,
     idle: Annotated[IdlePolicy, typer.Option("--idle", help="Who pays for GPUs that nobody had.")] = IdlePolicy.CENTRAL,
     storage: Annotated[Path | None, typer.Option("--storage", help="What storage and egress cost whom; see the guide.")] = None,
     credit: Annotated[Path | None, typer.Option("--credits", help="What the clouds give off these nodes; see the guide.")] = None,
@@ -176,7 +178,7 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     """
     from capacity.chargeback.exchanged import exchanged  # noqa: PLC0415
     from infra.cli.prometheus_source import PrometheusSource  # noqa: PLC0415
-    from infra.prometheus.client import access_to  # noqa: PLC0415
+    from infra.prometheus.access import access_to  # noqa: PLC0415
 
     now = int(time.time())
     asked = period_asked(month, start, end, timezone)
@@ -187,7 +189,9 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
             "give it with --billing-account, as in --billing-account 123456789012.",
             exit_code=ExitCode.BAD_USAGE,
         )
-    access = access_to(prometheus, headers=header or (), ca=ca, token_file=token_file, token_env=token_env)
+    access = access_to(
+        prometheus, headers=header or (), ca=ca, token_file=token_file, token_env=token_env, auth=auth, aws_region=aws_region
+    )
     extra, granted = extra_costs(storage), granted_credits(credit)
     book = price_times(prices)
     into = exchange_rate(currency, asked)

@@ -16,7 +16,8 @@ from rich.table import Table
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.command_group import command_group
 from infra.cli.console import err, out, show_table
-from infra.cli.price_refresh import library, refused, write_whole
+from infra.cli.price_refresh import refused, write_whole
+from infra.optional_libraries import library
 from infra.project import project_here
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from capacity.catalog.machines import Cloud, Machine
 from capacity.catalog.price_book import Price, ServicePrice
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.console import err, out, show_table
+from infra.optional_libraries import library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -220,18 +221,6 @@ def _catalog_pages(session: Any) -> Iterator[dict[str, Any]]:
         token = str(found.get("nextPageToken", ""))
         if not token:
             return
-
-
-def library(module: str, extra: str) -> Any:
-    """A library of an extra. Raises ExplainedError where the extra is not installed."""
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise ExplainedError(
-            f"the library {module.partition('.')[0]} is not installed.",
-            f"install it with Flexspot: `uv sync --inexact --extra {extra}` in a checkout, or flexspot[{extra}] in your requirements.",
-            exit_code=ExitCode.BAD_USAGE,
-        ) from None
 
 
 def refused(whom: str, what: str, error: Exception, remedy: str) -> ExplainedError:

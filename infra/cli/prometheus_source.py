@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from capacity.chargeback.queries import Query, Question
     from capacity.chargeback.samples import Matrix, Period
-    from infra.prometheus.client import Access
+    from infra.prometheus.access import Access
 
 
 @dataclass(frozen=True)

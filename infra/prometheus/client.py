@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import ssl
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import urlencode
 
 import urllib3
 from urllib3.exceptions import HTTPError, MaxRetryError, NewConnectionError, SSLError
@@ -18,107 +17,20 @@ from urllib3.exceptions import TimeoutError as HTTPTimeoutError
 
 from capacity.chargeback.samples import MalformedReplyError, Matrix, read_matrix
 from capacity.values.errors import ExitCode, ExplainedError
+from infra.prometheus.signer import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
+    from collections.abc import Callable
 
     from capacity.chargeback.queries import Query
+    from infra.prometheus.access import Access
 
 
-HIDDEN = "(hidden)"
-
-
-@dataclass(frozen=True)
-class Access:
-    """`url` without a slash at its end. `headers` go with every request; their values are kept out of representations and errors."""
-
-    url: str
-    headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    ca: Path | None = None
-
-    def hide(self, text: str) -> str:
-        """`text` without what is secret: a server may answer with what it was sent."""
-        secrets = {part for value in self.headers.values() for part in (value, value.removeprefix("Bearer "))}
-        for secret in sorted(secrets, key=len, reverse=True):
-            text = text.replace(secret, HIDDEN)
-        return text
-
-
-def access_to(
-    url: str, *, headers: Iterable[str] = (), ca: Path | None = None, token_file: Path | None = None, token_env: str | None = None
-) -> Access:
-    """From what the command line says. Raises ExplainedError for what cannot be used; no error repeats a token or a header's value."""
-    parts = _address(url)
-    if ca is not None and not ca.is_file():
-        raise _wrong(f"--ca {ca} is no file.", "give a file of certificates in PEM form.")
-    if token_file is not None and token_env is not None:
-        raise _wrong("--token-file and --token-env are both given.", "give one of them.")
-    found = dict(_header(each) for each in headers)
-    token = _token(token_file, token_env)
-    if token is not None:
-        if any(name.lower() == "authorization" for name in found):
-            raise _wrong("a token and a header Authorization are both given.", "give one of them.")
-        found["Authorization"] = f"Bearer {token}"
-    return Access(parts, found, ca)
-
-
-def _address(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        port_is_fine = parts.port is None or parts.port > 0
-    except ValueError:
-        raise _wrong("--prometheus is no address.", "write one such as https://prometheus.example.com.") from None
-    if parts.username is not None or parts.password is not None:
-        raise _wrong("--prometheus has a user or password in it, which logs would show.", "leave it out, and use --token-file or --header.")
-    if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_fine or parts.query or parts.fragment:
-        raise _wrong(
-            f"--prometheus {url!r} is no address of a server.", "write http:// or https://, host, and port or path where there is one."
-        )
-    return url.rstrip("/").removesuffix("/api/v1")
-
-
-def _header(written: str) -> tuple[str, str]:
-    name, colon, value = written.partition(":")
-    if not colon or not name.strip() or not _fit_for_a_header(name.strip() + value.strip()) or " " in name.strip():
-        raise _wrong("a --header is not of the form 'Name: value'.", "write it so, such as --header 'X-Scope-OrgID: ml'.")
-    return name.strip(), value.strip()
-
-
-def _token(file: Path | None, variable: str | None) -> str | None:
-    if file is None and variable is None:
-        return None
-    if file is not None:
-        where, token = f"the file {file}", _content(file)
-    else:
-        where, token = f"the environment variable {variable}", os.environ.get(variable or "")
-    token = None if token is None else token.strip()
-    if not token:
-        raise _wrong(f"{where} holds no token.", "write the token there, alone.")
-    if not _fit_for_a_header(token) or " " in token:
-        raise _wrong(f"{where} holds more than a token: there are spaces or line ends within.", "write the token there, alone.")
-    return token
-
-
-def _content(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise _wrong(f"the token file {file} cannot be read: {type(error).__name__}.", "give a file of text that you may read.") from error
-
-
-def _fit_for_a_header(text: str) -> bool:
-    """A line end would begin a header of its own."""
-    return text.isascii() and text.isprintable()
-
-
-def _wrong(problem: str, remedy: str) -> ExplainedError:
-    return ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE)
-
-
-# What Prometheus, Thanos and Mimir say when a query is too much for them at once.
+# What Prometheus, Thanos, Mimir and Cortex (as which AWS answers) say when a query is too much for them at once.
 _TOO_LARGE = re.compile(
-    r"too many samples|maximum resolution|too many points|query timed out|max-?chunks|exceeded.*limit|limit.*exceeded", re.IGNORECASE
+    r"too many samples|maximum resolution|too many points|query timed out|max-?chunks|exceeded.*limit|limit.*exceeded"
+    r"|query hit the (max|aggregated)",
+    re.IGNORECASE,
 )
 _TITLE = re.compile(r"<title[^>]*>(?P<title>[^<]*)", re.IGNORECASE)
 _SHOWN = 300
@@ -126,15 +38,6 @@ _SHOWN = 300
 
 class TooLargeError(Exception):
     """The server will not answer so much at once; a shorter slice may do. The text is the server's."""
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What came over HTTP."""
-
-    status: int
-    content_type: str
-    body: bytes
 
 
 @dataclass(frozen=True)
@@ -151,11 +54,12 @@ class Answer:
         return read_matrix(self.result)
 
 
-def read_reply(reply: Reply) -> Answer:
-    """The answer. Raises TooLargeError, and ExplainedError for what is no answer."""
-    data = _json(reply)
+def read_reply(reply: Reply, access: Access | None = None) -> Answer:
+    """The answer. Raises TooLargeError, and ExplainedError for what is no answer; neither shows what is secret of `access`."""
+    hide: Callable[[str], str] = str if access is None else access.hide
+    data = _json(reply, access)
     if data.get("status") != "success":
-        said = f"{data.get('errorType', 'error')}: {data.get('error', '')}"[:_SHOWN]
+        said = hide(f"{data.get('errorType', 'error')}: {_said(data)}")[:_SHOWN]
         if _TOO_LARGE.search(said) or reply.status == 413:  # noqa: PLR2004 -- Content Too Large
             raise TooLargeError(said)
         raise ExplainedError(
@@ -168,7 +72,7 @@ def read_reply(reply: Reply) -> Answer:
         raise ExplainedError("Prometheus answered a range query with something else than a matrix.", _NOT_PROMETHEUS)
     warned = data.get("warnings")
     warnings = cast("list[Any]", warned) if isinstance(warned, list) else []
-    answer = Answer(content["result"], tuple(str(each)[:_SHOWN] for each in warnings), reply.body)
+    answer = Answer(content["result"], tuple(hide(str(each))[:_SHOWN] for each in warnings), reply.body)
     try:
         answer.matrix  # noqa: B018 -- read here, so that only what can be read is kept
     except MalformedReplyError as error:
@@ -179,24 +83,43 @@ def read_reply(reply: Reply) -> Answer:
 _NOT_PROMETHEUS = "check that --prometheus is the address of Prometheus' own API, and what stands between: a proxy, a login page."
 
 
-def _json(reply: Reply) -> dict[str, Any]:
+def _json(reply: Reply, access: Access | None) -> dict[str, Any]:
     text = reply.body.decode("utf-8", errors="replace")
-    if reply.status in {401, 403}:
-        raise ExplainedError(
-            f"Prometheus refused access (HTTP {reply.status}).",
-            "give a token with --token-file or --token-env, or a --header, that may read it.",
-        )
+    hide: Callable[[str], str] = str if access is None else access.hide
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
+        _require_let_in(reply, access, "")
         title = _TITLE.search(text)
-        seen = f"a page titled {' '.join(title['title'].split())[:_SHOWN]!r}" if title else f"{reply.content_type or 'no content type'}"
+        content_type = reply.content_type or "no content type"
+        seen = hide(f"a page titled {' '.join(title['title'].split())!r}" if title else content_type)[:_SHOWN]
         raise ExplainedError(
             f"Prometheus' address answered with {seen} and not with JSON (HTTP {reply.status}).", _NOT_PROMETHEUS
         ) from error
+    _require_let_in(reply, access, hide(_said(_mapping(cast("object", data))))[:_SHOWN])
     if not isinstance(data, dict):
         raise ExplainedError(f"Prometheus' address answered with JSON of another form (HTTP {reply.status}).", _NOT_PROMETHEUS)
     return _mapping(cast("object", data))
+
+
+def _said(data: dict[str, Any]) -> str:
+    """The text of an error: in Prometheus' form, in Google's, where it is an object, or in AWS's."""
+    error = data.get("error")
+    message = _mapping(cast("object", error)).get("message") if isinstance(error, dict) else error
+    return str(message or data.get("message") or data.get("Message") or "")
+
+
+def _require_let_in(reply: Reply, access: Access | None, said: str) -> None:
+    """Raises ExplainedError for a reply to somebody who may not ask; `said` is its text, without what is secret."""
+    signer = None if access is None else access.signer
+    refused = None if signer is None or reply.status < 400 else signer.refused(reply, said)  # noqa: PLR2004 -- errors
+    if refused is not None:
+        raise refused
+    if reply.status in {401, 403}:
+        raise ExplainedError(
+            f"Prometheus refused access (HTTP {reply.status}).",
+            "give a token with --token-file or --token-env, or a --header, that may read it; --prometheus-auth for a cloud's own service.",
+        )
 
 
 def _mapping(found: object) -> dict[str, Any]:
@@ -276,15 +199,17 @@ class PrometheusClient:
         raise AssertionError("the last try returns or raises")
 
     def _post(self, fields: dict[str, str]) -> tuple[Reply, float]:
-        response = self._pool.request(
-            "POST",
-            f"{self._access.url}/api/v1/query_range",
-            fields=fields,
-            encode_multipart=False,
-            headers={**self._access.headers, "Accept": "application/json", "Accept-Encoding": "gzip"},
-            preload_content=False,
-            redirect=False,
-        )
+        url, content = f"{self._access.url}/api/v1/query_range", urlencode(fields).encode()
+        headers = {
+            **self._access.headers,
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip",
+            "Content-Type": "application/x-www-form-urlencoded",
+        }
+        if self._access.signer is not None:
+            # Anew for each try: a signature is good for minutes, and credentials are renewed.
+            headers |= self._access.signer.headers("POST", url, content, headers)
+        response = self._pool.request("POST", url, body=content, headers=headers, preload_content=False, redirect=False)
         try:
             body = bytearray()
             while piece := response.read(_PIECE, decode_content=True):
@@ -300,20 +225,19 @@ class PrometheusClient:
                 "give the address to which it leads; a login page means that a token is missing.",
             )
         asked = response.headers.get("Retry-After", "")
-        return Reply(response.status, response.headers.get("Content-Type", ""), bytes(body)), float(asked) if asked.isdigit() else 0.0
+        reply = Reply(response.status, response.headers.get("Content-Type", ""), bytes(body), response.headers.get("x-amzn-ErrorType", ""))
+        return reply, float(asked) if asked.isdigit() else 0.0
 
     def _read(self, reply: Reply) -> Answer:
         try:
-            return read_reply(reply)
+            return read_reply(reply, self._access)
         except ExplainedError as error:
-            # A server may answer with what it was sent.
-            hidden = tuple(map(self._access.hide, error.evidence))
-            raise ExplainedError(self._access.hide(error.problem), error.remedy, exit_code=error.exit_code, evidence=hidden) from None
+            # What it came of may quote the server.
+            raise error from None
 
-    @staticmethod
-    def _raise_if_too_large(reply: Reply) -> None:
+    def _raise_if_too_large(self, reply: Reply) -> None:
         try:
-            read_reply(reply)
+            read_reply(reply, self._access)
         except ExplainedError:
             return
 

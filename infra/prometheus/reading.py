@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.prometheus.client import Answer, Reply, TooLargeError, read_reply
+from infra.prometheus.client import Answer, TooLargeError, read_reply
+from infra.prometheus.signer import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping

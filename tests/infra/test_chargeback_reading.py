@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
-import ssl
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from chargeback_months import HOUR, Month
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from fake_prometheus import FakePrometheus, Reply, as_json, refused, served
+from loopback_certificate import certificate
 from loopback_server import Reply as HttpReply
 from loopback_server import serving
 
 from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.queries import Question, queries
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.prometheus.client import PrometheusClient, access_to
+from infra.prometheus.access import access_to
+from infra.prometheus.client import PrometheusClient
 from infra.prometheus.reading import KeptSlices, Reading, ReportIdentity, slice_seconds
 
 if TYPE_CHECKING:
@@ -265,31 +260,6 @@ def test_a_token_comes_from_a_file_or_the_environment_and_is_not_shown(tmp_path:
         assert found.headers == {"Authorization": f"Bearer {SECRET}"}
         assert found.url == "https://host/prometheus"
         assert SECRET not in repr(found)
-
-
-def certificate(folder: Path) -> tuple[Path, ssl.SSLContext]:
-    """A certificate for the loopback that no authority of this machine has signed, and a server's context with it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "prometheus")])
-    now = datetime.now(UTC)
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem, private = folder / "ca.pem", folder / "key.pem"
-    pem.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
-    private.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pem, private)
-    return pem, context
 
 
 def test_a_server_is_trusted_only_by_an_authority_that_is_given(tmp_path: Path) -> None:

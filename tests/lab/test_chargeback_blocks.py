@@ -15,7 +15,8 @@ from capacity.chargeback.queries import queries
 from capacity.chargeback.samples import period_between
 from capacity.values.errors import ExplainedError
 from infra.cli.app import app
-from infra.prometheus.client import PrometheusClient, access_to
+from infra.prometheus.access import access_to
+from infra.prometheus.client import PrometheusClient
 from infra.prometheus.reading import KeptSlices, Reading, ReportIdentity
 from lab.home import LabHome
 from lab.monitoring import serving

@@ -1,0 +1,81 @@
+"""A workspace of Amazon's service in this process, and what the command says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from chargeback_months import HOUR, Month
+from fake_prometheus import FakePrometheus
+from loopback_certificate import certificate
+from signed_prometheus import AwsGate, guarded, unchanged, without_clouds
+from typer.testing import CliRunner
+
+from capacity.values.errors import ExplainedError
+from infra.cli.app import app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pytest
+    from loopback_server import Reply, Request
+
+DAY = ("--from", "2026-10-01", "--to", "2026-10-02", "--format", "json")
+REGION = "eu-central-1"
+HOST = f"aps-workspaces.{REGION}.amazonaws.com"
+WORKSPACE = "/workspaces/ws-b226cc2a-a446-46a9-933a-ac50479a5568"
+KEY, SECRET, TOKEN = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "a/session+token=="
+ROLE = "arn:aws:iam::123456789012:role/chargeback"
+SIGNED = ("--prometheus-auth", "aws", "--aws-region", REGION)
+
+
+@dataclass
+class World:
+    """Certificates of a server, and the month that it tells of."""
+
+    folder: Path
+    ca: Path
+    tls: Any
+    month: Month
+
+    def run(self, url: str, *arguments: str | Path, code: int = 0) -> str:
+        """What the command prints; an ExplainedError as `main` would show it."""
+        result = CliRunner().invoke(app, ["chargeback", "--prometheus", url, "--ca", str(self.ca), *map(str, (*DAY, *arguments))])
+        shown = str(result.exception) if isinstance(result.exception, ExplainedError) else result.output
+        assert SECRET not in shown
+        assert TOKEN not in shown
+        if isinstance(result.exception, ExplainedError):
+            assert result.exception.exit_code == code, shown
+            return shown
+        assert result.exit_code == code, shown
+        return result.stdout
+
+    def asked(
+        self, gate: Callable[[Request], Reply | None], *arguments: str, between: Callable[[Request], Request] = unchanged, code: int = 0
+    ) -> str:
+        """What the command says of a server behind `gate` and what stands between."""
+        with guarded(FakePrometheus(self.month), gate, self.tls, between) as address:
+            return self.run(f"{address}{WORKSPACE}", *(arguments or SIGNED), code=code)
+
+    def refused(self, *replies: Reply) -> str:
+        """What the command says where it is answered so."""
+        left = list(replies)
+        return self.asked(lambda _: left.pop(0), code=1)
+
+
+def workspace(folder: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """With AWS's example credentials in the variables, and no others of this machine."""
+    without_clouds(str(folder / "nowhere"), monkeypatch)
+    for name, value in (("AWS_ACCESS_KEY_ID", KEY), ("AWS_SECRET_ACCESS_KEY", SECRET), ("AWS_SESSION_TOKEN", TOKEN)):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    month = Month()
+    month.node("spot-1", 0, 24 * HOUR)
+    month.pod("train", "spot-1", 0, 12 * HOUR, gpus=4)
+    ca, tls = certificate(folder, HOST)
+    return World(folder, ca, tls, month)
+
+
+def gate_of(token: str | None = TOKEN, secret: str = SECRET) -> AwsGate:
+    return AwsGate(REGION, {KEY: (secret, token)})

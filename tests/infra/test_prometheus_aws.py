@@ -1,0 +1,277 @@
+"""Reading Amazon Managed Service for Prometheus: requests are signed with what botocore finds, and told where that does not do."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import botocore.session
+import pytest
+from aws_workspace import HOST, REGION, SECRET, SIGNED, TOKEN, WORKSPACE, World, gate_of, workspace
+from fake_prometheus import FakePrometheus
+from loopback_server import Reply, Request, serving
+from moto.iam.aws_managed_policies import aws_managed_policies_data
+from signed_prometheus import guarded, on_this_machine, refused_by_aws, signature, with_body
+from typer.testing import CliRunner
+
+from capacity.values.errors import ExplainedError
+from infra.cli.app import app
+from infra.prometheus.access import CloudAuth, access_to
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.thorough
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    return workspace(tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "request_,names,scope,expected",
+    [
+        # AWS's Signature Version 4 test suite, post-x-www-form-urlencoded.
+        (
+            Request(
+                "POST",
+                "/",
+                {
+                    "content-type": "application/x-www-form-urlencoded",
+                    "host": "example.amazonaws.com",
+                    "x-amz-date": "20150830T123600Z",
+                },
+                "Param1=value1",
+            ),
+            ["content-type", "host", "x-amz-date"],
+            "20150830/us-east-1/service/aws4_request",
+            "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a",
+        ),
+        # The worked example of AWS's documentation, "Create a signed AWS API request".
+        (
+            Request(
+                "GET",
+                "/?Action=ListUsers&Version=2010-05-08",
+                {
+                    "content-type": "application/x-www-form-urlencoded; charset=utf-8",
+                    "host": "iam.amazonaws.com",
+                    "x-amz-date": "20150830T123600Z",
+                },
+                "",
+            ),
+            ["content-type", "host", "x-amz-date"],
+            "20150830/us-east-1/iam/aws4_request",
+            "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7",
+        ),
+    ],
+)
+def test_the_gate_calculates_the_signatures_that_aws_publishes(request_: Request, names: list[str], scope: str, expected: str) -> None:
+    assert signature(request_, names, scope, SECRET) == expected
+
+
+def test_a_signed_workspace_gives_the_report_that_an_open_prometheus_gives(world: World) -> None:
+    fake, gate = FakePrometheus(world.month), gate_of()
+    with guarded(fake, lambda _: None, world.tls) as open_address, guarded(FakePrometheus(world.month), gate, world.tls) as address:
+        expected = json.loads(world.run(open_address))
+        found = json.loads(world.run(f"{address}{WORKSPACE}", *SIGNED))
+
+    assert found.pop("of") != expected.pop("of")
+    assert found == expected
+    assert len(gate.let_in) == len(fake.asked)
+    assert not any("authorization" in headers for headers in fake.headers)
+
+
+def test_the_workspaces_own_address_is_signed_for_without_being_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_this_machine(HOST, monkeypatch)
+    gate = gate_of()
+    with guarded(FakePrometheus(world.month), gate, world.tls) as address:
+        port = address.rpartition(":")[2]
+        # As AWS's console shows it.
+        found = json.loads(world.run(f"https://{HOST}:{port}{WORKSPACE}/api/v1/query"))
+
+    assert found["node_usd"] == "183.44"
+    assert len(gate.let_in) > 0
+
+
+def test_a_history_of_machines_is_read_signed_too(world: World) -> None:
+    gate = gate_of()
+    period = ("--from", "2026-10-01", "--to", "2026-10-02", "--step", "60", "--discount-percent", "40", "--format", "json")
+    with guarded(FakePrometheus(world.month), gate, world.tls) as address:
+        arguments = ["advise", "reserve", "--prometheus", f"{address}{WORKSPACE}", "--ca", str(world.ca), *SIGNED, *period]
+        result = CliRunner().invoke(app, arguments)
+
+    assert json.loads(result.stdout)["history"]["hours"] == 24
+    assert len(gate.let_in) > 0
+
+
+def test_headers_of_ones_own_go_with_a_signed_request(world: World) -> None:
+    gate, seen = gate_of(), []
+
+    def noted(request: Request) -> Reply | None:
+        seen.append(request.headers.get("x-scope-orgid"))
+        return gate(request)
+
+    world.asked(noted, *SIGNED, "--header", "X-Scope-OrgID: ml")
+
+    assert set(seen) == {"ml"}
+
+
+def test_a_body_that_was_changed_on_the_way_is_refused_and_told(world: World) -> None:
+    told = world.asked(gate_of(), between=with_body(lambda body: body.replace("step=60", "step=61")), code=1)
+
+    assert "Prometheus refused access: the signature is not accepted (HTTP 403)." in told
+    assert "must change neither host, path nor body" in told
+
+
+def test_a_wrong_secret_is_refused_and_told_without_what_was_sent(world: World) -> None:
+    told = world.asked(gate_of(TOKEN, "another"), code=1)
+
+    assert "the signature is not accepted" in told
+    assert "check the secret key" in told
+
+
+def test_another_region_than_the_workspaces_is_told(world: World) -> None:
+    told = world.asked(gate_of(), "--prometheus-auth", "aws", "--aws-region", "us-east-1", code=1)
+
+    assert "the request is signed for another region than the workspace's" in told
+    assert "--aws-region" in told
+
+
+@pytest.mark.parametrize(
+    "kind,message,told,remedy",
+    [
+        (
+            "AccessDeniedException",
+            f"User: arn:aws:sts::123456789012:assumed-role/chargeback/me is not authorized to perform: aps:QueryMetrics, sent {TOKEN}",
+            "the identity may not query the workspace",
+            "aps:QueryMetrics",
+        ),
+        ("", "User is not authorized", "the identity may not query the workspace", "AmazonPrometheusQueryAccess"),
+        ("ExpiredTokenException", "The security token included in the request is expired", "credentials have run out", "aws sso login"),
+        ("", "The security token included in the request is expired", "credentials have run out", "goes on where it was"),
+        ("UnrecognizedClientException", "The security token included in the request is invalid.", "not know the access key", "AWS_PROFILE"),
+        (
+            "InvalidSignatureException:http://internal",
+            "Signature expired: 20261127T is now earlier than 2026",
+            "the clock here",
+            "set the clock",
+        ),
+        ("MissingAuthenticationTokenException", "Missing Authentication Token", "did not arrive", "proxy"),
+    ],
+)
+def test_what_aws_refuses_is_told_with_what_to_do(world: World, kind: str, message: str, told: str, remedy: str) -> None:
+    shown = world.refused(refused_by_aws(kind, message))
+
+    assert told in shown.splitlines()[0]
+    assert remedy in shown.splitlines()[-1]
+
+
+@pytest.mark.parametrize("kind,status", [("AccessDeniedException", 403), ("ValidationException", 400)])
+def test_a_secret_that_a_server_repeats_is_hidden_before_its_text_is_cut(world: World, kind: str, status: int) -> None:
+    shown = world.refused(refused_by_aws(kind, f"{'x' * 285}{TOKEN}", status))
+
+    assert TOKEN[:4] not in shown
+    assert f"(HTTP {status})" in shown
+
+
+def test_a_secret_that_a_server_repeats_in_a_warning_is_hidden(world: World) -> None:
+    fake = FakePrometheus(world.month)
+    fake.misbehave = lambda _, fields: fake.right(fields, warnings=[f"asked with {TOKEN}"])
+    with guarded(fake, gate_of(), world.tls) as address:
+        shown = world.run(f"{address}{WORKSPACE}", *SIGNED)
+
+    assert "asked with (hidden)" in shown
+
+
+def test_a_query_that_aws_calls_bad_is_told_in_its_words(world: World) -> None:
+    shown = world.refused(refused_by_aws("ValidationException", "parse error: the token has expired", 400))
+
+    assert "Prometheus refused a query (HTTP 400)." in shown
+    assert "the token has expired" in shown
+
+
+def test_a_redirect_carries_no_signature_anywhere(world: World) -> None:
+    arrived: list[Request] = []
+
+    def elsewhere(request: Request) -> Reply:
+        arrived.append(request)
+        return Reply(200)
+
+    with serving(elsewhere) as other:
+        told = world.refused(Reply(307, headers={"Location": f"{other}/api/v1/query_range"}))
+
+    assert "redirects to another one (HTTP 307)" in told
+    assert arrived == []
+
+
+@pytest.mark.parametrize(
+    "url,options,told",
+    [
+        (f"http://{HOST}{WORKSPACE}", {}, "is http://"),
+        ("http://proxy.test", {"auth": CloudAuth.AWS, "aws_region": REGION}, "is http://"),
+        (f"https://{HOST}", {}, "names no workspace"),
+        (f"https://{HOST}{WORKSPACE}/api", {}, "names no workspace"),
+        (f"https://{HOST}{WORKSPACE}", {"auth": CloudAuth.GCP}, "belongs to aws"),
+        (f"https://{HOST}{WORKSPACE}", {"aws_region": "us-east-1"}, f"is in {REGION}"),
+        (f"https://{HOST}{WORKSPACE}", {"headers": ["Authorization: Bearer x"]}, "takes only signed requests"),
+        (f"https://{HOST}{WORKSPACE}", {"headers": ["X-Amz-Date: 20261127T000000Z"]}, "a header x-amz-date is given"),
+        ("https://proxy.test", {"auth": CloudAuth.AWS}, "does not tell the region"),
+        (
+            "https://proxy.test",
+            {"auth": CloudAuth.AWS, "aws_region": REGION, "token_env": "FLEXSPOT_TEST_TOKEN"},
+            "--prometheus-auth aws signs",
+        ),
+        ("https://proxy.test", {"aws_region": REGION}, "requests are not signed for AWS"),
+    ],
+)
+@pytest.mark.usefixtures("world")
+def test_what_contradicts_itself_is_refused(url: str, options: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLEXSPOT_TEST_TOKEN", "x")
+    with pytest.raises(ExplainedError, match=re.escape(told)) as caught:
+        access_to(url, **options)
+
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.usefixtures("world")
+def test_a_region_that_is_misspelt_is_told_with_the_one_that_is_meant() -> None:
+    with pytest.raises(ExplainedError, match="eu-centrl-1 is no region") as caught:
+        access_to("https://proxy.test", auth=CloudAuth.AWS, aws_region="eu-centrl-1")
+
+    assert caught.value.remedy.startswith("did you mean eu-central-1? ")
+
+
+@pytest.mark.usefixtures("world")
+def test_the_region_is_in_every_host_that_aws_gives_workspaces() -> None:
+    regions = {each for name in ("aws", "aws-us-gov") for each in botocore.session.get_session().get_available_regions("amp", name)}
+    for region in regions:
+        for host in (
+            f"aps-workspaces.{region}.amazonaws.com",
+            f"aps-workspaces.{region}.api.aws",
+            f"aps-workspaces-fips.{region}.amazonaws.com",
+            f"vpce-0123456789abcdef0-abcdefgh.aps-workspaces.{region}.vpce.amazonaws.com",
+        ):
+            signer = access_to(f"https://{host}{WORKSPACE}").signer
+            assert signer is not None
+            sent = signer.headers("POST", f"https://{host}{WORKSPACE}/api/v1/query_range", b"query=up", {})
+            assert f"/{region}/aps/aws4_request" in sent["Authorization"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [f"{HOST}.example.com", f"{HOST}.", f"x{HOST}", f"aps-workspaces.{REGION}.amazonaws.com.evil.test", "aps-workspaces.amazonaws.com"],
+)
+@pytest.mark.usefixtures("world")
+def test_no_credentials_go_to_a_host_that_only_looks_like_awss(host: str) -> None:
+    assert access_to(f"https://{host}{WORKSPACE}").signer is None
+
+
+def test_what_is_asked_for_is_what_aws_names_so(world: World) -> None:
+    told = world.refused(refused_by_aws("AccessDeniedException", ""))
+    [allowed] = json.loads(aws_managed_policies_data)["AmazonPrometheusQueryAccess"]["Document"]["Statement"]
+
+    assert botocore.session.get_session().get_service_model("amp").signing_name == "aps"
+    assert "AmazonPrometheusQueryAccess" in told
+    assert set(re.findall(r"aps:\w+", told)) == {"aps:QueryMetrics"} < set(allowed["Action"])

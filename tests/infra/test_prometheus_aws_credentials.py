@@ -1,0 +1,157 @@
+"""Credentials for Amazon Managed Service for Prometheus: found in a pod, renewed while a report is read, told when there are none."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+import pytest
+from aws_workspace import HOST, REGION, ROLE, WORKSPACE, World, workspace
+from loopback_server import Reply, Request, serving
+from moto.sts.models import sts_backends
+from moto_server import moto_server
+from signed_prometheus import AwsGate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.thorough
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    return workspace(tmp_path, monkeypatch)
+
+
+def fake_sts(keys: dict[str, tuple[str, str | None]], minutes: int) -> Callable[[Request], Reply]:
+    """Gives a role's credentials, new ones each time, for a web identity; in the form of STS's reference. They are put into `keys`."""
+
+    def reply(asked: Request) -> Reply:
+        fields = {name: values[0] for name, values in parse_qs(asked.body).items()}
+        assert (fields["Action"], fields["RoleArn"], fields["WebIdentityToken"]) == ("AssumeRoleWithWebIdentity", ROLE, "a.web.identity")
+        key = f"ASIAEXAMPLE{len(keys)}"
+        keys[key] = f"secret-{key}", f"token-{key}"
+        ends = f"{datetime.now(UTC) + timedelta(minutes=minutes):%Y-%m-%dT%H:%M:%SZ}"
+        given = (
+            f"<AccessKeyId>{key}</AccessKeyId><SecretAccessKey>secret-{key}</SecretAccessKey><SessionToken>token-{key}</SessionToken>"
+            f"<Expiration>{ends}</Expiration>"
+        )
+        answer = f"<AssumeRoleWithWebIdentityResult><Credentials>{given}</Credentials></AssumeRoleWithWebIdentityResult>"
+        space = 'xmlns="https://sts.amazonaws.com/doc/2011-06-15/"'
+        return Reply(200, f"<AssumeRoleWithWebIdentityResponse {space}>{answer}</AssumeRoleWithWebIdentityResponse>".encode(), "text/xml")
+
+    return reply
+
+
+def in_a_pod(world: World, monkeypatch: pytest.MonkeyPatch, sts: str) -> None:
+    """The variables that EKS gives a pod whose service account has a role, and STS at `sts`."""
+    (world.folder / "identity").write_text("a.web.identity")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_ROLE_ARN", ROLE)
+    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(world.folder / "identity"))
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts)
+
+
+def test_a_pod_with_a_role_is_let_in_with_what_sts_gives_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = AwsGate(REGION, {})
+
+    def known_to_moto(request: Request) -> Reply | None:
+        for role in sts_backends["123456789012"]["aws"].assumed_roles:
+            gate.keys[role.access_key_id] = role.secret_access_key, role.session_token
+        return gate(request)
+
+    with moto_server() as sts:
+        in_a_pod(world, monkeypatch, sts)
+        world.asked(known_to_moto)
+
+    assert len(set(gate.let_in)) == 1
+
+
+def test_credentials_that_run_out_are_renewed_while_a_report_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys: dict[str, tuple[str, str | None]] = {}
+    gate = AwsGate(REGION, keys)
+
+    def newest(request: Request) -> Reply | None:
+        for old in list(keys)[:-1]:
+            del keys[old]
+            keys[f"(gone) {old}"] = "", ""
+        return gate(request)
+
+    # botocore renews what is good for less than ten minutes before each use.
+    with serving(fake_sts(keys, minutes=5)) as sts:
+        in_a_pod(world, monkeypatch, sts)
+        world.asked(newest)
+
+    assert len(set(gate.let_in)) == len(gate.let_in) > 1
+
+
+def test_a_pod_with_pod_identity_is_let_in_with_what_its_agent_gives_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The variables of a pod and the agent's answer: docs.aws.amazon.com/eks/latest/userguide/pod-id-how-it-works.html.
+    ends = f"{datetime.now(UTC) + timedelta(hours=6):%Y-%m-%dT%H:%M:%SZ}"
+    given = {"AccessKeyId": "ASIAPOD", "SecretAccessKey": "secret-of-pod", "Token": "token-of-pod", "Expiration": ends}
+    (world.folder / "identity").write_text("a.pod.identity")
+    gate = AwsGate(REGION, {"ASIAPOD": ("secret-of-pod", "token-of-pod")})
+
+    def agent(asked: Request) -> Reply:
+        known = asked.headers["authorization"] == "a.pod.identity"
+        return Reply(200, json.dumps(given).encode()) if known else Reply(401)
+
+    with serving(agent) as address:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{address}/v1/credentials")
+        monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(world.folder / "identity"))
+        world.asked(gate)
+
+    assert set(gate.let_in) == {"ASIAPOD"}
+
+
+def test_without_credentials_the_command_says_so_before_anything_is_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name)
+    told = world.run(f"https://{HOST}{WORKSPACE}", code=2)
+
+    assert told.splitlines()[0] == "there are no AWS credentials here."
+    assert "aws sso login" in told
+    assert "IRSA or EKS Pod Identity" in told
+
+
+def test_credentials_that_cannot_be_had_are_told_by_their_kind_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "gone")
+    assert "cannot be had: ProfileNotFound." in world.run(f"https://{HOST}{WORKSPACE}", code=2)
+    monkeypatch.delenv("AWS_PROFILE")
+
+    denied = b"<ErrorResponse><Error><Code>AccessDenied</Code><Message>a.web.identity may not</Message></Error></ErrorResponse>"
+    with serving(lambda _: Reply(403, denied, "text/xml")) as sts:
+        in_a_pod(world, monkeypatch, sts)
+        told = world.run(f"https://{HOST}{WORKSPACE}", code=1)
+    assert told.splitlines()[0] == "the AWS credentials cannot be had: AccessDenied."
+    assert "a.web.identity" not in told
+
+
+def test_a_session_of_single_sign_on_that_is_over_is_told_with_the_command_that_begins_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name)
+    (world.folder / "config").write_text(
+        "[sso-session acme]\nsso_start_url = https://acme.awsapps.com/start\nsso_region = eu-central-1\n"
+        "[default]\nsso_session = acme\nsso_account_id = 123456789012\nsso_role_name = reader\n"
+    )
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(world.folder / "config"))
+    monkeypatch.setenv("HOME", str(world.folder))
+    told = world.run(f"https://{HOST}{WORKSPACE}", code=1)
+
+    assert "the AWS credentials cannot be had" in told
+    assert "aws sso login" in told
+
+
+def test_the_library_that_signs_is_named_where_it_is_not_installed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "botocore.auth", None)
+
+    assert "--extra prometheus-aws" in world.run(f"https://{HOST}{WORKSPACE}", code=2)

@@ -1,0 +1,330 @@
+"""Reading Google Cloud Managed Service for Prometheus: requests bear tokens of the credentials that google-auth finds."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+import googleapiclient
+import pytest
+from chargeback_months import HOUR, Month
+from command_line import flexspot
+from credential_servers import google, write_service_account
+from fake_prometheus import FakePrometheus
+from loopback_certificate import certificate
+from loopback_server import Reply, Request, serving
+from signed_prometheus import GoogleGate, guarded, on_this_machine, refused_by_google, without_clouds
+from typer.testing import CliRunner
+
+from capacity.values.errors import ExplainedError
+from infra.cli.app import app
+from infra.prometheus.access import CloudAuth, access_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.thorough
+
+DAY = ("--from", "2026-10-01", "--to", "2026-10-02", "--format", "json")
+HOST = "monitoring.googleapis.com"
+PROJECT = "/v1/projects/acme-ai-dev/location/global/prometheus"
+TOKEN = "a-token-of-the-tests"  # noqa: S105 -- credential_servers' own
+DOCUMENT: dict[str, Any] = json.loads((Path(googleapiclient.__file__).parent / "discovery_cache/documents/monitoring.v1.json").read_text())
+
+
+class World:
+    """Servers that are called by Google's names, and the month that they tell of."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ca, self.tls = certificate(folder, HOST)
+        self.month = Month()
+        self.month.node("spot-1", 0, 24 * HOUR)
+        self.month.pod("train", "spot-1", 0, 12 * HOUR, gpus=4)
+
+    def run(self, url: str, *arguments: str | Path, code: int = 0) -> str:
+        """What the command prints; an ExplainedError as `main` would show it."""
+        result = CliRunner().invoke(app, ["chargeback", "--prometheus", url, "--ca", str(self.ca), *map(str, (*DAY, *arguments))])
+        shown = str(result.exception) if isinstance(result.exception, ExplainedError) else result.output
+        assert TOKEN not in shown
+        if isinstance(result.exception, ExplainedError):
+            assert result.exception.exit_code == code, shown
+            return shown
+        assert result.exit_code == code, shown
+        return result.stdout
+
+    def asked(self, gate: Callable[[Request], Reply | None], code: int = 0) -> str:
+        """What the command says of Google's own address with a server behind `gate`."""
+        with guarded(FakePrometheus(self.month), gate, self.tls) as address:
+            return self.run(f"https://{HOST}:{address.rpartition(':')[2]}{PROJECT}", code=code)
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Without credentials."""
+    without_clouds(str(tmp_path / "nowhere"), monkeypatch)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    on_this_machine(HOST, monkeypatch)
+    return World(tmp_path)
+
+
+@pytest.fixture
+def account(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """With the key file of a service account, as a judge that needs no federation has it."""
+    with google({}) as address:
+        write_service_account(world.folder / "key.json", address)
+        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(world.folder / "key.json"))
+        yield world
+
+
+def federated(world: World, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """The file of workload identity federation: it holds no secret, and names where the identity's own token is and who exchanges it."""
+    (world.folder / "subject").write_text("a.workload.identity")
+    content = {
+        "type": "external_account",
+        "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/pool/providers/eks",
+        "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+        "token_url": f"{address}/v1/token",
+        "credential_source": {"file": str(world.folder / "subject")},
+    }
+    (world.folder / "federation.json").write_text(json.dumps(content))
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(world.folder / "federation.json"))
+
+
+def exchange(tokens: set[str], seconds: int, asked: list[dict[str, str]]) -> Callable[[Request], Reply]:
+    """Google's Security Token Service in the form of RFC 8693: new tokens each time, which alone are then in `tokens`."""
+
+    def reply(request: Request) -> Reply:
+        asked.append({name: values[0] for name, values in parse_qs(request.body).items()})
+        tokens.clear()
+        tokens.add(f"{TOKEN}-{len(asked)}")
+        given = {
+            "access_token": f"{TOKEN}-{len(asked)}",
+            "issued_token_type": "urn:ietf:params:oauth:token-type:access_token",
+            "token_type": "Bearer",
+            "expires_in": seconds,
+        }
+        return Reply(200, json.dumps(given).encode())
+
+    return reply
+
+
+def test_the_project_gives_the_report_that_an_open_prometheus_gives(account: World) -> None:
+    gate = GoogleGate({TOKEN})
+    with guarded(FakePrometheus(account.month), lambda _: None, account.tls) as address:
+        expected = json.loads(account.run(address))
+    found = json.loads(account.asked(gate))
+
+    assert found.pop("of") != expected.pop("of")
+    assert found == expected
+    assert len(gate.let_in) > 0
+
+
+def test_what_is_asked_is_what_googles_description_of_its_api_has(account: World) -> None:
+    gate = GoogleGate({TOKEN})
+    account.asked(gate)
+    versions = DOCUMENT["resources"]["projects"]["resources"]["location"]["resources"]["prometheus"]["resources"]["api"]["resources"]
+    method = versions["v1"]["methods"]["query_range"]
+    path = re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(f"/{method['flatPath']}"))
+
+    for request in gate.let_in:
+        assert request.method == method["httpMethod"]
+        assert re.fullmatch(path, request.path)
+        assert set(parse_qs(request.body)) <= set(DOCUMENT["schemas"][method["request"]["$ref"]]["properties"])
+
+
+def test_a_workload_of_another_cloud_exchanges_its_token_for_one_that_reads_metrics(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens: set[str] = set()
+    asked: list[dict[str, str]] = []
+    with serving(exchange(tokens, 3600, asked)) as address:
+        federated(world, monkeypatch, address)
+        world.asked(GoogleGate(tokens))
+
+    [only] = asked
+    method = DOCUMENT["resources"]["projects"]["resources"]["location"]["resources"]["prometheus"]["resources"]["api"]["resources"]
+    assert only["subject_token"] == "a.workload.identity"  # noqa: S105 -- of this test
+    assert only["scope"] == "https://www.googleapis.com/auth/monitoring.read"
+    assert only["scope"] in method["v1"]["methods"]["query_range"]["scopes"]
+
+
+def test_a_token_that_runs_out_is_renewed_while_a_report_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens: set[str] = set()
+    gate, asked = GoogleGate(tokens), []
+    # google-auth renews what is good for less than minutes before each use.
+    with serving(exchange(tokens, 30, asked)) as address:
+        federated(world, monkeypatch, address)
+        world.asked(gate)
+
+    assert len({request.headers["authorization"] for request in gate.let_in}) == len(gate.let_in) == len(asked) > 1
+
+
+def test_a_pod_on_gke_bears_the_token_that_its_metadata_server_gives(world: World) -> None:
+    # docs.cloud.google.com/compute/docs/access/authenticate-workloads: paths, and the header without which nobody is answered.
+    asked: list[str] = []
+
+    def metadata(request: Request) -> Reply:
+        asked.append(request.path)
+        if request.headers.get("metadata-flavor") != "Google":
+            return Reply(403)
+        account = {"email": "chargeback@acme-ai-dev.iam.gserviceaccount.com", "aliases": ["default"], "scopes": []}
+        token = {"access_token": TOKEN, "expires_in": 3599, "token_type": "Bearer"}
+        found = token if "/token" in request.path else account if "/service-accounts/" in request.path else {}
+        return Reply(200, json.dumps(found).encode(), headers={"Metadata-Flavor": "Google"})
+
+    gate = GoogleGate({TOKEN})
+    with serving(metadata) as address, guarded(FakePrometheus(world.month), gate, world.tls) as prometheus:
+        # google-auth reads the variables when it is loaded.
+        environment = {**os.environ, "GCE_METADATA_HOST": address.removeprefix("http://")}
+        environment |= {"GCE_METADATA_IP": address.removeprefix("http://")}
+        del environment["NO_GCE_CHECK"]
+        arguments = ["--prometheus", prometheus, "--prometheus-auth", "gcp", "--ca", str(world.ca), *DAY]
+        result = flexspot("chargeback", *arguments, environment=environment)
+
+    assert json.loads(result.stdout)["node_usd"] == "183.44", result.stderr
+    assert len(gate.let_in) > 0
+    assert any("scopes=https%3A%2F%2Fwww.googleapis.com%2Fauth%2Fmonitoring.read" in path for path in asked)
+
+
+def test_a_project_for_quota_goes_with_the_token(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens: set[str] = set()
+    gate = GoogleGate(tokens)
+    with serving(exchange(tokens, 3600, [])) as address:
+        federated(world, monkeypatch, address)
+        monkeypatch.setenv("GOOGLE_CLOUD_QUOTA_PROJECT", "acme-quota")
+        world.asked(gate)
+
+    assert {request.headers["x-goog-user-project"] for request in gate.let_in} == {"acme-quota"}
+
+
+@pytest.mark.parametrize(
+    "refusal,told,remedy",
+    [
+        (
+            refused_by_google(403, "PERMISSION_DENIED", f"Permission monitoring.timeSeries.list denied, for {TOKEN}"),
+            "may not read the project's metrics",
+            "monitoring.timeSeries.list in the project; the role roles/monitoring.viewer",
+        ),
+        (
+            refused_by_google(403, "PERMISSION_DENIED", "Cloud Monitoring API has not been used", "SERVICE_DISABLED"),
+            "the Cloud Monitoring API is not enabled",
+            "gcloud services enable monitoring.googleapis.com",
+        ),
+        (
+            refused_by_google(403, "PERMISSION_DENIED", "Caller does not have required permission", "USER_PROJECT_DENIED"),
+            "for quota cannot be used",
+            "set-quota-project",
+        ),
+        (
+            refused_by_google(
+                403, "PERMISSION_DENIED", "Request had insufficient authentication scopes.", "ACCESS_TOKEN_SCOPE_INSUFFICIENT"
+            ),
+            "does not carry the scope monitoring.read",
+            "application-default login",
+        ),
+        (refused_by_google(401, "UNAUTHENTICATED", "invalid"), "does not accept the token (HTTP 401)", "goes on where it was"),
+    ],
+)
+def test_what_google_refuses_is_told_with_what_to_do(account: World, refusal: Reply, told: str, remedy: str) -> None:
+    shown = account.asked(lambda _: refusal, code=1)
+
+    assert told in shown.splitlines()[0]
+    assert remedy in shown.splitlines()[-1]
+
+
+def test_a_query_that_google_calls_bad_is_told_in_its_words(account: World) -> None:
+    shown = account.asked(lambda _: refused_by_google(400, "INVALID_ARGUMENT", "unsupported function"), code=1)
+
+    assert "Prometheus refused a query (HTTP 400)." in shown
+    assert "unsupported function" in shown
+
+
+def test_a_redirect_carries_no_token_anywhere(account: World) -> None:
+    arrived: list[Request] = []
+
+    def elsewhere(request: Request) -> Reply:
+        arrived.append(request)
+        return Reply(200)
+
+    with serving(elsewhere) as other:
+        told = account.asked(lambda _: Reply(302, headers={"Location": other}), code=1)
+
+    assert "redirects to another one (HTTP 302)" in told
+    assert arrived == []
+
+
+def test_nothing_that_is_kept_to_go_on_holds_the_token(account: World) -> None:
+    left = [None, refused_by_google(401, "UNAUTHENTICATED", "expired")]
+    account.asked(lambda _: left.pop(0), code=1)
+    kept = [path for path in (account.folder / "cache").rglob("*") if path.is_file()]
+
+    assert len(kept) == 2
+    assert not [path for path in kept if TOKEN.encode() in path.read_bytes()]
+    gate = GoogleGate({TOKEN})
+    account.asked(gate)
+    assert all(TOKEN in request.headers["authorization"] for request in gate.let_in)
+
+
+def test_without_credentials_the_command_says_so_before_anything_is_asked(world: World) -> None:
+    told = world.run(f"https://{HOST}{PROJECT}", code=2)
+
+    assert told.splitlines()[0] == "there are no Google Cloud credentials here that can be used."
+    assert "gcloud auth application-default login" in told
+
+
+def test_an_exchange_that_is_refused_is_told_by_its_kind_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = b'{"error": "invalid_grant", "error_description": "a.workload.identity is not trusted"}'
+    with serving(lambda _: Reply(400, refusal)) as address:
+        federated(world, monkeypatch, address)
+        told = world.run(f"https://{HOST}{PROJECT}", code=1)
+
+    assert told.splitlines()[0] == "Google Cloud gives no token: OAuthError."
+    assert "a.workload.identity" not in told
+
+
+def test_the_library_that_finds_credentials_is_named_where_it_is_not_installed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "google.auth", None)
+
+    assert "--extra prometheus-gcp" in world.run(f"https://{HOST}{PROJECT}", code=2)
+
+
+@pytest.mark.parametrize(
+    "url,options,told",
+    [
+        (f"http://{HOST}{PROJECT}", {}, "is http://"),
+        ("http://proxy.test", {"auth": CloudAuth.GCP}, "is http://"),
+        (f"https://{HOST}", {}, f"is not where {HOST} has Prometheus' API"),
+        (f"https://{HOST}/v1/projects/acme-ai-dev/location/us/prometheus", {}, "is not where"),
+        (f"https://{HOST}{PROJECT}", {"auth": CloudAuth.AWS}, "belongs to gcp"),
+        (f"https://{HOST}{PROJECT}", {"aws_region": "us-east-1"}, "requests are not signed for AWS"),
+        (f"https://{HOST}{PROJECT}", {"auth": CloudAuth.GCP, "headers": ["Authorization: Bearer x"]}, "--prometheus-auth gcp signs"),
+    ],
+)
+@pytest.mark.usefixtures("world")
+def test_what_contradicts_itself_is_refused(url: str, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ExplainedError, match=re.escape(told)) as caught:
+        access_to(url, **options)
+
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.usefixtures("world")
+def test_a_token_of_ones_own_goes_before_the_credentials() -> None:
+    access = access_to(f"https://{HOST}{PROJECT}", headers=["Authorization: Bearer of-ones-own"])
+
+    assert access.signer is None
+    assert access.headers == {"Authorization": "Bearer of-ones-own"}
+
+
+@pytest.mark.usefixtures("account")
+def test_another_address_is_signed_in_to_when_the_person_says_so() -> None:
+    assert access_to("https://proxy.test").signer is None
+    assert access_to(f"https://{HOST}.evil.test{PROJECT}").signer is None
+    signer = access_to("https://proxy.test", auth=CloudAuth.GCP).signer
+
+    assert signer is not None
+    assert signer.headers("POST", "https://proxy.test/api/v1/query_range", b"", {})["authorization"] == f"Bearer {TOKEN}"
