@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from infra.cli.review_report import MARKER, Review, review_json, review_markdown, review_sarif, show_review
+from infra.cli.review_formats import review_json, review_sarif
+from infra.cli.review_report import MARKER, Review, review_markdown, show_review
 from infra.deployment.losses import loss_of
 from infra.review.resource_changes import Becomes, ResourceChange
 from infra.review.stack_previews import StackPreview, Verdict
