@@ -44,13 +44,19 @@ def _amounts(figures: Figures) -> dict[str, Decimal]:
     return {each.name: getattr(figures, each.name) for each in fields(Figures)}
 
 
+_FROM_THE_MOST = ("worst_usd", "expected_at_most_usd", "expected_usd", "floor_usd")
+"""The four amounts, each after those that it is below: a part is told within its bounds where the sums allow it."""
+
+
 def _parts(figures: Mapping[KeyT, Figures], whole: Figures | None, into: InCurrency) -> dict[KeyT, Figures]:
     """Each of the four amounts in parts that sum to their converted sum, or to that of `whole`."""
-    amounts = {key: _amounts(each) for key, each in figures.items()}
-    found = {
-        each.name: into.parts({key: usd[each.name] for key, usd in amounts.items()}, None if whole is None else getattr(whole, each.name))
-        for each in fields(Figures)
-    }
+    found: dict[str, dict[KeyT, Decimal]] = {}
+    above: dict[KeyT, tuple[Decimal, Decimal]] = {}
+    for name in _FROM_THE_MOST:
+        usd: dict[KeyT, Decimal] = {key: getattr(each, name) for key, each in figures.items()}
+        at_most = {key: told for key, (most, told) in above.items() if usd[key] <= most}
+        found[name] = into.parts(usd, None if whole is None else getattr(whole, name), at_most)
+        above = {key: (usd[key], told) for key, told in found[name].items()}
     return {key: Figures(**{name: parts[key] for name, parts in found.items()}) for key in figures}
 
 

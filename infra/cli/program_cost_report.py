@@ -169,7 +169,10 @@ def program_json(report: ProgramReport) -> str:
     """The report as JSON, money as text; in another currency with each amount in US dollars and in it."""
     data = program_data(report)
     if report.into is not None and report.in_usd is not None:
-        data = {"currency": report.into.currency, **rate_data(report.into), **beside(program_data(report.in_usd), data, report.into)}
+        currency = report.into.currency
+        change = {f"change_{currency.lower()}": data["change"]}
+        told = {"currency": currency, **rate_data(report.into), **beside(program_data(report.in_usd), data, report.into), **change}
+        return json.dumps(told, indent=2) + "\n"
     return json.dumps(data, indent=2) + "\n"
 
 

@@ -64,8 +64,8 @@ def renamed(data: Any, currency: str) -> Any:
 def beside(data: Any, told: Any, into: InCurrency) -> Any:
     """The plain `data` of a report in US dollars, with each amount again behind it, as the same report `told` in the currency has it.
 
-    An amount has `usd` among the words of its name: beside expected_usd there is expected_eur. A price, whose name is `usd` alone, stays as
-    the cloud sells it. What is neither, such as a sentence, is as `told`.
+    An amount has `usd` among the words of its name: beside expected_usd there is expected_eur. A price, whose name is `usd` alone, has none
+    beside it: the cloud sells in US dollars.
     """
     if isinstance(data, dict):
         found: dict[str, Any] = {}
@@ -79,7 +79,7 @@ def beside(data: Any, told: Any, into: InCurrency) -> Any:
         return found
     if isinstance(data, list):
         return [beside(*each, into) for each in zip(data, told, strict=True)]
-    return told
+    return data
 
 
 def rate_data(into: InCurrency | None) -> dict[str, Any]:

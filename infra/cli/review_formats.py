@@ -23,7 +23,9 @@ def review_json(review: Review) -> str:
     """The whole of it, money as text; in another currency with each amount in US dollars and in it."""
     data = _data(review)
     if review.into is not None and review.in_usd is not None:
-        data = {"currency": review.into.currency, **rate_data(review.into), **beside(_data(review.in_usd), data, review.into)}
+        told = {"currency": review.into.currency, **rate_data(review.into), **beside(_data(review.in_usd), data, review.into)}
+        # A sentence names its currency itself.
+        data = told | {"summary": review.in_a_line}
     return json.dumps(data, indent=2) + "\n"
 
 
