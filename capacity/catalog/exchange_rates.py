@@ -60,13 +60,13 @@ class InCurrency(Record):
         return to_cents({0: self.exact(usd)})[0]
 
     def parts(
-        self, amounts: Mapping[KeyT, Decimal], into: Decimal | None = None, at_most: Mapping[KeyT, Decimal] | None = None
+        self, amounts: Mapping[KeyT, Decimal], into: Decimal | None = None, at_least: Mapping[KeyT, Decimal] | None = None
     ) -> dict[KeyT, Decimal]:
         """Parts, which sum to their converted sum; or to `into`, to which that was rounded up or down. None is a cent or more off.
 
-        `at_most` is what some of them are told not to be above, by a bound that was converted before.
+        `at_least` is what some of them are to be told as, since less was converted to it before.
         """
-        return to_cents({key: self.exact(usd) for key, usd in amounts.items()}, into if amounts else None, at_most)
+        return to_cents({key: self.exact(usd) for key, usd in amounts.items()}, into if amounts else None, at_least)
 
     def exact(self, usd: Decimal) -> Fraction:
         """An amount before it is rounded."""

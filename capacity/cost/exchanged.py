@@ -44,19 +44,19 @@ def _amounts(figures: Figures) -> dict[str, Decimal]:
     return {each.name: getattr(figures, each.name) for each in fields(Figures)}
 
 
-_FROM_THE_MOST = ("worst_usd", "expected_at_most_usd", "expected_usd", "floor_usd")
-"""The four amounts, each after those that it is below: a part is told within its bounds where the sums allow it."""
+_FROM_THE_LEAST = ("floor_usd", "expected_usd", "expected_at_most_usd", "worst_usd")
+"""The four amounts, each after those that it is above: a part is told within its bounds where the sums allow it."""
 
 
 def _parts(figures: Mapping[KeyT, Figures], whole: Figures | None, into: InCurrency) -> dict[KeyT, Figures]:
     """Each of the four amounts in parts that sum to their converted sum, or to that of `whole`."""
     found: dict[str, dict[KeyT, Decimal]] = {}
-    above: dict[KeyT, tuple[Decimal, Decimal]] = {}
-    for name in _FROM_THE_MOST:
+    below: dict[KeyT, tuple[Decimal, Decimal]] = {}
+    for name in _FROM_THE_LEAST:
         usd: dict[KeyT, Decimal] = {key: getattr(each, name) for key, each in figures.items()}
-        at_most = {key: told for key, (most, told) in above.items() if usd[key] <= most}
-        found[name] = into.parts(usd, None if whole is None else getattr(whole, name), at_most)
-        above = {key: (usd[key], told) for key, told in found[name].items()}
+        at_least = {key: told for key, (less, told) in below.items() if usd[key] >= less}
+        found[name] = into.parts(usd, None if whole is None else getattr(whole, name), at_least)
+        below = {key: (usd[key], told) for key, told in found[name].items()}
     return {key: Figures(**{name: parts[key] for name, parts in found.items()}) for key in figures}
 
 

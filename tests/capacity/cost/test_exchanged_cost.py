@@ -131,12 +131,12 @@ def test_what_costs_the_same_whatever_runs_is_told_the_same(stack: str, rate: st
         assert_order(now.figures, was.figures)
 
 
-def test_a_cent_that_is_left_over_goes_above_no_bound_unless_nothing_else_lost_any() -> None:
+def test_a_cent_that_is_left_over_goes_first_to_what_was_told_as_so_much_before() -> None:
     amounts = {"a": Fraction(8, 1000), "b": Fraction(7, 1000), "c": Fraction(1, 100)}
 
     assert to_cents(amounts, Decimal("0.02")) == {"a": CENT, "b": 0, "c": CENT}
-    assert to_cents(amounts, Decimal("0.02"), {"a": Decimal(0)}) == {"a": 0, "b": CENT, "c": CENT}
-    assert to_cents(amounts, Decimal("0.02"), {"a": Decimal(0), "b": Decimal(0)}) == {"a": CENT, "b": 0, "c": CENT}
+    assert to_cents(amounts, Decimal("0.02"), {"b": CENT}) == {"a": 0, "b": CENT, "c": CENT}
+    assert to_cents(amounts, Decimal("0.02"), {"c": 2 * CENT}) == {"a": CENT, "b": 0, "c": CENT}, "none is a whole cent off"
 
 
 @many
