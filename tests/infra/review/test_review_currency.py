@@ -14,10 +14,13 @@ import yaml
 from converted_costs import RATE, RATE_FILE, RATE_WORDS, assert_both_currencies, dollars_left, tables
 from currency_reports import in_euros
 from made_reviews import review_of
+from typer.testing import CliRunner
 
 from capacity.catalog.exchange_rates import ExchangeRateFile
 from capacity.cost.plan_comparison import compared
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli import console
+from infra.cli.app import app
 from infra.cli.review_formats import review_json, review_sarif
 from infra.cli.review_report import Review, exchanged_review, review_markdown, show_review
 from infra.review.stack_previews import StackPreview
@@ -121,3 +124,14 @@ def test_what_policies_say_is_in_their_own_words_and_said_to_be(
     assert f"{RATE_WORDS} What policies say is in USD." in shown
     files = {each.stack: each.stack for each in review.stacks}
     assert review_sarif(exchanged_review(review, INTO), "1.2.3", files) == review_sarif(review, "1.2.3", files), "it has no amounts"
+
+
+def test_a_file_without_a_rate_is_bad_usage_before_anything_is_previewed(tmp_path: Path) -> None:
+    rates = tmp_path / "rates.yaml"
+    rates.write_text("currency: EUR\nrates: []\n")
+
+    for path, told in ((tmp_path / "none.yaml", "there is no file"), (rates, "rates: ")):
+        result = CliRunner().invoke(app, ["review", "--base", "no such commit", "--currency", str(path)])
+        assert isinstance(result.exception, ExplainedError)
+        assert result.exception.exit_code == ExitCode.BAD_USAGE
+        assert told in str(result.exception)
