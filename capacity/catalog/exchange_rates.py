@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from datetime import date
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from pydantic import Field, model_validator
 
 from capacity.catalog.data_files import Record, read_records
+from capacity.values.rounding import to_cents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable, Mapping
     from pathlib import Path
+
+KeyT = TypeVar("KeyT", bound="Hashable")
 
 US_DOLLARS = "USD"
 """In which prices are, and everything is reckoned."""
@@ -51,6 +55,23 @@ class InCurrency(Record):
         rate = self.rate
         return f"1 {US_DOLLARS} is {rate.per_usd.normalize():f} {self.currency}, of {rate.as_of}, {rate.source}"
 
+    def one(self, usd: Decimal) -> Decimal:
+        """An amount by itself, half a cent up."""
+        return to_cents({0: self.exact(usd)})[0]
+
+    def parts(
+        self, amounts: Mapping[KeyT, Decimal], into: Decimal | None = None, at_least: Mapping[KeyT, Decimal] | None = None
+    ) -> dict[KeyT, Decimal]:
+        """Parts, which sum to their converted sum; or to `into`, to which that was rounded up or down. None is a cent or more off.
+
+        `at_least` is what some of them are to be told as, since less was converted to it before.
+        """
+        return to_cents({key: self.exact(usd) for key, usd in amounts.items()}, into if amounts else None, at_least)
+
+    def exact(self, usd: Decimal) -> Fraction:
+        """An amount before it is rounded."""
+        return Fraction(usd) * Fraction(self.rate.per_usd)
+
 
 class ExchangeRateFile(Record):
     """The file: one currency, and its rates."""
@@ -81,6 +102,11 @@ class ExchangeRateFile(Record):
         if len(found) != 1:
             raise ExchangeRateError("the period is in several months with rates of their own; make a report of each month")
         return InCurrency(currency=self.currency, rate=found[0])
+
+    def newest(self) -> InCurrency:
+        """The rate of the latest day, for a month to come: nobody knows its own. Of several of that day, the one without a month first."""
+        rate = max(self.rates, key=lambda each: (each.as_of, each.month is None, each.month or ""))
+        return InCurrency(currency=self.currency, rate=rate)
 
 
 def read_exchange_rates(path: Path) -> ExchangeRateFile:

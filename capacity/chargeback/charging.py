@@ -14,8 +14,8 @@ from capacity.chargeback.credits import apply_credits, moments_of
 from capacity.chargeback.grouping import node_groups
 from capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
 from capacity.chargeback.report import HOUR, IdlePolicy, Line, OpenCostFigure, Report, SpentPlan, Totals, UnusedCommitment
-from capacity.chargeback.rounding import to_cents
 from capacity.values.quantities import cents
+from capacity.values.rounding import to_cents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

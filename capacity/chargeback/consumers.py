@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from capacity.chargeback.report import Totals, WorkLine
-from capacity.chargeback.rounding import to_cents
+from capacity.values.rounding import to_cents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,7 +15,7 @@ from capacity.catalog.data_files import Record, read_records
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_changes import moment_problem
 from capacity.chargeback.nodes import cloud_of
-from capacity.chargeback.rounding import to_cents
+from capacity.values.rounding import to_cents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,13 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 from zoneinfo import ZoneInfo
 
 from capacity.chargeback.charges import ChargeKind
 from capacity.chargeback.queries import PLATFORM
-from capacity.chargeback.rounding import to_cents
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -43,7 +41,7 @@ def months_of(period: Period) -> list[str]:
 
 def exchanged(report: Report, into: InCurrency) -> Report:
     """The report with every amount in the currency; `in_usd` is the report as it was."""
-    money = _Money(Fraction(into.rate.per_usd))
+    money = _Money(into)
     node_usd = money.one(report.node_usd)
     lines = money.lines(report.lines, node_usd)
     idle_usd = sum((each.totals.idle_usd for each in lines), Decimal("0.00"))
@@ -78,18 +76,14 @@ def exchanged(report: Report, into: InCurrency) -> Report:
 class _Money:
     """Converts at one rate."""
 
-    def __init__(self, rate: Fraction) -> None:
-        self._rate = rate
-
-    def one(self, usd: Decimal) -> Decimal:
-        """An amount by itself, half a cent up."""
-        return to_cents({0: Fraction(usd) * self._rate})[0]
+    def __init__(self, into: InCurrency) -> None:
+        self._into = into
+        self.one = into.one
 
     def parts(self, amounts: Mapping[KeyT, Decimal], whole: Decimal | None = None, into: Decimal | None = None) -> dict[KeyT, Decimal]:
         """Parts, which sum to their converted sum; or `into`, to which their `whole` was converted, if they are all of it."""
-        exact = {key: Fraction(usd) * self._rate for key, usd in amounts.items()}
         given = into is not None and sum(amounts.values(), Decimal(0)) == whole
-        return to_cents(exact, of=into if given and exact else None)
+        return self._into.parts(amounts, into if given else None)
 
     def lines(self, lines: Sequence[Line], node_usd: Decimal) -> tuple[Line, ...]:
         """First what each team has and what it pays of idle GPUs, then its lines."""

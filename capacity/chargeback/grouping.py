@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from capacity.chargeback.charges import SPEND
 from capacity.chargeback.node_groups import AUTO_MODE, NodeGroup
 from capacity.chargeback.nodes import UNKNOWN, cloud_of
-from capacity.chargeback.rounding import to_cents
+from capacity.values.rounding import to_cents
 
 if TYPE_CHECKING:
     from capacity.chargeback.gpu_use import Books

@@ -15,8 +15,8 @@ from capacity.chargeback.billed import Machines
 from capacity.chargeback.bills.entries import Bought, Kind, Place
 from capacity.chargeback.bills.gcp import FAMILY, cores_of
 from capacity.chargeback.charges import SPEND
-from capacity.chargeback.rounding import to_cents
 from capacity.values.quantities import SECONDS_OF_AN_HOUR
+from capacity.values.rounding import to_cents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

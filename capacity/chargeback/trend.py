@@ -10,8 +10,8 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
-from capacity.chargeback.rounding import to_cents
 from capacity.values.errors import ExitCode, ExplainedError
+from capacity.values.rounding import to_cents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

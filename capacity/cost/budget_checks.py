@@ -41,6 +41,11 @@ class BudgetCheck:
     at_most_usd: Decimal | None = None
 
     @property
+    def spent_percent(self) -> Decimal:
+        """How much of the budget that is."""
+        return self.spent_usd * 100 / self.budget_usd
+
+    @property
     def uncertain(self) -> bool:
         """Whether missing prices decide if the budget is kept."""
         return bool(self.unknown) and (self.at_most_usd is None or self.at_most_usd > self.budget_usd) and self.spent_usd <= self.budget_usd

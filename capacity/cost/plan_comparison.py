@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from capacity.cost.budget_checks import NEAR_PERCENT, BudgetCheck
@@ -12,6 +11,7 @@ from capacity.cost.plan_cost import PlanCost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from decimal import Decimal
 
     from capacity.cost.figures import CostLine
     from capacity.cost.plan_cost import TeamCost
@@ -30,13 +30,12 @@ def _checks(cost: PlanCost, scenario: Scenario, near_percent: int) -> Iterator[B
         if part.budget is None:
             continue
         owner, figures = (part.environment, part.total) if isinstance(part, PlanCost) else (part.name, part.figures)
-        budget = Decimal(part.budget)
         if scenario is Scenario.WORST:
             spent = figures.worst_usd if isinstance(part, PlanCost) else part.worst_usd
-            yield BudgetCheck(owner, budget, spent, part.unbounded, near_percent)
+            yield BudgetCheck(owner, part.budget, spent, part.unbounded, near_percent)
         else:
             at_most = None if part.unbounded else figures.expected_at_most_usd
-            yield BudgetCheck(owner, budget, figures.of(scenario), part.unknown, near_percent, at_most)
+            yield BudgetCheck(owner, part.budget, figures.of(scenario), part.unknown, near_percent, at_most)
 
 
 @dataclass(frozen=True)
@@ -224,5 +223,5 @@ def _line(line: CostLine) -> dict[str, Any]:
     }
 
 
-def _text(amount: int | None) -> str | None:
+def _text(amount: Decimal | None) -> str | None:
     return None if amount is None else str(amount)

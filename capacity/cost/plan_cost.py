@@ -292,7 +292,7 @@ class TeamCost:
     name: str
     gpus: int
     figures: Figures
-    budget: int | None
+    budget: Decimal | None
     unknown: tuple[str, ...]
     unbounded: tuple[str, ...]
     most_usd: Decimal | None
@@ -320,7 +320,7 @@ class PlanCost:
     unallocated: Figures
     platform: Figures
     total: Figures
-    budget: int | None
+    budget: Decimal | None
     notes: tuple[str, ...] = ()
 
     @property
@@ -367,7 +367,7 @@ def summed(plan: CostedPlan, lines: Sequence[CostLine], notes: tuple[str, ...] =
             each.name,
             gpus[each.name],
             total(of_teams[each.name]),
-            each.budget,
+            None if each.budget is None else Decimal(each.budget),
             tuple(dict.fromkeys(price for line in missing[each.name] for price in line.unknown)),
             tuple(dict.fromkeys(price for line in missing[each.name] for price in line.unbounded)),
             most_with_borrowing(each, plan, lines),
@@ -383,6 +383,6 @@ def summed(plan: CostedPlan, lines: Sequence[CostLine], notes: tuple[str, ...] =
         unallocated=unallocated,
         platform=total(line.figures for line in lines if not line.section.of_pools),
         total=total(line.figures for line in lines),
-        budget=plan.spending.budget_usd,
+        budget=None if plan.spending.budget_usd is None else Decimal(plan.spending.budget_usd),
         notes=notes,
     )

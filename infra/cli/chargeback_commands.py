@@ -14,7 +14,7 @@ import typer
 from rich.text import Text
 
 from capacity.catalog.data_files import read_records
-from capacity.catalog.exchange_rates import ExchangeRateError, read_exchange_rates
+from capacity.catalog.exchange_rates import ExchangeRateError
 from capacity.catalog.price_book import PriceFile
 from capacity.chargeback.consumers import MOST_CONSUMERS, TOP_CONSUMERS
 from capacity.chargeback.credits import moments_of, read_credits
@@ -24,6 +24,7 @@ from capacity.chargeback.samples import BRIDGED_STEPS, PeriodError, month_period
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli import prometheus_options as asked_of  # noqa: TC001 -- typer reads the annotations
 from infra.cli.given_files import given_file
+from infra.cli.report_currency import given_rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +82,7 @@ def exchange_rate(path: Path | None, period: Period) -> InCurrency | None:
         return None
     from capacity.chargeback.exchanged import months_of  # noqa: PLC0415
 
-    rates = given_file(path, read_exchange_rates, "its form is in docs/guides/chargeback.md")
+    rates = given_rates(path)
     try:
         return rates.of_months(months_of(period))
     except ExchangeRateError as error:

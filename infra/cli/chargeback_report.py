@@ -76,7 +76,7 @@ def report_csv(report: Report) -> str:
 
 def report_data(report: Report, top: int = TOP_CONSUMERS) -> dict[str, Any]:
     """As plain data."""
-    return renamed(_data(report, top), report.currency) | rate_data(report)
+    return renamed(_data(report, top), report.currency) | rate_data(report.into)
 
 
 def _data(report: Report, top: int) -> dict[str, Any]:

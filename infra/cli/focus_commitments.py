@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from capacity.chargeback.charges import ChargeKind
 from capacity.chargeback.report import HOUR
-from capacity.chargeback.rounding import to_cents
+from capacity.values.rounding import to_cents
 from infra.cli.focus_numbers import hours_of, text_of
 from infra.cli.spreadsheets import spreadsheet_cell
 

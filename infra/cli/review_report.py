@@ -1,27 +1,28 @@
-"""What `flexspot review` prints: for people, as a comment on a pull request, for programs, and for code scanning services."""
+"""What `flexspot review` prints: for people, and as a comment on a pull request."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.table import Table
 
-from capacity.cost.plan_comparison import comparison_data
+from capacity.catalog.exchange_rates import US_DOLLARS
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
 from infra.cli.cost_report import cells, change, changes, folded, how_counted, literal, price_sources, three
+from infra.cli.report_currency import OWN_WORDS_ARE_NOT, currency_of, rate_lines
 from infra.review.resource_changes import Becomes
-from policies.lint.formats import SARIF_SCHEMA
+from infra.review.stack_review import exchanged_stacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from capacity.catalog.exchange_rates import InCurrency
     from capacity.cost.plan_cost import PlanCost
     from infra.review.resource_changes import ResourceChange
     from infra.review.stack_previews import Verdict
@@ -43,6 +44,7 @@ class Review:
     """A change from `base` to `head`, both as people name them: the stacks that it may mean something to, and those that it cannot.
 
     `untouched` has the costs of the latter, None for one on no cloud; a stack whose cost cannot be told is in `not_costed` instead.
+    Of a review in another currency, `in_usd` is the same in US dollars.
     """
 
     base: str
@@ -50,6 +52,8 @@ class Review:
     stacks: tuple[StackReview, ...]
     untouched: Mapping[str, PlanCost | None]
     not_costed: tuple[str, ...] = ()
+    into: InCurrency | None = None
+    in_usd: Review | None = None
 
     @property
     def changed(self) -> list[StackReview]:
@@ -88,15 +92,27 @@ class Review:
         """What it comes to."""
         if not self.changed:
             return "no stack changes"
-        more = f"{change(self.more_usd)} USD a month" if self.more_usd else "the same cost"
+        more = f"{change(self.more_usd)} {currency_of(self.into)} a month" if self.more_usd else "the same cost"
         total = more if self._costed else "cost not known"
         total += f", {self.total} in all," if self._costed else ""
         told = f"{total} over {_counted(len(self.changed), 'changed stack')}, {len(self.unchanged)} unchanged"
         return f"{told}; {_counted(len(self.refused), 'stack')} refused" if self.refused else told
 
     @property
+    def rate(self) -> list[str]:
+        """What the amounts are converted by; nothing of US dollars."""
+        words = (line for each in self.changed for _, line in _lines(each))
+        return rate_lines(self.into, *([OWN_WORDS_ARE_NOT] if any(US_DOLLARS in line for line in words) else []))
+
+    @property
     def _costed(self) -> bool:
         return any(each.more_usd is not None for each in self.stacks)
+
+
+def exchanged_review(review: Review, into: InCurrency) -> Review:
+    """The review with every amount in the currency; what policies say is in their own words."""
+    stacks, untouched = exchanged_stacks(review.stacks, review.untouched, into)
+    return replace(review, stacks=stacks, untouched=untouched, into=into, in_usd=review)
 
 
 def _counted(count: int, what: str) -> str:
@@ -109,7 +125,8 @@ def unknown_of(review: StackReview) -> str:
     return "" if found is None or not (found.before.unknown or found.after.unknown) else " in known prices"
 
 
-def _state(review: StackReview) -> str:
+def state_of(review: StackReview) -> str:
+    """What becomes of a stack, in a word or two."""
     if review.head is None:
         return "leaves the repository"
     if review.refused:
@@ -150,7 +167,7 @@ def _month(cost: PlanCost) -> str:
     return f"a month, by use: {floor} with nothing running, {expected} expected, {worst} at worst"
 
 
-def _left_out(cost: PlanCost) -> list[tuple[str, str]]:
+def left_out(cost: PlanCost) -> list[tuple[str, str]]:
     """What is not in the sums of a stack, and why."""
     return [(each, f"price not known; counted {how_counted(cost, each)}") for each in cost.unknown] + [
         (each, "passed over") for each in cost.notes
@@ -178,9 +195,9 @@ def _lines(review: StackReview) -> Iterator[tuple[str, str]]:
     for loss in review.losses:
         yield "loss", loss.words
     for verdict in review.new_verdicts:
-        yield "new" if verdict.mandatory else "advice", _verdict(verdict)
+        yield "new" if verdict.mandatory else "advice", verdict_words(verdict)
     for verdict in review.fixed_verdicts:
-        yield "fixed", _verdict(verdict)
+        yield "fixed", verdict_words(verdict)
 
 
 _PACK = re.compile(r"❌ \S+@v\S+( \(local: .*\))?")
@@ -198,7 +215,8 @@ def _refusal(lines: Iterable[str], verdicts: Iterable[Verdict]) -> Iterator[str]
             yield text
 
 
-def _verdict(verdict: Verdict) -> str:
+def verdict_words(verdict: Verdict) -> str:
+    """A verdict in one line."""
     return " ".join(f"{verdict.policy}, {verdict.resource or 'the stack'}: {verdict.message}".split())
 
 
@@ -206,17 +224,20 @@ def show_review(review: Review) -> None:
     """The sum, a table of the stacks, then what matters of each."""
     out.print(f"[bold]{escape(review.base)} → {escape(review.head)}[/]: {escape(review.in_a_line)}.")
     if review.changed:
-        table = Table(title="the stacks that change, USD a month expected", title_justify="left")
+        title = f"the stacks that change, {currency_of(review.into)} a month expected"
+        table = Table(title=title, title_justify="left")
         for heading in ("stack", "", *(each.value for each in _OPERATIONS), "expected", "change"):
             table.add_column(heading, justify="left" if heading in {"stack", ""} else "right", overflow="fold")
         for each in review.changed:
             counts = (str(each.count(operation) or "") for operation in _OPERATIONS)
-            state = f"[bold red]{_state(each)}[/]" if each.refused else _state(each)
+            state = f"[bold red]{state_of(each)}[/]" if each.refused else state_of(each)
             table.add_row(escape(each.stack), state, *counts, *map(escape, _cost_words(each)))
         if review.total:
             table.add_section()
             table.add_row("all stacks", *[""] * 5, escape(review.total), change(review.more_usd))
         show_table(table)
+    for line in review.rate:
+        out.print(f"[dim]{escape(line)}[/]")
     for each in review.changed:
         _show_stack(each)
     if any(map(mark, review.costs)):
@@ -237,7 +258,7 @@ def _show_stack(review: StackReview) -> None:
         out.print(f"  {each.becomes.value} {escape(each.token.rpartition(':')[2])} {escape(each.name)}{reason}")
     if review.cost is not None:
         out.print(f"  {_month(review.cost)}")
-    for what, reason in _left_out(review.cost) if review.cost is not None else ():
+    for what, reason in left_out(review.cost) if review.cost is not None else ():
         out.print(f"  [dim]not in the sums: {escape(what)} ({escape(reason)})[/]")
     if len(review.changes) > _ROWS:
         out.print(f"  and {len(review.changes) - _ROWS} more; --format json has them all.")
@@ -273,18 +294,19 @@ def review_markdown(review: Review) -> str:
 def _legend(review: Review) -> str:
     told = [f"Not in the sum: {', '.join(review.not_costed)}."] if review.not_costed and review.changed else []
     told += [f"{_MARKED}."] if any(map(mark, review.costs)) else []
+    told += review.rate
     return "".join(f" {literal(each)}" for each in told)
 
 
 def _table_of(review: Review) -> Iterator[str]:
     if not review.changed:
         return
-    yield "| stack | | created | changed | replaced | deleted | USD a month expected | change |"
+    yield f"| stack | | created | changed | replaced | deleted | {currency_of(review.into)} a month expected | change |"
     yield "|:--|:--|--:|--:|--:|--:|--:|--:|"
     for each in review.changed:
         counts = " | ".join(str(each.count(operation) or "") for operation in _OPERATIONS)
         cost, more = map(literal, _cost_words(each))
-        yield f"| <code>{literal(each.stack)}</code> | {'⛔ ' if each.refused else ''}{_state(each)} | {counts} | {cost} | {more} |"
+        yield f"| <code>{literal(each.stack)}</code> | {'⛔ ' if each.refused else ''}{state_of(each)} | {counts} | {cost} | {more} |"
     if review.total:
         yield f"| all stacks | | | | | | {review.total} | {change(review.more_usd)} |"
 
@@ -302,7 +324,7 @@ def _comment_of(review: StackReview) -> list[str]:
         lines = [cells(each) for each in changes(review.comparison)]
         title = f"{_counted(len(lines), 'changed line')} of the cost"
         told += folded(title, ("", "what", "of how much", "expected", "worst case"), lines, 3, _ROWS, "review")
-    if review.cost is not None and (left := _left_out(review.cost)):
+    if review.cost is not None and (left := left_out(review.cost)):
         told += folded(f"{len(left)} not in the sums", ("what", "why"), [cells(each) for each in left], 2, _ROWS, "review")
     return told
 
@@ -310,73 +332,3 @@ def _comment_of(review: StackReview) -> list[str]:
 def _summed(found: Iterable[ResourceChange]) -> str:
     counts = Counter(each.becomes for each in found)
     return "Resources: " + ", ".join(f"{counts[each]} {each.value}" for each in _OPERATIONS if counts[each])
-
-
-def review_json(review: Review) -> str:
-    """The whole of it, money as text."""
-    data = {
-        "base": review.base,
-        "head": review.head,
-        "summary": review.in_a_line,
-        "expected_usd_more": str(review.more_usd),
-        "expected_usd": str(sum((each.total.expected_usd for each in review.costs), start=Decimal(0))),
-        "expected_usd_without": sorted([*review.not_costed, *(each.stack for each in review.stacks if each.runs_on_a_cloud is None)]),
-        "refused": [each.stack for each in review.refused],
-        "unchanged": review.unchanged,
-        "stacks": [_stack_data(each) for each in review.changed],
-    }
-    return json.dumps(data, indent=2) + "\n"
-
-
-def _stack_data(review: StackReview) -> dict[str, Any]:
-    return {
-        "stack": review.stack,
-        "state": _state(review),
-        "refused": list(review.head.refused) if review.head is not None else [],
-        "resources": [
-            {"urn": each.urn, "type": each.token, "name": each.name, "becomes": each.becomes.value, "because_of": list(each.paths)}
-            for each in review.changes
-        ],
-        "losses": [each.words for each in review.losses],
-        "cloud_refuses": [
-            {"rule": each.rule, "certain": each.certain, "words": each.words, "remedy": each.remedy} for each in review.refusals
-        ],
-        "verdicts": {"new": _verdict_data(review.new_verdicts), "fixed": _verdict_data(review.fixed_verdicts)},
-        "expected_usd": None if review.cost is None else str(review.cost.total.expected_usd),
-        "worst_case_usd": None if review.cost is None else str(review.cost.total.worst_usd),
-        "idle_usd": None if review.cost is None else str(review.cost.total.floor_usd),
-        "not_in_the_sums": [] if review.cost is None else [{"what": what, "why": reason} for what, reason in _left_out(review.cost)],
-        "cost": None if review.comparison is None else comparison_data(review.comparison),
-    }
-
-
-def _verdict_data(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
-    return [{"policy": each.policy, "urn": each.urn or None, "mandatory": each.mandatory, "message": each.message} for each in verdicts]
-
-
-def review_sarif(review: Review, version: str, files: dict[str, str]) -> str:
-    """New verdicts, and what refuses a stack, each at the first line of its stack's file (`files` by stack): a resource has no line."""
-    results = [
-        {
-            "ruleId": rule,
-            "level": level,
-            "message": {"text": f"{each.stack}: {text}"},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": files[each.stack]}, "region": {"startLine": 1}}}],
-        }
-        for each in review.changed
-        if each.stack in files
-        for rule, level, text in _results(each)
-    ]
-    rules = [{"id": each} for each in dict.fromkeys(result["ruleId"] for result in results)]
-    run = {"tool": {"driver": {"name": "flexspot review", "semanticVersion": version, "rules": rules}}, "results": results}
-    return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
-
-
-def _results(review: StackReview) -> Iterator[tuple[str, str, str]]:
-    for each in review.new_verdicts:
-        yield each.policy, "error" if each.mandatory else "warning", _verdict(each)
-    for each in review.refusals:
-        yield each.rule, "error" if each.certain else "warning", f"{each.words}. What to do: {each.remedy}"
-    told = any(each.mandatory for each in review.new_verdicts)
-    if review.head is not None and review.head.refused and not told:
-        yield "stack-is-refused", "error", " ".join(review.head.refused)

@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from converted_costs import RATE, RATE_FILE, RATE_WORDS, assert_both_currencies, dollars_left, sources_of, tables
+from currency_reports import in_euros
 from typer.testing import CliRunner
 
+from infra.cli import console
 from infra.cli.app import app
 from infra.deployment.cloud_run import PLUGINS
 from lab.progress import Silence
@@ -211,3 +214,29 @@ def test_each_price_has_its_source_its_day_and_whether_somebody_checked_it(previ
         assert "2026-07-20" in printed
         assert "(?)" in printed
     assert "1 x aws:rds/instance:Instance" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "name,config",
+    [("aws", "{aws:region: us-east-1}"), ("google", "{gcp:project: acme, gcp:region: us-central1}"), ("kubernetes", "{}")],
+)
+def test_in_another_currency_no_amount_of_a_program_is_in_dollars_and_resources_sum_to_the_total(
+    name: str, config: str, preview: Callable[[str, str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console.out, "width", 400)
+    path, rates = preview(name, config), tmp_path / "rates.yaml"
+    rates.write_text(RATE_FILE)
+    found = assert_both_currencies(told(path, "--currency", str(rates), "--format", "json"), told(path, "--format", "json"))
+
+    for month in ("declared", "most", "least"):
+        whole = Decimal(found["eur_a_month"][month])
+        assert whole == in_euros(Decimal(found["usd_a_month"][month]), RATE)
+        assert sum(Decimal(each["eur_a_month"][month]) for each in found["resources"]) == whole
+        if found["change"] is not None:
+            assert abs(Decimal(found["change_eur"][month]) - Decimal(found["change"][month]) * RATE) < Decimal("0.01")
+    for form in ("text", "markdown"):
+        shown = told(path, "--currency", str(rates), "--format", form)
+        assert dollars_left(shown, sources_of(found)) == [], form
+        assert RATE_WORDS.removesuffix(".") in shown, form
+        assert f"{Decimal(found['eur_a_month']['declared']):,} EUR a month as declared" in shown, form
+    assert all(len(set(rows)) == 1 for rows in tables(shown))

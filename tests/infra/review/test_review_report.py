@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
+from made_reviews import POOL, pool, review_of
 
-from infra.cli.review_report import MARKER, Review, review_json, review_markdown, review_sarif, show_review
-from infra.deployment.losses import loss_of
-from infra.review.resource_changes import Becomes, ResourceChange
-from infra.review.stack_previews import StackPreview, Verdict
+from infra.cli.review_formats import review_json, review_sarif
+from infra.cli.review_report import MARKER, Review, review_markdown, show_review
+from infra.review.resource_changes import Becomes
+from infra.review.stack_previews import StackPreview
 from infra.review.stack_review import StackReview, cost_of_untouched
 
 if TYPE_CHECKING:
@@ -26,23 +27,6 @@ if TYPE_CHECKING:
 STACKS = Path(__file__).parents[3] / "stacks"
 SARIF = json.loads((Path(__file__).parents[2] / "policies" / "lint" / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
 HOSTILE = "</details><img src=x onerror=alert(1)> @everyone [click](javascript:1) | `x` \x1b[2J ![a](http://a/b)\n# no\n<!-- -->"
-POOL = "urn:pulumi:prod-gke::acme::flexspot:index:GkeNodePool$gcp:container/nodePool:NodePool::{}"
-
-
-def pool(name: str, becomes: Becomes, *paths: str) -> ResourceChange:
-    return ResourceChange(POOL.format(name), becomes, {"name": name}, {"name": name}, paths)
-
-
-def review_of(name: str, message: str = "the pool has no taint", **other: Any) -> StackReview:
-    """A pool that is made anew, and a verdict on it."""
-    anew = pool(name, Becomes.REPLACED, "nodeConfig.guestAccelerators[0].count")
-    loss = loss_of(anew.urn, {"name": name}, replaced=True, paths=anew.paths)
-    assert loss is not None
-    there = StackPreview(None)
-    made = StackReview(
-        "prod-gke", there, there, (anew,), (loss,), (), (Verdict("gpu-pool-without-taint", anew.urn, message, mandatory=True),), ()
-    )
-    return replace(made, **other)
 
 
 def reviewed(*stacks: StackReview, untouched: tuple[str, ...] = ("dev-gke",)) -> Review:

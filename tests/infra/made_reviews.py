@@ -1,0 +1,29 @@
+"""A stack's review as a change of one pool makes it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from infra.deployment.losses import loss_of
+from infra.review.resource_changes import Becomes, ResourceChange
+from infra.review.stack_previews import StackPreview, Verdict
+from infra.review.stack_review import StackReview
+
+POOL = "urn:pulumi:prod-gke::acme::flexspot:index:GkeNodePool$gcp:container/nodePool:NodePool::{}"
+
+
+def pool(name: str, becomes: Becomes, *paths: str) -> ResourceChange:
+    return ResourceChange(POOL.format(name), becomes, {"name": name}, {"name": name}, paths)
+
+
+def review_of(name: str, message: str = "the pool has no taint", **other: Any) -> StackReview:
+    """A pool that is made anew, and a verdict on it."""
+    anew = pool(name, Becomes.REPLACED, "nodeConfig.guestAccelerators[0].count")
+    loss = loss_of(anew.urn, {"name": name}, replaced=True, paths=anew.paths)
+    assert loss is not None
+    there = StackPreview(None)
+    made = StackReview(
+        "prod-gke", there, there, (anew,), (loss,), (), (Verdict("gpu-pool-without-taint", anew.urn, message, mandatory=True),), ()
+    )
+    return replace(made, **other)
