@@ -104,7 +104,8 @@ class Rows:
     def _batches(self, source: Any, raw: IO[bytes]) -> Iterator[tuple[Form, dict[str, str]]]:
         # A footer's lists and texts are no longer than the footer; the limits are the library's own against what claims to be.
         limits = {"thrift_string_size_limit": MAX_FOOTER_BYTES, "thrift_container_size_limit": 2**20, "schema_depth_limit": MAX_DEPTH}
-        told = pq.ParquetFile(source, **limits)
+        # Without the library's own types, JSON of BigQuery is the text that it is.
+        told = pq.ParquetFile(source, arrow_extensions_enabled=False, **limits)
         if told.metadata.num_columns > MAX_COLUMNS:
             raise BillError(f"it has {told.metadata.num_columns:,} columns, as no bill has")
         form, chosen = _chosen(told.schema_arrow)
@@ -137,12 +138,13 @@ class Rows:
 def _held_memory() -> Generator[None]:
     """Lets the process take no more than MAX_MEMORY_BYTES beyond what it has, where the system can hold it to that (Linux)."""
     status = Path("/proc/self/status")
-    if not status.exists():
+    told = status.read_text(encoding="utf-8", errors="replace") if status.exists() else ""
+    if (data := re.search(r"^VmData:\s+(\d+) kB$", told, re.MULTILINE)) is None:
         yield
         return
     import resource  # noqa: PLC0415 -- it is not on Windows
 
-    has = next(int(line.split()[1]) * 2**10 for line in status.read_text(encoding="ascii").splitlines() if line.startswith("VmData:"))
+    has = int(data[1]) * 2**10
     before = resource.getrlimit(resource.RLIMIT_DATA)
     most = min(each for each in (*before, has + MAX_MEMORY_BYTES) if each != resource.RLIM_INFINITY)
     resource.setrlimit(resource.RLIMIT_DATA, (most, before[1]))

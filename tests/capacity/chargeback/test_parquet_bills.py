@@ -203,6 +203,14 @@ def test_a_column_of_another_type_says_what_its_values_say(tmp_path: Path, name:
     assert (found.usd, found.hours, found.start, found.what) == (expected.usd, expected.hours, expected.start, expected.what)
 
 
+def test_text_that_is_declared_as_json_is_text(tmp_path: Path) -> None:
+    whole = export_table("cur_2", [cur_row()])
+    tags = pa.array(['{"aws_eks_cluster_name": "a"}'], pa.json_())
+    made = whole.set_column(whole.schema.get_field_index("resource_tags"), "resource_tags", tags)
+
+    assert read(parquet_file(tmp_path / "bill", made, store_schema=False))[0].cluster
+
+
 def test_times_as_hive_wrote_them_are_read(tmp_path: Path) -> None:
     whole = export_table("cur_2", [cur_row()])
 
