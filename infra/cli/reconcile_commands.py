@@ -40,8 +40,9 @@ def chargeback_reconcile(
         typer.Option(
             "--bill",
             metavar="FILE",
-            help="A bill of AWS (CUR 2.0 or legacy) or Google Cloud (BigQuery's billing export as JSON lines or CSV), or a FOCUS export of "
-            "either; plain or in gzip; may be repeated.",
+            help="A bill of AWS (CUR 2.0 or legacy) or Google Cloud (BigQuery's billing export), or a FOCUS export of either, as CSV, JSON "
+            "lines (Google Cloud), plain or in gzip, or Parquet (needs the extra parquet); or the folder that an export delivers; may be "
+            "repeated.",
         ),
     ],
     tolerance: Annotated[
@@ -88,12 +89,16 @@ def _percent(written: str) -> Decimal:
 def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
     from capacity.chargeback.billed import Bill  # noqa: PLC0415
     from capacity.chargeback.bills.entries import BillError  # noqa: PLC0415
-    from capacity.chargeback.bills.files import read_bill  # noqa: PLC0415
+    from capacity.chargeback.bills.files import is_parquet  # noqa: PLC0415
+    from capacity.chargeback.bills.folders import parts_of, read_delivery  # noqa: PLC0415
+    from infra.cli.price_refresh import library  # noqa: PLC0415
 
     bill, seen = Bill(month.start, month.end), dict[str, str]()
     for path in paths:
         try:
-            for row in read_bill(path, seen, month.currency):
+            if any(map(is_parquet, parts_of(path, month.start, month.end))):
+                library("pyarrow.parquet", "parquet")
+            for row in read_delivery(path, seen, month.start, month.end, month.currency):
                 bill.add(row)
         except (BillError, OSError) as error:
             raise ExplainedError(

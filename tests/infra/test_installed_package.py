@@ -96,8 +96,9 @@ import importlib, json, pkgutil, sys
 import flexspot
 FOLDERS = {FOLDERS}
 for each in pkgutil.walk_packages(flexspot.__path__, "flexspot."):
-    # What begins to work when it is imported, what is a program for a container or for Google's Python, and what needs the extra own-rules.
-    if not each.name.endswith(("__main__", "stock_out_watch", "notebook_stop", "own_rules.evaluation")):
+    # What begins to work when it is imported, what is a program for a container or for Google's Python, and what needs the extras own-rules
+    # and parquet.
+    if not each.name.endswith(("__main__", "stock_out_watch", "notebook_stop", "own_rules.evaluation", "bills.parquet")):
         importlib.import_module(each.name)
 own = [importlib.import_module(name).OWN for name in FOLDERS]
 count = sum(name.startswith("flexspot.") for name in sys.modules)

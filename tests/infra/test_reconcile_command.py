@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import pytest
 from chargeback_months import HOUR, Month
 from fake_prometheus import FakePrometheus, served
 from made_bills import cur_row, focus_row, node, report_file, table
+from made_parquet import export_table, parquet_file
 from typer.testing import CliRunner
 
 from capacity.values.errors import ExplainedError
@@ -168,3 +170,39 @@ def _fine(folder: Path) -> Path:
     path = folder / "fine.csv"
     path.write_text(table([cur_row()]))
     return path
+
+
+def test_a_folder_of_parquet_is_a_bill_and_its_csv_says_the_same(tmp_path: Path) -> None:
+    rows = [cur_row(usage_amount="100", unblended_cost="61.5"), cur_row(usage_type="EBS:VolumeUsage", unblended_cost="0.1")]
+    report, text, folder = report_file(tmp_path, node()), tmp_path / "bill.csv", tmp_path / "export"
+    text.write_text(table(rows))
+    for number, row in enumerate(rows, 1):
+        parquet_file(folder / "data" / "BILLING_PERIOD=2026-10" / f"cur-{number:05}.snappy.parquet", export_table("cur_2", [row]))
+
+    for form in ("json", "csv", "markdown"):
+        assert run("--report", report, "--bill", folder, "--format", form) == run("--report", report, "--bill", text, "--format", form)
+
+
+def test_parquet_that_cannot_be_used_is_told_with_its_part(tmp_path: Path) -> None:
+    report, folder = report_file(tmp_path, node()), tmp_path / "export"
+    for number in (1, 2):
+        parquet_file(folder / f"cur-{number:05}.parquet", export_table("cur_2", [cur_row(currency_code="EUR" if number > 1 else "USD")]))
+
+    told = run("--report", report, "--bill", folder, code=2)
+    assert f"the bill {folder} cannot be used" in told
+    assert "cur-00002.parquet: row 1: the amount is in EUR" in told
+    assert "it has no rows" in run("--report", report, "--bill", parquet_file(tmp_path / "none", export_table("cur_2", [])), code=2)
+
+
+def test_without_the_extra_parquet_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report, text = report_file(tmp_path, node()), tmp_path / "bill.csv"
+    text.write_text(table([cur_row(usage_amount="100", unblended_cost="50")]))
+    bill = parquet_file(tmp_path / "bill.parquet", export_table("cur_2", [cur_row()]))
+    for name in [each for each in sys.modules if each.partition(".")[0] == "pyarrow"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+    told = run("--report", report, "--bill", bill, code=2)
+    assert "the library pyarrow is not installed" in told
+    assert "flexspot[parquet]" in told
+    assert "bill: 50.00 USD" in run("--report", report, "--bill", text)

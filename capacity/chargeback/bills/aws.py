@@ -30,6 +30,27 @@ NEEDED = (
 )
 """The columns without which nothing can be said."""
 
+_CLUSTER_TAGS = (
+    "resource_tags_aws_eks_cluster_name",
+    "resource_tags_user_eks_cluster_name",
+    "resource_tags_user_eks_eks_cluster_name",
+    "resource_tags_user_karpenter_sh_nodepool",
+)
+
+ALSO = (
+    "line_item_usage_end_date",
+    "line_item_net_unblended_cost",
+    "line_item_availability_zone",
+    "identity_line_item_id",
+    "identity_time_interval",
+    "product_region_code",
+    "product_region",
+    "product",
+    "resource_tags",
+    *_CLUSTER_TAGS,
+)
+"""The columns that are read where a report has them."""
+
 _BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -71,12 +92,6 @@ _USED = frozenset({"Usage", "DiscountedUsage", "SavingsPlanCoveredUsage", "Savin
 _COVERED = _USED - {"Usage"}
 """Usage that a reservation or a plan pays: it costs nothing here, or is taken off again by the plan's negation."""
 
-_CLUSTER_TAGS = (
-    "resource_tags_aws_eks_cluster_name",
-    "resource_tags_user_eks_cluster_name",
-    "resource_tags_user_eks_eks_cluster_name",
-    "resource_tags_user_karpenter_sh_nodepool",
-)
 _CLUSTER_KEYS = re.compile(
     r"(?:user_)?(?:aws_eks_cluster_name|eks_cluster_name|eks_eks_cluster_name|karpenter_sh_nodepool|kubernetes_io_cluster_.+)"
 )

@@ -25,6 +25,28 @@ NEEDED = ("billedcost", "billingcurrency", "chargecategory", "chargeperiodstart"
 PROVIDERS = ("providername", "serviceprovidername", "invoiceissuername")
 """Where the cloud is named; the first is gone from FOCUS 1.4."""
 
+_USAGE_TYPES = ("x_usagetype", "skumeter", "skuid")
+"""Where AWS may have its usage type."""
+
+ALSO = (
+    *PROVIDERS,
+    "chargeperiodend",
+    "chargeclass",
+    "chargedescription",
+    "commitmentdiscountid",
+    "commitmentdiscountstatus",
+    "pricingcategory",
+    "pricingquantity",
+    "pricingunit",
+    "consumedquantity",
+    "consumedunit",
+    "skupricedetails",
+    "tags",
+    "x_systemlabels",
+    *_USAGE_TYPES,
+)
+"""The columns that are read where an export has them."""
+
 _MACHINES = frozenset({"amazonec2", "amazon elastic compute cloud", "amazon elastic compute cloud - compute", "compute engine"})
 _KINDS = {"tax": Kind.TAX, "credit": Kind.CREDIT, "adjustment": Kind.CORRECTION}
 _HOURS = frozenset({"hour", "hours", "hrs"})
@@ -73,7 +95,7 @@ def _cloud(row: Mapping[str, str]) -> Cloud:
 def _machine(row: Mapping[str, str], cloud: Cloud) -> tuple[Place, Fraction] | None:
     region = row["regionid"].strip() or "(no region)"
     if cloud is Cloud.AWS:
-        for name in ("x_usagetype", "skumeter", "skuid"):
+        for name in _USAGE_TYPES:
             if found := aws.place_of(row.get(name, "").strip(), region):
                 place, is_time = found
                 # The usage type says that it is hours; a column of units may have another word for them.

@@ -25,6 +25,19 @@ if TYPE_CHECKING:
 NEEDED = ("service_description", "sku_description", "cost", "currency", "credits", "usage_start_time")
 """The columns without which nothing can be said."""
 
+ALSO = (
+    "usage_end_time",
+    "cost_type",
+    "location_region",
+    "labels",
+    "system_labels",
+    "usage_amount",
+    "usage_unit",
+    "usage_amount_in_pricing_units",
+    "usage_pricing_unit",
+)
+"""The columns that are read where an export has them."""
+
 FAMILY = "-*"
 """Ends the name of a family of machines."""
 

@@ -1,0 +1,354 @@
+"""Bills in Parquet, by the columns and types that AWS and BigQuery write: they say what CSV says, to the cent and to the byte."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import hypothesis.strategies as st
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from made_bills import cur_row, focus_row, gcp_row, node, report_file, table
+from made_parquet import EXPORTS, export_table, parquet_file
+
+from capacity.chargeback.billed import Bill
+from capacity.chargeback.bills import aws, focus, gcp
+from capacity.chargeback.bills.entries import BillError
+from capacity.chargeback.bills.files import read_bill
+from capacity.chargeback.reconciling import reconcile
+from capacity.chargeback.reported_nodes import read_report
+from infra.cli.reconcile_report import reconcile_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from capacity.chargeback.bills.entries import Entry
+
+PROPERTY = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+AMOUNTS = st.one_of(
+    st.decimals(-(10**6), 10**6, places=10, allow_nan=False).map(str),
+    st.floats(-1e9, 1e9, allow_nan=False).filter(lambda each: each == 0 or abs(each) > 1e-25).map(repr),
+    st.sampled_from(["0", "-0.0", "1e-07", "0.1", "0.30000000000000004", "123456789.01"]),
+)
+TAGS = st.dictionaries(st.sampled_from(["aws_eks_cluster_name", "user_team", "user_ö\u2028"]), st.text(max_size=8), max_size=3)
+HOURS = st.integers(0, 24 * 31 - 1).map(lambda hour: f"2026-10-{1 + hour // 24:02}T{hour % 24:02}:00:00.000Z")
+USAGE = ["SpotUsage:g6.xlarge", "USW2-BoxUsage:p4d.24xlarge", "USE1-EKS-Auto:c6g.large-management-hours", "EBS:VolumeUsage.gp3", ""]
+LAYOUTS = st.fixed_dictionaries(
+    {
+        "row_group_size": st.integers(1, 9),
+        "data_page_size": st.sampled_from([64, 2**20]),
+        "dictionary_pagesize_limit": st.sampled_from([60, 2**20]),
+        "use_dictionary": st.booleans(),
+        "compression": st.sampled_from(["none", "snappy", "gzip", "zstd"]),
+        "data_page_version": st.sampled_from(["1.0", "2.0"]),
+        "store_schema": st.booleans(),
+        "write_page_checksum": st.booleans(),
+        "version": st.sampled_from(["1.0", "2.4", "2.6"]),
+    }
+)
+
+
+def json_or_nothing(value: dict[str, str]) -> str:
+    return json.dumps(value) if value else ""
+
+
+CUR_ROWS = st.lists(
+    st.builds(
+        cur_row,
+        line_item_type=st.sampled_from(["Usage", "SavingsPlanCoveredUsage", "SavingsPlanNegation", "Tax", "Credit", "EdpDiscount"]),
+        usage_start_date=HOURS,
+        usage_type=st.sampled_from(USAGE),
+        usage_amount=AMOUNTS,
+        unblended_cost=AMOUNTS,
+        net_unblended_cost=st.one_of(st.just(""), AMOUNTS),
+        product=st.dictionaries(st.sampled_from(["region", "region_code", "group"]), st.text("ab-1", max_size=6)).map(json_or_nothing),
+        product_region_code=st.sampled_from(["us-east-1", ""]),
+        resource_tags=TAGS.map(json_or_nothing),
+        identity_line_item_id=st.sampled_from(["", "a", "b"]),
+    ),
+    min_size=1,
+    max_size=12,
+)
+FOCUS_ROWS = st.lists(
+    st.builds(
+        focus_row,
+        ChargeCategory=st.sampled_from(["Usage", "Tax", "Credit", "Purchase"]),
+        ChargePeriodStart=HOURS,
+        BilledCost=AMOUNTS,
+        ConsumedQuantity=st.one_of(st.just(""), AMOUNTS),
+        SkuId=st.sampled_from(USAGE),
+        CommitmentDiscountId=st.sampled_from(["", "sp-1"]),
+        Tags=TAGS.map(json_or_nothing),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+def read(path: Path) -> list[Entry]:
+    return [each for row in read_bill(path, {}) for each in row]
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(BillError) as told:
+        read(path)
+    return str(told.value)
+
+
+def reconciled(folder: Path, bill_file: Path) -> str:
+    month = read_report(report_file(folder, node(hours=40), node("p4d.24xlarge", "900.00", 30, capacity_type="on-demand")))
+    bill = Bill(month.start, month.end)
+    for row in read_bill(bill_file, {}):
+        bill.add(row)
+    return reconcile_json(reconcile(month, bill), Decimal(2))
+
+
+def both(folder: Path, export: str, rows: list[dict[str, str]], layout: dict[str, Any]) -> tuple[str, str]:
+    """What comes of the same rows as CSV, where AWS has the export's columns, and as Parquet."""
+    text = folder / "bill.csv"
+    text.write_text(table([{name: each.get(name, "") for name in EXPORTS[export]} for each in rows]), encoding="utf-8")
+    return reconciled(folder, text), reconciled(folder, parquet_file(folder / "bill.parquet", export_table(export, rows), **layout))
+
+
+@PROPERTY
+@given(rows=CUR_ROWS, layout=LAYOUTS)
+def test_cur_2_in_parquet_reconciles_as_its_csv_does_to_the_byte(
+    tmp_path: Path, rows: list[dict[str, str]], layout: dict[str, Any]
+) -> None:
+    of_text, of_parquet = both(tmp_path, "cur_2", rows, layout)
+
+    assert of_parquet == of_text
+
+
+@PROPERTY
+@given(rows=FOCUS_ROWS, layout=LAYOUTS)
+def test_focus_in_parquet_reconciles_as_its_csv_does_to_the_byte(
+    tmp_path: Path, rows: list[dict[str, str]], layout: dict[str, Any]
+) -> None:
+    of_text, of_parquet = both(tmp_path, "focus_1_0", rows, layout)
+
+    assert of_parquet == of_text
+
+
+def test_what_bigquery_exports_says_the_same_as_its_json_lines(tmp_path: Path) -> None:
+    credit = {"name": "CUD", "full_name": "", "type": "COMMITTED_USAGE_DISCOUNT", "amount": -0.7}
+    rows = [
+        gcp_row("Spot Preemptible G2 Instance Core running in Americas", "1.5", "800"),
+        gcp_row("G2 Instance Core running in Americas", "2.1", "8", credits=[credit], labels=[]),
+        gcp_row("Network Internet Egress", "0.3", machine="", location=None),
+    ]
+    lines = tmp_path / "bill.json"
+    lines.write_text("".join(f"{json.dumps(each)}\n" for each in rows))
+    made = pa.Table.from_pylist([{key: _timed(key, value) for key, value in each.items()} for each in rows])
+
+    assert made.schema.field("usage_start_time").type == pa.timestamp("us", tz="UTC")
+    for decimals in (False, True):
+        if decimals:
+            # A view of the export may have its costs as NUMERIC.
+            place = made.schema.get_field_index("cost")
+            made = made.set_column(place, "cost", made.column("cost").cast(pa.decimal128(38, 9)))
+        found = read(parquet_file(tmp_path / "bill.parquet", made))
+        assert found == read(lines)
+        assert [each.usd for each in found][-1] == Decimal("0.3")
+
+
+def _timed(key: str, value: Any) -> Any:
+    return datetime.fromisoformat(value.removesuffix(" UTC")).replace(tzinfo=UTC) if key.endswith("_time") else value
+
+
+def test_a_double_is_the_decimal_that_was_written_into_it(tmp_path: Path) -> None:
+    # Ten parts of a dollar are a dollar, which the doubles themselves are not.
+    rows = [cur_row(unblended_cost="0.1", usage_type="x")] * 10
+    found = read(parquet_file(tmp_path / "bill", export_table("cur_2", rows)))
+
+    assert sum((each.usd for each in found), Decimal(0)) == 1
+    assert sum(float(each.usd) for each in found) != 1
+
+
+WHEN = datetime(2026, 10, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "name, column",
+    [
+        ("line_item_usage_start_date", pa.array([WHEN], pa.timestamp("s"))),
+        ("line_item_usage_start_date", pa.array([WHEN], pa.timestamp("us", tz="UTC"))),
+        ("line_item_usage_start_date", pa.array([WHEN], pa.timestamp("ns", tz="America/New_York"))),
+        ("line_item_usage_start_date", pa.array([date(2026, 10, 5)])),
+        ("line_item_usage_start_date", pa.array(["2026-10-05T00:00:00.000Z"])),
+        ("line_item_unblended_cost", pa.array([Decimal("0.5")], pa.decimal128(20, 10))),
+        ("line_item_unblended_cost", pa.array([Decimal("0.5")], pa.decimal256(60, 38))),
+        ("line_item_unblended_cost", pa.array(["0.5"])),
+        ("line_item_usage_amount", pa.array([1])),
+        ("line_item_product_code", pa.array([b"AmazonEC2"])),
+        ("line_item_product_code", pa.array(["AmazonEC2"], pa.large_string())),
+        ("line_item_product_code", pa.array(["AmazonEC2"]).dictionary_encode()),
+        ("line_item_usage_end_date", pa.array([None], pa.null())),
+        ("resource_tags", pa.array(["{}"])),
+        ("product", pa.array([[("a", None)]], pa.map_(pa.string(), pa.string()))),
+        ("product_region_code", pa.array([True])),
+    ],
+)
+def test_a_column_of_another_type_says_what_its_values_say(tmp_path: Path, name: str, column: pa.Array) -> None:
+    whole = export_table("cur_2", [cur_row()])
+    [expected] = read(parquet_file(tmp_path / "expected", whole))
+    [found] = read(parquet_file(tmp_path / "bill", whole.set_column(whole.schema.get_field_index(name), name, column)))
+
+    assert (found.usd, found.hours, found.start, found.what) == (expected.usd, expected.hours, expected.start, expected.what)
+
+
+def test_text_that_is_declared_as_json_is_text(tmp_path: Path) -> None:
+    whole = export_table("cur_2", [cur_row()])
+    tags = pa.array(['{"aws_eks_cluster_name": "a"}'], pa.json_())
+    made = whole.set_column(whole.schema.get_field_index("resource_tags"), "resource_tags", tags)
+
+    assert read(parquet_file(tmp_path / "bill", made, store_schema=False))[0].cluster
+
+
+def test_times_as_hive_wrote_them_are_read(tmp_path: Path) -> None:
+    whole = export_table("cur_2", [cur_row()])
+
+    assert read(parquet_file(tmp_path / "bill", whole, use_deprecated_int96_timestamps=True)) == read(parquet_file(tmp_path / "b", whole))
+
+
+def test_of_columns_with_one_name_the_last_counts_as_in_csv(tmp_path: Path) -> None:
+    rows = [focus_row(Tags='{"aws_eks_cluster_name": "a"}', SkuId="SpotUsage:g6.xlarge")]
+    whole = export_table("focus_1_0", rows)
+    added = whole.append_column("tags", pa.array([None], pa.string()))
+
+    assert read(parquet_file(tmp_path / "whole", whole))[0].cluster
+    assert not read(parquet_file(tmp_path / "added", added))[0].cluster
+
+
+class _Watched(dict[str, str]):
+    """A row that notes what it is asked for."""
+
+    def __init__(self, row: Mapping[str, str]) -> None:
+        super().__init__(row)
+        self.asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> str:
+        self.asked.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.asked.add(name)
+        return super().get(name, default)
+
+
+@pytest.mark.parametrize(
+    "form, rows",
+    [
+        (aws, [cur_row(), cur_row(product_region_code=""), cur_row(net_unblended_cost="1"), cur_row(identity_line_item_id="a")]),
+        (
+            focus,
+            [
+                {focus.column(key): value for key, value in each.items()}
+                for each in (
+                    focus_row(),
+                    focus_row(
+                        ProviderName="",
+                        InvoiceIssuerName="Amazon Web Services",
+                        SkuId="BoxUsage:m5.large",
+                        ConsumedUnit="x",
+                        PricingUnit="Hours",
+                    ),
+                    focus_row(
+                        ProviderName="Google Cloud", ServiceName="Compute Engine", SkuPriceDetails="", ChargeDescription="N2 Core running"
+                    ),
+                )
+            ],
+        ),
+        (
+            gcp,
+            [
+                gcp.flat(gcp_row("G2 Instance Core running", "1", "8")),
+                gcp.flat(gcp_row("G2 Instance Core running", "1", machine="", usage={"amount": 3600, "unit": "seconds"})),
+            ],
+        ),
+    ],
+)
+def test_only_columns_that_are_declared_are_asked_for_and_all_of_them_are(form: Any, rows: list[dict[str, str]]) -> None:
+    watched = [_Watched(each) for each in rows]
+    for each in watched:
+        list(form.entries(each))
+
+    asked = set().union(*(each.asked for each in watched))
+    assert asked <= {*form.NEEDED, *form.ALSO}
+    assert {*form.NEEDED, *form.ALSO} - asked == set()
+    assert not set(form.NEEDED) & set(form.ALSO)
+
+
+def test_a_long_row_group_is_read_some_thousand_rows_at_a_time(tmp_path: Path) -> None:
+    count = 40_000
+    whole = export_table("cur_2", [cur_row(product=json.dumps({"group": "x" * 400}))]).take(pa.array([0] * count))
+    path = parquet_file(tmp_path / "long", whole, row_group_size=count)
+    held, before = whole.nbytes, pa.total_allocated_bytes()
+    del whole
+    rows: Iterator[list[Entry]] = read_bill(path, {})
+    next(rows)
+    most = max(pa.total_allocated_bytes() for _ in rows)
+
+    assert held > 16_000_000
+    assert most - (before - held) < held / 3
+
+
+CHANGES: list[tuple[Callable[[pa.Table], pa.Table], str]] = [
+    (lambda whole: whole.drop_columns(["line_item_unblended_cost"]), "columns are missing: line_item_unblended_cost"),
+    (lambda _: pa.table({"a": [1]}), "those of no bill"),
+    (lambda whole: _set(whole, "line_item_unblended_cost", pa.array([0.5], pa.float32())), "type float, which does not hold cents exactly"),
+    (
+        lambda whole: _set(whole, "line_item_unblended_cost", pa.array([5], pa.duration("s"))),
+        "line_item_unblended_cost is of type duration",
+    ),
+    (lambda whole: _set(whole, "product", pa.array([b"abcd"], pa.binary(4))), "product is of type fixed_size_binary"),
+    (lambda whole: _set(whole, "line_item_unblended_cost", pa.array([[1.5]])), "row 1: line_item_unblended_cost is '[\"1.5\"]'"),
+    (lambda whole: _set(whole, "line_item_unblended_cost", pa.array([float("nan")])), "row 1: line_item_unblended_cost is 'nan'"),
+    (lambda whole: _set(whole, "line_item_unblended_cost", pa.array([float("-inf")])), "'-inf', which is no number"),
+    (lambda whole: _set(whole, "line_item_usage_amount", pa.array([True])), "'true', which is no number"),
+    (lambda whole: _set(whole, "line_item_usage_start_date", pa.array([1.5])), "'1.5', which is no time"),
+    (lambda whole: _set(whole, "line_item_usage_start_date", pa.array([2**62], pa.timestamp("ms"))), "a time that no calendar has"),
+    (lambda whole: _set(whole, "line_item_currency_code", pa.array(["EUR"])), "row 1: the amount is in EUR"),
+    (lambda whole: _set(whole, "line_item_product_code", pa.array([b"\xff\xfe"])), "a text is no UTF-8"),
+    (lambda whole: whole.append_column("line_item_unblended_cost", pa.array([0.5])), "line_item_unblended_cost is there more than once"),
+    (lambda _: pa.table({f"c{number}": [1] for number in range(2_001)}), "2,001 columns, as no bill has"),
+    (lambda whole: whole.append_column("product_region", _deep(12)), "nested"),
+]
+
+
+def _set(whole: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    return whole.set_column(whole.schema.get_field_index(name), name, column)
+
+
+def _deep(depth: int) -> pa.Array:
+    kind: pa.DataType = pa.int64()
+    for _ in range(depth):
+        kind = pa.struct([("a", kind)])
+    return pa.array([None], kind)
+
+
+@pytest.mark.parametrize("change, told", CHANGES)
+def test_what_cannot_be_used_is_told_with_its_column_or_row(tmp_path: Path, change: Callable[[pa.Table], pa.Table], told: str) -> None:
+    assert told in refused(parquet_file(tmp_path / "bill", change(export_table("cur_2", [cur_row(product_region_code="")]))))
+
+
+def test_the_same_file_twice_is_refused_and_two_emptied_parts_are_not(tmp_path: Path) -> None:
+    whole, seen = export_table("cur_2", [cur_row()]), dict[str, str]()
+    for name in ("a", "b"):
+        assert list(read_bill(parquet_file(tmp_path / f"none-{name}", whole.slice(0, 0)), seen)) == []
+    assert len(list(read_bill(parquet_file(tmp_path / "one", whole), seen))) == 1
+
+    with pytest.raises(BillError, match="the same bill as one"):
+        list(read_bill(parquet_file(tmp_path / "two", whole), seen))
+
+
+def test_hours_of_a_double_are_the_written_ones(tmp_path: Path) -> None:
+    [found] = read(parquet_file(tmp_path / "bill", export_table("cur_2", [cur_row(usage_amount="0.0166666667")])))
+
+    assert found.hours == Fraction("0.0166666667")

@@ -1,0 +1,53 @@
+"""Bills in Parquet with the columns and types of AWS' exports, made of the rows that CSV has, without the code that reads them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+EXPORTS: dict[str, dict[str, str]] = yaml.safe_load((Path(__file__).parent / "aws_export_columns.yaml").read_text())
+"""The columns of each export with their types."""
+
+_TYPES = {
+    "string": pa.string(),
+    "double": pa.float64(),
+    "timestamp": pa.timestamp("ms"),
+    "map<string,string>": pa.map_(pa.string(), pa.string()),
+    "map<string,double>": pa.map_(pa.string(), pa.float64()),
+}
+
+
+def export_table(export: str, rows: Iterable[dict[str, str]]) -> pa.Table:
+    """The rows as an export has them: with all its columns, in which what is empty is null."""
+    found, columns = list(rows), EXPORTS[export]
+    cells = {name: [_cell(each.get(name, ""), kind) for each in found] for name, kind in columns.items()}
+    return pa.table({name: pa.array(cells[name], _TYPES[kind]) for name, kind in columns.items()})
+
+
+def parquet_file(path: Path, table: pa.Table, **more: Any) -> Path:
+    """The table as AWS packs it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, path, **{"compression": "snappy"} | more)
+    return path
+
+
+def _cell(text: str, kind: str) -> Any:
+    if not text:
+        return None
+    if kind == "double":
+        return float(text)
+    if kind == "timestamp":
+        # Without a zone, as Spark and Hive write times that are UTC.
+        return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
+    if kind.startswith("map"):
+        return list(json.loads(text).items())
+    return text
