@@ -278,7 +278,7 @@ def _judge_one(charge: Charge, view: View, inventory: Inventory) -> Outcome:
     except Exception as error:  # noqa: BLE001 -- one defect must not stop the other rules, nor the update
         return undecided(f"{_BROKEN}{_defect(error)}; report it, and review this object by hand")
     if outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN and not view.partial:
-        return undecided(f"if it makes GPU nodes, which is not known yet: {outcome.reason}")
+        return undecided(f"if it creates GPU nodes, which is not known yet: {outcome.reason}")
     if view.partial and (outcome.verdict is Verdict.UNKNOWN or (outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN)):
         return not_applicable("only a part of the object is written here")
     return outcome

@@ -51,9 +51,9 @@ def test_json_has_the_keys_that_programs_rely_on(tmp_path: Path) -> None:
         "line": 9,
         "object": "karpenter.sh/v1/NodePool/gpu",
         "clusters": [],
-        "message": "it makes GPU nodes (by its requirement on karpenter.k8s.aws/instance-family), "
-        "and spec.template.spec.taints holds no taint on nvidia.com/gpu that keeps other pods away",
-        "remediation": "add to spec.template.spec.taints: {key: nvidia.com/gpu, value: present, effect: NoSchedule}",
+        "message": "it creates GPU nodes (by its requirement on karpenter.k8s.aws/instance-family), "
+        "but spec.template.spec.taints has no taint on nvidia.com/gpu that keeps other pods off",
+        "remediation": "add {key: nvidia.com/gpu, value: present, effect: NoSchedule} to spec.template.spec.taints",
         "references": "docs/rules/gpu-pool-without-taint.md; "
         "https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases",
         "fixable": False,
