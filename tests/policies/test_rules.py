@@ -98,7 +98,7 @@ def test_a_failing_pool_is_told_what_to_write_in_its_own_spelling() -> None:
     findings = judge(from_pulumi("gcp:container/nodePool:NodePool", "l4", pool), rules_named("gpu-pool-without-taint"), DEFAULTS)
 
     assert [finding.remediation for finding in findings] == [
-        "add to nodeConfig.taints: {key: nvidia.com/gpu, value: present, effect: NO_SCHEDULE}"
+        "add {key: nvidia.com/gpu, value: present, effect: NO_SCHEDULE} to nodeConfig.taints"
     ]
     assert str(findings[0].object) == "gcp:container/nodePool/NodePool/l4"
 

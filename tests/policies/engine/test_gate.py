@@ -227,7 +227,7 @@ def test_a_setting_that_is_not_understood_blocks_once_and_names_all_of_them() ->
     assert level == "mandatory"
     assert "there is no 'gpu-pool-without-tait'; did you mean gpu-pool-without-taint?" in message
     assert "gpu-pool-without-limit.mots: there is no 'mots'; did you mean most?" in message
-    assert "gpu-pool-without-limit.most: 'many' is not allowed; allowed is a whole number of 0 or more" in message
+    assert "gpu-pool-without-limit.most: 'many' is not allowed; allowed: a whole number of 0 or more" in message
     assert server.analyze("pulumi:pulumi:Stack", "dev", {}) == []
 
 

@@ -90,7 +90,7 @@ def test_text_is_lines_with_place_rule_and_remedy_and_a_summary() -> None:
         "1 high in 2 objects of 1 files.",
         "1 suppressed.",
         "1 could not be decided from these files.",
-        "not judged: 2 templates that have to be rendered first.",
+        "not judged: 2 templates that must be rendered first.",
     ]
     details = as_text(report, details=True)
     assert "suppressed gpu-pool-without-taint (FLX001): NodePool b: it has no taint (kept empty, until 2030-01-31, by team-a)" in details
