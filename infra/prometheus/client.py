@@ -51,7 +51,7 @@ def access_to(
     """From what the command line says. Raises ExplainedError for what cannot be used; no error repeats a token or a header's value."""
     parts = _address(url)
     if ca is not None and not ca.is_file():
-        raise _wrong(f"--ca {ca} is no file.", "give a file of certificates in PEM form.")
+        raise _wrong(f"--ca {ca} is not a file.", "give a file of certificates in PEM form.")
     if token_file is not None and token_env is not None:
         raise _wrong("--token-file and --token-env are both given.", "give one of them.")
     found = dict(_header(each) for each in headers)
@@ -68,12 +68,12 @@ def _address(url: str) -> str:
         parts = urlsplit(url)
         port_is_fine = parts.port is None or parts.port > 0
     except ValueError:
-        raise _wrong("--prometheus is no address.", "write one such as https://prometheus.example.com.") from None
+        raise _wrong("--prometheus is not an address.", "write one such as https://prometheus.example.com.") from None
     if parts.username is not None or parts.password is not None:
         raise _wrong("--prometheus has a user or password in it, which logs would show.", "leave it out, and use --token-file or --header.")
     if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_fine or parts.query or parts.fragment:
         raise _wrong(
-            f"--prometheus {url!r} is no address of a server.", "write http:// or https://, host, and port or path where there is one."
+            f"--prometheus {url!r} is not the address of a server.", "write http:// or https://, host, and port or path where there is one."
         )
     return url.rstrip("/").removesuffix("/api/v1")
 
@@ -94,9 +94,9 @@ def _token(file: Path | None, variable: str | None) -> str | None:
         where, token = f"the environment variable {variable}", os.environ.get(variable or "")
     token = None if token is None else token.strip()
     if not token:
-        raise _wrong(f"{where} holds no token.", "write the token there, alone.")
+        raise _wrong(f"{where} has no token.", "write only the token there.")
     if not _fit_for_a_header(token) or " " in token:
-        raise _wrong(f"{where} holds more than a token: there are spaces or line ends within.", "write the token there, alone.")
+        raise _wrong(f"{where} has more than a token: it contains spaces or line ends.", "write only the token there.")
     return token
 
 
@@ -104,7 +104,7 @@ def _content(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise _wrong(f"the token file {file} cannot be read: {type(error).__name__}.", "give a file of text that you may read.") from error
+        raise _wrong(f"the token file {file} cannot be read: {type(error).__name__}.", "give a text file that you can read.") from error
 
 
 def _fit_for_a_header(text: str) -> bool:
@@ -165,7 +165,7 @@ def read_reply(reply: Reply) -> Answer:
         )
     content = _mapping(data.get("data"))
     if content.get("resultType") != "matrix" or not isinstance(content.get("result"), list):
-        raise ExplainedError("Prometheus answered a range query with something else than a matrix.", _NOT_PROMETHEUS)
+        raise ExplainedError("Prometheus answered a range query with something other than a matrix.", _NOT_PROMETHEUS)
     warned = data.get("warnings")
     warnings = cast("list[Any]", warned) if isinstance(warned, list) else []
     answer = Answer(content["result"], tuple(str(each)[:_SHOWN] for each in warnings), reply.body)
@@ -233,7 +233,7 @@ class PrometheusClient:
             context = ssl.create_default_context(cafile=None if access.ca is None else str(access.ca))
         except (ssl.SSLError, OSError) as error:
             raise ExplainedError(
-                f"--ca {access.ca} holds no certificate that can be used.", "give a file in PEM form.", exit_code=ExitCode.BAD_USAGE
+                f"--ca {access.ca} has no usable certificate.", "give a file in PEM form.", exit_code=ExitCode.BAD_USAGE
             ) from error
         # A redirect could lead the token to another server, so none is followed; tries are counted here, where a reply's meaning is known.
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=read_seconds)
@@ -297,7 +297,7 @@ class PrometheusClient:
         if 300 <= response.status < 400:  # noqa: PLR2004 -- redirections
             raise ExplainedError(
                 f"Prometheus' address redirects to another one (HTTP {response.status}), where a token must not be taken.",
-                "give the address to which it leads; a login page means that a token is missing.",
+                "give the address that it redirects to; a login page means that a token is missing.",
             )
         asked = response.headers.get("Retry-After", "")
         return Reply(response.status, response.headers.get("Content-Type", ""), bytes(body)), float(asked) if asked.isdigit() else 0.0
