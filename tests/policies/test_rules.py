@@ -115,4 +115,4 @@ def test_what_gke_does_by_itself_is_said_where_a_taint_is_missing() -> None:
     pool = {"nodeConfig": {"machineType": "g2-standard-8"}}
     [finding] = judge(from_pulumi("gcp:container/nodePool:NodePool", "l4", pool), rules_named("gpu-pool-without-taint"), DEFAULTS)
 
-    assert "GKE adds that taint by itself only to a pool that is made when the cluster has nodes without GPUs already" in finding.message
+    assert "GKE itself adds that taint only to a pool that is created when the cluster already has nodes without GPUs" in finding.message
