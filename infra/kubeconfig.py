@@ -78,7 +78,7 @@ class Access:
             why = f"it does not accept the credentials ({error.status} {error.reason})"
             remedy = "log in to the cluster again, or name another --context."
         else:
-            why = "what answers is no API server" if isinstance(error, json.JSONDecodeError) else " ".join(str(error).split())[:300]
+            why = "what answers is not an API server" if isinstance(error, json.JSONDecodeError) else " ".join(str(error).split())[:300]
             remedy = "check that you can reach the cluster from here: `kubectl get --raw /version` shows it."
         return ExplainedError(f"the cluster {self.server} does not answer: {why}.", remedy, exit_code=ExitCode.BAD_USAGE)
 

@@ -168,7 +168,7 @@ def write_plan_file(path: Path, stack: str, planned: StackPlan, heard: PlannedRe
     try:
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
-        remedy = "name a file in a folder that is there and may be written."
+        remedy = "name a file in an existing, writable folder."
         raise ExplainedError(f"{path} cannot be written: {error.strerror}.", remedy, exit_code=ExitCode.BAD_USAGE) from error
 
 

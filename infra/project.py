@@ -68,7 +68,7 @@ def here() -> Path:
         return Path.cwd()
     except OSError as error:
         problem = f"the current folder cannot be read: {error.strerror}."
-        raise ExplainedError(problem, "go to a folder that is there.", exit_code=ExitCode.BAD_USAGE) from error
+        raise ExplainedError(problem, "go to an existing folder.", exit_code=ExitCode.BAD_USAGE) from error
 
 
 def from_the_root(path: Path) -> Path:
@@ -83,8 +83,8 @@ def project_here(start: Path | None = None) -> Project:
         if (folder / FILE).is_file():
             return _read(folder)
     raise ExplainedError(
-        f"{begun} is in no project: neither it nor a folder above it has a {FILE}.",
-        "go to the folder of a project, or make one with `flexspot init`.",
+        f"{begun} is not in a project: neither it nor a folder above it has a {FILE}.",
+        "go to the folder of a project, or create one with `flexspot init`.",
         exit_code=ExitCode.BAD_USAGE,
     )
 
@@ -96,7 +96,7 @@ def _read(folder: Path) -> Project:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise _broken(path, "it cannot be read", " ".join(str(error).split())) from error
     if not isinstance(read, dict):
-        raise _broken(path, "it holds no settings of a project")
+        raise _broken(path, "it has no project settings")
     content = cast("dict[str, Any]", read)
     for key in ("name", STACK_CONFIG_DIR):
         if not isinstance(content.get(key, ""), str):

@@ -120,7 +120,7 @@ def read_source(source: Source, read: Callable[[Source], Sequence[View]] = views
             verdict=Verdict.UNKNOWN,
             object=source.identity,
             message=f"no rule could judge it: {_defect(error)}",
-            remediation="Report it with the shape of the object; until then review this object by hand.",
+            remediation="Report it with the shape of the object, and review this object by hand until it is fixed.",
         )
         return Reading(source, (), defect)
 
@@ -278,9 +278,9 @@ def _judge_one(charge: Charge, view: View, inventory: Inventory) -> Outcome:
     except Exception as error:  # noqa: BLE001 -- one defect must not stop the other rules, nor the update
         return undecided(f"{_BROKEN}{_defect(error)}; report it, and review this object by hand")
     if outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN and not view.partial:
-        return undecided(f"if it makes GPU nodes, which is not known yet: {outcome.reason}")
+        return undecided(f"if it creates GPU nodes, which is not known yet: {outcome.reason}")
     if view.partial and (outcome.verdict is Verdict.UNKNOWN or (outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN)):
-        return not_applicable("only a part of the object is written here")
+        return not_applicable("only part of the object is written here")
     return outcome
 
 
@@ -315,8 +315,8 @@ def of_suppression(identity: ObjectIdentity, problem: str, at: str = "metadata.a
         severity=Severity.MEDIUM,
         verdict=Verdict.FAIL,
         object=identity,
-        message=f"a suppression does not count: {problem}",
-        remediation=f"write {PREFIX}RULE: REASON; until=DAY; by=WHO, with a rule's name and a reason, or take it away",
+        message=f"a suppression is invalid: {problem}",
+        remediation=f"write {PREFIX}RULE: REASON; until=DAY; by=WHO, with a rule's name and a reason, or remove it",
         at=at,
         page="docs/policies.md",
     )

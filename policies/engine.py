@@ -164,14 +164,14 @@ def undecided_text(findings: Sequence[Finding]) -> str:
     """The text of one diagnostic for all that cannot be decided of one resource by several rules."""
     rules = list(dict.fromkeys(finding.rule for finding in findings))
     reasons = list(dict.fromkeys(finding.message for finding in findings))
-    more = f"; and {len(reasons) - _REASONS_TOLD} reasons more" if len(reasons) > _REASONS_TOLD else ""
+    more = f"; and {len(reasons) - _REASONS_TOLD} more reasons" if len(reasons) > _REASONS_TOLD else ""
     lead = f"{findings[0].object.described}: cannot be decided yet by {len(rules)} rules: {'; '.join(reasons[:_REASONS_TOLD])}{more}."
-    return f"{lead}\n  The rules judge again when the values are known: {', '.join(rules)}"
+    return f"{lead}\n  These rules judge again once the values are known: {', '.join(rules)}"
 
 
 def unread_text(urn: str, error: Exception) -> str:
     """For a resource whose inputs could not even be unwrapped; names the error's type, since its text may quote a secret."""
-    return f"{urn}: no rule could judge it: {type(error).__name__} while its inputs were read.\n  Review this resource by hand."
+    return f"{urn}: no rule could judge it: {type(error).__name__} while reading its inputs.\n  Review this resource by hand."
 
 
 class Gate(analyzer_pb2_grpc.AnalyzerServicer):
@@ -310,7 +310,7 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         problems, self._problems = self._problems, ()
         if problems and self._level is not Level.DISABLED:
             listed = "".join(f"\n  {problem}" for problem in problems)
-            yield self._diagnostic(PACK, f"settings: the policy configuration is not understood:{listed}", self._level)
+            yield self._diagnostic(PACK, f"settings: the policy configuration is invalid:{listed}", self._level)
 
     def _diagnostic(
         self, policy: str, message: str, level: Level, urn: str = "", severity: Severity = Severity.HIGH

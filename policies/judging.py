@@ -112,7 +112,7 @@ SUPPRESSIONS = "suppressions"
 _ENTRY = {"rule": True, "object": True, "reason": True, "until": False, "by": False}
 """The keys of a suppression, each with whether it must be there."""
 
-_ALLOWED = {**dict.fromkeys(_ENTRY, "a text"), "until": "a day such as 2026-12-31"}
+_ALLOWED = {**dict.fromkeys(_ENTRY, "a string"), "until": "a date such as 2026-12-31"}
 
 
 def _today() -> date:
@@ -211,25 +211,25 @@ def read_settings(written: Mapping[str, Any], rules: Iterable[AnyRule]) -> Setti
                 else:
                     problems.append(unknown_name(f"{name}.{key}", key, [LEVEL, *parameters]))
             except ValueError as error:
-                problems.append(f"{name}.{key}: {value!r} is not allowed; allowed is {error}")
+                problems.append(f"{name}.{key}: {value!r} is not allowed; allowed: {error}")
     return Settings(levels, values, tuple(problems), frozenset(locked), tuple(suppressions))
 
 
 def _suppressions(written: Any, known: Iterable[str], problems: list[str]) -> list[ConfiguredSuppression]:
     if not isinstance(written, list):
-        problems.append(f"{SUPPRESSIONS}: it is a list of entries with {', '.join(_ENTRY)}")
+        problems.append(f"{SUPPRESSIONS}: must be a list of entries with {', '.join(_ENTRY)}")
         return []
     found: list[ConfiguredSuppression] = []
     for place, each in enumerate(cast("list[Any]", written)):
         path = f"{SUPPRESSIONS}.{place}"
         if not isinstance(each, dict):
-            problems.append(f"{path}: {each!r} is not allowed; allowed is an entry with {', '.join(_ENTRY)}")
+            problems.append(f"{path}: {each!r} is not allowed; allowed: an entry with {', '.join(_ENTRY)}")
             continue
         entry = cast("dict[str, Any]", each)
         wrong = [unknown_name(f"{path}.{key}", key, _ENTRY) for key in entry if key not in _ENTRY]
         wrong += [f"{path}.{key}: it is missing" for key, needed in _ENTRY.items() if needed and key not in entry]
         odd = {key: value for key, value in entry.items() if key in _ENTRY and not _is_written(key, value)}
-        wrong += [f"{path}.{key}: {value!r} is not allowed; allowed is {_ALLOWED[key]}" for key, value in odd.items()]
+        wrong += [f"{path}.{key}: {value!r} is not allowed; allowed: {_ALLOWED[key]}" for key, value in odd.items()]
         if not wrong and entry["rule"] not in known:
             wrong = [unknown_name(f"{path}.rule", entry["rule"], known)]
         try:
@@ -257,7 +257,7 @@ def _truth(written: Any) -> bool:
 def _level(written: Any) -> Level:
     if written in list(Level):
         return Level(written)
-    raise ValueError(f"one of {', '.join(Level)}")
+    raise ValueError(", ".join(Level))
 
 
 def unknown_name(path: str, name: object, allowed: Iterable[str]) -> str:

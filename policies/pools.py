@@ -36,7 +36,7 @@ MOST = (
 
 
 def bounded(bounds: Bounds, parameters: Parameters, makes: str) -> Outcome:
-    """Passes where every group of bounds holds a finite number. `makes` begins the sentence: "it makes GPU nodes"."""
+    """Passes where every group of bounds holds a finite number. `makes` begins the sentence: "it creates GPU nodes"."""
 
     def most(ceiling: Ceiling) -> int:
         return parameters.number("most" if ceiling.unit in {Ceiling.NODES, Ceiling.GPUS} else "most-cores-or-gb")
@@ -117,7 +117,7 @@ def limited_machines(spec: Field) -> tuple[Decimal, Machines] | Outcome:
     found = gpu_machines(requirements)
     machines = Machines(tuple(machine for machine in found.gpus if machine.resource == kind.resource), found.complete)
     if not machines.gpus or not machines.complete or not names_gpus(requirements, kind):
-        return not_applicable("the catalog does not have all machines that it may launch")
+        return not_applicable("the catalog lacks some of the instance types that it may launch")
     return limit, machines
 
 

@@ -93,5 +93,5 @@ def nearest(written: str, known: Iterable[str]) -> str:
     hint = f"did you mean {close[0]}? " if close else ""
     if len(names) > _SHOWN:
         alike = difflib.get_close_matches(written, names, n=_SHOWN, cutoff=0.0)
-        return f"{hint}allowed are {len(names)}, among them: {', '.join(sorted(alike))}"
+        return f"{hint}allowed: {', '.join(sorted(alike))} and {len(names) - _SHOWN} more"
     return f"{hint}allowed: {', '.join(names) or '(none)'}"

@@ -112,7 +112,7 @@ class ClusterLists:
         """
         for each in self._namespaces:
             if not _NAMESPACE_NAME.fullmatch(each):
-                raise _no_namespace(each, "allowed are small letters, digits and dashes, such as team-alpha.")
+                raise _no_namespace(each, "allowed: lower-case letters, digits and dashes, such as team-alpha.")
         self.told.version = str(self._get("/version").get("gitVersion", ""))
         groups = {each["name"]: each for each in self._get("/apis").get("groups", [])}
         self.told.groups = frozenset(groups)

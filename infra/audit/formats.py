@@ -58,11 +58,11 @@ def _summary(report: AuditReport) -> Iterator[str]:
     if report.managed:
         yield f"{report.managed} objects in the cloud's own namespaces are left out; --namespace checks one of them."
     if report.unlisted:
-        yield f"own rules look at kinds that are not listed, so that nothing was judged of: {', '.join(report.unlisted)}."
+        yield f"own rules cover kinds that were not listed, so these were not judged: {', '.join(report.unlisted)}."
     if report.told.namespaces:
-        yield f"of the namespaces {', '.join(report.told.namespaces)} alone: what is missing may be elsewhere."
+        yield f"of the namespaces {', '.join(report.told.namespaces)} only: what is missing may be elsewhere."
     if report.lacking:
-        yield "not allowed, so that what depends on it is not judged, or undecided: " + "; ".join(map(str, report.lacking)) + "."
+        yield "not permitted, so what depends on it is not judged, or undecided: " + "; ".join(map(str, report.lacking)) + "."
 
 
 def _usd(each: Audited) -> str:

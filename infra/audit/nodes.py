@@ -188,11 +188,11 @@ def _of_pool(pool: tuple[str, str], nodes: list[LiveNode], books: Mapping[Cloud,
     idle = [node for node in settled if not any(pod.gpus for pod in node.pods)]
     if idle:
         kept_by = sorted({f"{pod.namespace}/{pod.name}" for node in idle for pod in node.pods if not pod.exempt})
-        held = f"; what keeps them are pods without GPUs: {_some(kept_by)}" if kept_by else ""
+        held = f"; pods without GPUs keep them: {_some(kept_by)}" if kept_by else ""
         remedy = (
-            "move these pods to nodes without GPUs, and taint the pool so that none comes back"
+            "move these pods to nodes without GPUs, and taint the pool so that none come back"
             if kept_by
-            else "let the pool go to zero when it is empty: a minimum of 0 nodes, and consolidation when empty"
+            else "let the pool scale to zero when it is empty: a minimum of 0 nodes, and consolidation when empty"
         )
         message = f"{len(idle)} of {len(nodes)} nodes have no pod that holds a GPU{held}"
         yield Waste(IDLE, pool, _names(idle), message, remedy, _sum(node.usd_per_month(node.facts.capacity_type, books) for node in idle))
@@ -201,13 +201,13 @@ def _of_pool(pool: tuple[str, str], nodes: list[LiveNode], books: Mapping[Cloud,
     if untainted:
         plain = sum(not pod.gpus and not pod.exempt for node in untainted for pod in node.pods)
         held = f"; {plain} pods without GPUs are on them" if since is not None else ""
-        message = f"{len(untainted)} of {len(nodes)} nodes have no taint that keeps other pods away{held}"
+        message = f"{len(untainted)} of {len(nodes)} nodes have no taint that keeps other pods off{held}"
         yield Waste(UNTAINTED, pool, _names(untainted), message, f"taint the pool: {_taint_key(untainted[0])}=present:NoSchedule", None)
     dear = [node for node in settled if _would_do_on_spot(node)]
     if dear:
         saved = _sum(_difference(node, books) for node in dear)
-        message = f"{len(dear)} of {len(nodes)} nodes are on demand, and all work on them tolerates Spot"
-        yield Waste(DEAR, pool, _names(dear), message, "let this work select Spot first, with on-demand as what it falls back to", saved)
+        message = f"{len(dear)} of {len(nodes)} nodes are on demand, but all work on them tolerates Spot"
+        yield Waste(DEAR, pool, _names(dear), message, "let this work select Spot first, with on-demand as its fallback", saved)
 
 
 def _taint_key(node: LiveNode) -> str:

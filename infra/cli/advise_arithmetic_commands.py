@@ -395,5 +395,5 @@ def _write_page(path: Path, page: str) -> None:
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
-        remedy = "name a file in a folder that is there and may be written."
+        remedy = "name a file in an existing, writable folder."
         raise ExplainedError(f"{path} cannot be written: {error.strerror}.", remedy, exit_code=ExitCode.BAD_USAGE) from error

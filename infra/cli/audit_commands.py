@@ -98,4 +98,4 @@ def _save(manifests: Mapping[str, dict[str, Any]], folder: Path) -> None:
 
 def _unwritable(folder: Path, error: OSError, remedy: str = "") -> ExplainedError:
     problem = f"the objects with findings cannot be written to {folder}: {error.strerror or error}."
-    return ExplainedError(problem, remedy or "name a folder that is yours and has room.", exit_code=ExitCode.BAD_USAGE)
+    return ExplainedError(problem, remedy or "name a writable folder with free space.", exit_code=ExitCode.BAD_USAGE)

@@ -49,7 +49,7 @@ def period_asked(month: str | None, start: str | None, end: str | None, timezone
         problem, _, remedy = str(error).partition("; ")
         raise ExplainedError(f"{problem}.", f"{remedy}.", exit_code=ExitCode.BAD_USAGE) from error
     raise ExplainedError(
-        "what the report is of is not said, or said twice.", "give --month, or else --from and --to.", exit_code=ExitCode.BAD_USAGE
+        "the period of the report is missing, or given twice.", "give --month, or --from and --to.", exit_code=ExitCode.BAD_USAGE
     )
 
 
@@ -186,7 +186,7 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     period = period_begun(asked, now)
     if form is ChargebackFormat.FOCUS and not billing_account.strip():
         raise ExplainedError(
-            "FOCUS asks for the id of the account that is billed, and none is given.",
+            "FOCUS needs the id of the billed account, but none is given.",
             "give it with --billing-account, as in --billing-account 123456789012.",
             exit_code=ExitCode.BAD_USAGE,
         )
@@ -272,7 +272,7 @@ def write_in_one_piece(text: str, path: Path) -> None:
         half.unlink(missing_ok=True)
         raise ExplainedError(
             f"the report cannot be written to {path}: {error.strerror or error}.",
-            "name a file in a folder that you may write.",
+            "name a file in an existing, writable folder.",
             exit_code=ExitCode.BAD_USAGE,
         ) from error
 
@@ -301,5 +301,5 @@ def chargeback_rules(
 def _label(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not value or not _LABEL.fullmatch(name):
-        raise typer.BadParameter(f"--label {text!r} is no NAME=VALUE of a Prometheus label; write it as in --label cluster=prod.")
+        raise typer.BadParameter(f"--label {text!r} is not NAME=VALUE of a Prometheus label; write it as in --label cluster=prod.")
     return name, value

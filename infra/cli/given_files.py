@@ -20,11 +20,11 @@ def given_file(path: Path, read: Callable[[Path], FoundT], form: str) -> FoundT:
         return read(path)
     except FileNotFoundError as error:
         raise ExplainedError(
-            f"there is no file {path}.", f"give the path of one that is there; {form}.", exit_code=ExitCode.BAD_USAGE
+            f"there is no file {path}.", f"give the path of an existing file; {form}.", exit_code=ExitCode.BAD_USAGE
         ) from error
     except OSError as error:
         told = f"{path} cannot be read: {error.strerror or error}."
-        raise ExplainedError(told, f"give a file that you may read; {form}.", exit_code=ExitCode.BAD_USAGE) from error
+        raise ExplainedError(told, f"give a file that you can read; {form}.", exit_code=ExitCode.BAD_USAGE) from error
     except (DataFileError, UnicodeDecodeError) as error:
         remedy = f"fix it; {form}."
         raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error

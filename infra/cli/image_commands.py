@@ -140,7 +140,7 @@ def eks_stacks(names: list[str] | None) -> dict[str, EksSettings]:
             )
     if not found:
         raise ExplainedError(
-            "there is no stack on EKS.", f"make one in {project.shown(project.stacks)} first.", exit_code=ExitCode.BAD_USAGE
+            "there is no stack on EKS.", f"create one in {project.shown(project.stacks)} first.", exit_code=ExitCode.BAD_USAGE
         )
     return found
 

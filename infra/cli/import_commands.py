@@ -75,11 +75,11 @@ def import_stack(  # noqa: PLR0913, PLR0917 -- each is an option of the command 
 
     lists = cluster_too or kubeconfig is not None or context is not None
     if state is None and not lists:
-        problem = "neither a state nor a cluster is named."
+        problem = "neither a state nor a cluster is given."
         raise ExplainedError(problem, "give a state's file, or --from-cluster.", exit_code=ExitCode.BAD_USAGE)
     for path in (out_file, *((ids / CLOUD_IDS, ids / CLUSTER_IDS) if ids is not None else ())):
         if path is not None and path.exists():
-            raise ExplainedError(f"{path} is there already.", "name another file, or move it away.", exit_code=ExitCode.BAD_USAGE)
+            raise ExplainedError(f"{path} already exists.", "name another file, or move it.", exit_code=ExitCode.BAD_USAGE)
     _known_name(stack)
     found, source = _read(state, kubeconfig if lists else None, context, lists=lists)
     proposal = propose(found, Asked(stack, owner, environment, account, region, cluster))
@@ -103,8 +103,8 @@ def _known_name(stack: str) -> None:
     import re  # noqa: PLC0415
 
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", stack):
-        problem = "--stack is no name of a stack."
-        raise ExplainedError(problem, "allowed are letters, digits, hyphens, underscores and dots.", exit_code=ExitCode.BAD_USAGE)
+        problem = "--stack is not a valid stack name."
+        raise ExplainedError(problem, "allowed: letters, digits, hyphens, underscores and dots.", exit_code=ExitCode.BAD_USAGE)
 
 
 def _read(state: str | None, kubeconfig: Path | None, context: str | None, *, lists: bool) -> tuple[Any, str]:
@@ -146,11 +146,11 @@ def _content(state: str) -> bytes:
     path = Path(state)
     try:
         if not path.is_file():
-            raise ExplainedError(f"{path} is no file.", "name a Terraform state.", exit_code=ExitCode.BAD_USAGE)
+            raise ExplainedError(f"{path} is not a file.", "name a Terraform state.", exit_code=ExitCode.BAD_USAGE)
         with path.open("rb") as file:
             return file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
-        problem = f"{state!r} cannot be read: {getattr(error, 'strerror', None) or 'it is no path'}."
+        problem = f"{state!r} cannot be read: {getattr(error, 'strerror', None) or 'it is not a path'}."
         raise ExplainedError(problem, "name a Terraform state.", exit_code=ExitCode.BAD_USAGE) from error
 
 
@@ -171,7 +171,7 @@ def _write(path: Path, text: str) -> None:
             file.write(text)
     except OSError as error:
         problem = f"{path} cannot be written: {error.strerror or error}."
-        raise ExplainedError(problem, "name a file in a folder that is yours and has room.", exit_code=ExitCode.BAD_USAGE) from error
+        raise ExplainedError(problem, "name a file in a writable folder with free space.", exit_code=ExitCode.BAD_USAGE) from error
 
 
 def _data(stack: str, proposal: Proposal, adopted: Adoption, text: str) -> dict[str, Any]:

@@ -150,7 +150,7 @@ class Questions:
         if not self.asks:
             if default is None:
                 raise ExplainedError(
-                    f"{option} is not given, and nobody is asked here.", f"give {option} ({question}).", exit_code=ExitCode.BAD_USAGE
+                    f"{option} is not given, and this run asks no questions.", f"give {option} ({question}).", exit_code=ExitCode.BAD_USAGE
                 )
             return check(default)
         while True:
@@ -168,7 +168,7 @@ class Questions:
             try:
                 gpus = int(told)
             except ValueError:
-                raise wrong(option, told, "is no number", "a whole number of GPUs") from None
+                raise wrong(option, told, "is not a number", "a whole number of GPUs") from None
             return str(checked_gpus(option, gpus, per_node))
 
         return int(self.answer(option, question, None if given is None else str(given), checked, str(default - default % per_node)))

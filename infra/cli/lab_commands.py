@@ -141,7 +141,7 @@ def kubeconfig(
 
     home = lab_home(name)
     if not home.kubeconfig.exists():
-        raise LabError(f"there is no lab {name}.", f"`flexspot lab start --lab {name}` makes it.", exit_code=ExitCode.BAD_USAGE)
+        raise LabError(f"there is no lab {name}.", f"`flexspot lab start --lab {name}` creates it.", exit_code=ExitCode.BAD_USAGE)
     typer.echo(home.kubeconfig.read_text() if raw else str(home.kubeconfig), nl=not raw)
 
 
@@ -154,11 +154,11 @@ def exercise(name: Name = "default") -> None:
 
     home = lab_home(name)
     if not home.kubeconfig.exists():
-        raise LabError(f"there is no lab {name}.", f"`flexspot lab start --lab {name}` makes it, then play again.")
+        raise LabError(f"there is no lab {name}.", f"`flexspot lab start --lab {name}` creates it; then run the exercise again.")
     try:
         play(Cluster(home.kubeconfig), lambda seconds, what: out.print(f"[dim]{seconds:5.1f} s[/]  {what}"))
     except WaitTimeoutError as error:
-        raise LabError(f"the exercise came to a halt: {error}", f"look at `flexspot lab status --lab {name}`.") from error
+        raise LabError(f"the exercise stopped: {error}", f"look at `flexspot lab status --lab {name}`.") from error
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

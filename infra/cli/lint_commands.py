@@ -151,7 +151,7 @@ def _write_baseline(report: Report, path: Path | None) -> None:
     except OSError as error:
         from capacity.values.errors import ExitCode, ExplainedError  # noqa: PLC0415
 
-        remedy = "name a file in a folder that is there and may be written."
+        remedy = "name a file in an existing, writable folder."
         raise ExplainedError(f"the baseline {path} cannot be written: {error.strerror}.", remedy, exit_code=ExitCode.BAD_USAGE) from error
     err.print(f"{path}: {len(report.open)} findings are accepted until they are gone.")
 

@@ -264,7 +264,7 @@ def refresh(
     rows, services, missing = fresh_prices(price_list, asked_machines, asked_regions, _source_names(price_list, today))
     if not rows and not services:
         raise ExplainedError(
-            f"{price_list.name} has no price of what was asked for.", "check --region and --machine; what the file had is as it was."
+            f"{price_list.name} has none of the requested prices.", "check --region and --machine; what the file had is as it was."
         )
     sources = {
         name: Source(citation=citation, as_of=today, verified=True)
@@ -291,7 +291,7 @@ def _cloud(written: str) -> Cloud:
     try:
         return Cloud(written)
     except ValueError:
-        told = f"--cloud {written!r} has no price list that is known."
+        told = f"--cloud {written!r} has no known price list."
         raise ExplainedError(told, f"write {' or '.join(Cloud)}.", exit_code=ExitCode.BAD_USAGE) from None
 
 
@@ -314,7 +314,7 @@ def _regions(cloud: Cloud, written: list[str] | None) -> list[str]:
     form = AWS_REGION if cloud is Clouds.AWS else GCP_REGION
     for region in written or ():
         if re.fullmatch(form, region) is None:
-            told = f"--region {region!r} is no region of {cloud}."
+            told = f"--region {region!r} is not a region of {cloud}."
             raise ExplainedError(told, f"give {FORMS[form]}.", exit_code=ExitCode.BAD_USAGE)
     regions = written or _regions_of_stacks(cloud)
     if not regions:
@@ -345,7 +345,7 @@ def _read(path: Path, cloud: Cloud) -> PriceFile | None:
         if not from_the_root(path).parent.is_dir():
             # Said before a cloud is asked, which takes minutes that would be lost.
             told = f"there is no folder {path.parent} to write {path.name} into."
-            raise ExplainedError(told, "make it, or name another file.", exit_code=ExitCode.BAD_USAGE) from None
+            raise ExplainedError(told, "create it, or name another file.", exit_code=ExitCode.BAD_USAGE) from None
         return None
     except (DataFileError, OSError, UnicodeDecodeError) as error:
         raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
@@ -362,7 +362,7 @@ def write_whole(path: Path, text: str) -> None:
         half.replace(path)
     except OSError as error:
         half.unlink(missing_ok=True)
-        remedy = "name a file in a folder that you may write."
+        remedy = "name a file in an existing, writable folder."
         raise ExplainedError(f"{path} cannot be written: {error.strerror or error}.", remedy, exit_code=ExitCode.BAD_USAGE) from error
 
 

@@ -65,9 +65,9 @@ def told_answers(made: Sequence[str] | None, not_made: Sequence[str] | None) -> 
         # An id may have a `=` in it, a URN has none.
         urn, sign, identity = each.partition("=")
         if not (sign and identity):
-            raise bad_usage(f"--made {each} names no id.", "write --made URN=ID, as the message that asked for it has it.")
+            raise bad_usage(f"--made {each} has no id.", "write --made URN=ID, as in the message that asked for it.")
         if urn in given:
-            raise bad_usage(f"more than one answer is given about {urn}.", "say once whether it was made, with --made or --not-made.")
+            raise bad_usage(f"there is more than one answer for {urn}.", "give one: --made if it was created, or --not-made.")
         given[urn] = identity
     return given
 
@@ -91,7 +91,7 @@ def show_losses(found: Sequence[Loss]) -> None:
     from infra.deployment.losses import told  # noqa: PLC0415
 
     if found:
-        out.print("[bold red]This takes away what holds something:[/]")
+        out.print("[bold red]This deletes what holds data or work:[/]")
         for line in told(found):
             out.print(f"  {escape(line)}")
 
@@ -155,7 +155,7 @@ def preview(
 ) -> None:
     """Show what `up` would change; a violated policy stops it with exit code 1."""
     if offline and refresh:
-        raise bad_usage("--offline and --refresh cannot both be: offline there is nothing to look at.", "leave one of them out.")
+        raise bad_usage("--offline and --refresh exclude each other: offline there is nothing to read.", "remove one of them.")
     found, heard = planned(stack), Heard()
     with _offline_run(stack) if offline else _run(stack, found, lab) as run:
         counts = _previewed(run, found, heard, plan_out=plan_out, refresh=refresh)

@@ -101,9 +101,7 @@ def _next_minor(now: str, to: str) -> None:
     major, minor = version_order(now)
     if to != f"{major}.{minor + 1}":
         remedy = f"use --to {major}.{minor + 1}; each further version is an `up` of its own."
-        raise ExplainedError(
-            f"EKS raises {now} to {major}.{minor + 1} and to nothing else, not to {to}.", remedy, exit_code=ExitCode.BAD_USAGE
-        )
+        raise ExplainedError(f"EKS upgrades {now} only to {major}.{minor + 1}, not to {to}.", remedy, exit_code=ExitCode.BAD_USAGE)
 
 
 def _raised(settings: EksSettings, to: str, ami: str | None) -> EksSettings:

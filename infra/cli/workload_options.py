@@ -71,7 +71,7 @@ def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
     chosen = {field: value for field, value in written.items() if value not in (None, [], {})}
     others = _set(given["settings"] or ())
     if twice := sorted(chosen.keys() & others.keys()):
-        raise typer.BadParameter(f"--set gives {twice[0]}, which an option gives, too; give it once.")
+        raise typer.BadParameter(f"--set and an option both give {twice[0]}; give it once.")
     return chosen | others
 
 
@@ -115,7 +115,7 @@ def _set(settings: Iterable[str]) -> dict[str, Any]:
         try:
             given[field] = yaml.safe_load(value)
         except yaml.YAMLError as error:
-            raise typer.BadParameter(f"--set {each!r}: the value is no YAML: {error}") from error
+            raise typer.BadParameter(f"--set {each!r}: the value is not YAML: {error}") from error
     return given
 
 
@@ -123,12 +123,12 @@ def _secret(text: str) -> tuple[str, dict[str, str]]:
     variable, equals, source = text.partition("=")
     name, colon, key = source.partition(":")
     if not all((variable, equals, name, colon, key)):
-        raise typer.BadParameter(f"--secret {text!r} is no NAME=SECRET:KEY; write it as in --secret WANDB_API_KEY=wandb:token.")
+        raise typer.BadParameter(f"--secret {text!r} is not NAME=SECRET:KEY; write it as in --secret WANDB_API_KEY=wandb:token.")
     return variable, {"secret": name, "key": key}
 
 
 def _pair(option: str, text: str, name: str = "NAME") -> tuple[str, str]:
     field, equals, value = text.partition("=")
     if not field or not equals:
-        raise typer.BadParameter(f"{option} {text!r} is no {name}=VALUE; write it as in {option} retries=5.")
+        raise typer.BadParameter(f"{option} {text!r} is not {name}=VALUE; write it as in {option} retries=5.")
     return field, value

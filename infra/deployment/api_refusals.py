@@ -282,7 +282,7 @@ def check_tried(rules: Iterable[str]) -> None:
     for rule in rules:
         if rule not in known_refusals():
             remedy = f"name a rule as the refusal shows it: {', '.join(known_refusals())}"
-            raise ExplainedError(f"{OPTION} is {rule}, which is no rule of a cloud's API.", remedy, exit_code=ExitCode.BAD_USAGE)
+            raise ExplainedError(f"{OPTION} is {rule}, which is not a rule of a cloud's API.", remedy, exit_code=ExitCode.BAD_USAGE)
 
 
 def refusal(found: Iterable[Refusal], tried: Iterable[str]) -> ExplainedError | None:
@@ -296,7 +296,7 @@ def refusal(found: Iterable[Refusal], tried: Iterable[str]) -> ExplainedError | 
     remedies = "; ".join(dict.fromkeys(each.remedy for each in left))
     options = " ".join(dict.fromkeys(f"{OPTION} {each.rule}" for each in left))
     return ExplainedError(
-        "the cloud would refuse this halfway. Nothing was changed.",
+        "the cloud would refuse this partway. Nothing was changed.",
         f"{remedies}. To try anyway, run the same command with {options}",
         evidence=tuple(each.words for each in left),
     )

@@ -189,11 +189,11 @@ def _aws(stack: str, settings: EksSettings) -> Access:
     except NoCredentialsError as error:
         raise refused(stack, "there are no AWS credentials here.", remedy) from error
     except (BotoCoreError, ClientError) as error:
-        raise refused(stack, f"AWS does not say who the credentials belong to: {error}.", remedy) from error
+        raise refused(stack, f"AWS does not tell whose the credentials are: {error}.", remedy) from error
     if caller["Account"] != settings.account:
         raise refused(
             stack,
-            f"the credentials are {caller['Arn']} of account {caller['Account']}, and the stack is of account {settings.account}.",
+            f"the credentials are {caller['Arn']} of account {caller['Account']}, but the stack is in account {settings.account}.",
             remedy,
         )
     return Access(caller["Arn"], f"account {settings.account}, region {settings.region}")
@@ -216,7 +216,7 @@ def _gcp(stack: str, settings: GkeSettings) -> Access:
     except DefaultCredentialsError as error:
         raise refused(stack, "there are no Google Cloud credentials here.", login) from error
     except (GoogleAuthError, RequestException) as error:
-        raise refused(stack, f"Google Cloud does not take the credentials: {error}.", login) from error
+        raise refused(stack, f"Google Cloud does not accept the credentials: {error}.", login) from error
     identity = str(getattr(credentials, "service_account_email", "") or getattr(credentials, "account", "") or "a user's credentials")
     if answer.status_code != _OK:
         if "SERVICE_DISABLED" in answer.text:
@@ -292,7 +292,7 @@ def cloud_run(stack: str, settings: GkeSettings | EksSettings, resources: ExitSt
     )
     notes = [f"as {access.identity}, to {access.place}; the state is in {backend}."]
     if found.version != sdk_version():
-        notes.append(f"pulumi {found.version} is newer than the SDK ({sdk_version()}), with which it was not tried.")
+        notes.append(f"pulumi {found.version} is newer than the SDK ({sdk_version()}), with which it is untested.")
     return run, tuple(notes)
 
 
@@ -319,7 +319,7 @@ def backend_of(stack: str, found: CommandLine) -> str:
         told = tuple(line for line in answered.stderr.splitlines() if line.strip())[:5]
         raise refused(
             stack,
-            "Pulumi names no backend to keep the state in.",
+            "Pulumi has no backend for the state.",
             "log in with `pulumi login`, or name one in PULUMI_BACKEND_URL, and run the same command again.",
             told,
         )
@@ -337,6 +337,6 @@ def require_passphrase(stack: str, backend: str) -> None:
     if content.get("secretsprovider", "passphrase") == "passphrase":
         raise refused(
             stack,
-            f"the backend {backend} encrypts secrets with a passphrase, and none is given.",
+            f"the backend {backend} encrypts secrets with a passphrase, but none is given.",
             "set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE, or name a key in `secretsprovider` of the stack file.",
         )

@@ -97,7 +97,7 @@ def connect(kubeconfig: Path | None, context: str | None, namespace: str | None)
     found = access(kubeconfig, context)
     chosen = namespace or found.namespace
     if not chosen:
-        problem = f"context {found.context} names no namespace, and no team is given."
+        problem = f"context {found.context} has no namespace, and no team is given."
         raise ExplainedError(problem, "give --team TEAM.", exit_code=ExitCode.BAD_USAGE)
     return TeamCluster(found, chosen)
 

@@ -89,7 +89,7 @@ class _Output:
         except (ApiException, ExplainedError) as error:
             if not self._told:
                 words = message_of(error) if isinstance(error, ApiException) else error.problem
-                self._say(f"output cannot be had: {words}")
+                self._say(f"the output is not available: {words}")
             self._told = True
 
 

@@ -132,7 +132,7 @@ def _how(job: KubeObject, workload: KubeObject | None, pods: list[KubeObject], *
         return (State.STOPPING, _evicted(workload)) if _has_pods(job) else (State.WAITING, _waiting(workload))
     if ready and ready >= of:
         return State.RUNNING, ""
-    return (State.RUNNING if ready else State.STARTING), next(filter(None, map(_not_started, pods)), "its pods are being made")
+    return (State.RUNNING if ready else State.STARTING), next(filter(None, map(_not_started, pods)), "its pods are being created")
 
 
 def _has_pods(job: KubeObject) -> bool:
@@ -144,13 +144,13 @@ def _has_pods(job: KubeObject) -> bool:
 
 def _waiting(workload: KubeObject | None) -> str:
     if workload is None:
-        return "Kueue has not looked at it yet"
+        return "Kueue has not processed it yet"
     if workload["spec"].get("active") is False:
         return f"Kueue gave up on it: {_evicted(workload)}; stop it and run it again"
     quota = _any_condition(workload, "QuotaReserved")
     if quota is not None and quota["status"] == "False" and quota.get("message"):
         return str(quota["message"])
-    return _checked(workload) or _evicted(workload) or "Kueue has not looked at it yet"
+    return _checked(workload) or _evicted(workload) or "Kueue has not processed it yet"
 
 
 def _checked(workload: KubeObject) -> str:

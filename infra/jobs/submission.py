@@ -60,13 +60,15 @@ def script_of(command: Sequence[str]) -> Script | None:
         raise _unsendable(f"{path} is a folder." if path.is_dir() else f"there is no file {path}.", remedy)
     if (size := path.stat().st_size) > _LARGEST_SCRIPT:
         remedy = "put it into the image, and write its command: -- python train.py."
-        raise _unsendable(f"{path} has {size} bytes, and {_LARGEST_SCRIPT} can be sent.", remedy)
+        raise _unsendable(f"{path} has {size} bytes; at most {_LARGEST_SCRIPT} can be sent.", remedy)
     if not _SENT_AS.fullmatch(path.name):
-        raise _unsendable(f"{path.name!r} cannot be the name of a script that is sent.", "use letters, digits, dots, hyphens and _ alone.")
+        raise _unsendable(
+            f"{path.name!r} is not a name under which a script can be sent.", "use only letters, digits, dots, hyphens and _."
+        )
     try:
         return Script(path.name, path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise _unsendable(f"{path} cannot be read as text: {error}.", "send a script in UTF-8 that you may read.") from error
+        raise _unsendable(f"{path} cannot be read as text: {error}.", "send a script in UTF-8 that you can read.") from error
 
 
 _SENT_AS = re.compile(r"[-._a-zA-Z0-9]{1,253}")
@@ -179,7 +181,7 @@ def _ended(cluster: TeamCluster, work: str) -> list[JobState]:
     found = states_of(cluster, work)
     if going := [each.name for each in found if each.state not in ENDED]:
         remedy = f"`flexspot jobs logs {work}` follows it, `flexspot jobs stop {work}` ends it; --name gives this one another name."
-        raise ExplainedError(f"{', '.join(going)} of that name is not over.", remedy, exit_code=ExitCode.BAD_USAGE)
+        raise ExplainedError(f"{', '.join(going)} of that name has not finished.", remedy, exit_code=ExitCode.BAD_USAGE)
     return found
 
 

@@ -113,8 +113,8 @@ def refuse_options_of_others(cloud: Platform, given: Iterable[str]) -> None:
     """Raises ExplainedError that names those of the options `given` that are of no use on `cloud`."""
     unused = OF_EKS if cloud is Platform.GKE else (*OF_THE_CLOUDS, *OF_EKS) if cloud is Platform.LOCAL else ()
     if named := ", ".join(each for each in given if each in unused):
-        problem = f"{named}: a project of {cloud} has nothing of it."
-        raise ExplainedError(problem, f"leave out {named}, or give another --cloud.", exit_code=ExitCode.BAD_USAGE)
+        problem = f"{named}: a project on {cloud} has no use for it."
+        raise ExplainedError(problem, f"remove {named}, or give another --cloud.", exit_code=ExitCode.BAD_USAGE)
 
 
 def checked_name(name: str) -> str:
@@ -142,7 +142,7 @@ def checked_prod_account(cloud: Platform, account: str, of_development: str) -> 
 def checked_host(told: str) -> CodeHost:
     """Where the repository is. Raises ExplainedError for another place."""
     if told not in {each.value for each in CodeHost}:
-        raise wrong("--ci", told, "is no host that a project is written for", "github or gitlab")
+        raise wrong("--ci", told, "is not a supported host", "github or gitlab")
     return CodeHost(told)
 
 
@@ -159,7 +159,7 @@ def checked_teams(written: list[str]) -> tuple[str, ...]:
         if teams.count(name) > 1:
             raise wrong("--team", name, "is named more than once", "each team once")
         if is_taken_namespace(name):
-            raise wrong("--team", name, "is a namespace of the cluster's own", "another name")
+            raise wrong("--team", name, "is a namespace of the cluster itself", "another name")
     return tuple(teams)
 
 
@@ -175,7 +175,7 @@ def named_zones(cloud: Platform, region: str, written: list[str]) -> tuple[str, 
             raise wrong("--zone", zone, f"is not in region {region}", "a zone of it")
     zones = tuple(dict.fromkeys(written))
     if cloud is Platform.EKS and len(zones) == 1:
-        raise wrong("--zone", zones[0], "is alone", f"{EKS_ZONES[0]} zones at least, which a cluster of EKS needs")
+        raise wrong("--zone", zones[0], "is alone", f"{EKS_ZONES[0]} zones or more, which an EKS cluster needs")
     return zones
 
 
@@ -196,7 +196,12 @@ def zones_with(cloud: Platform, region: str, machine: str, named: tuple[str, ...
     found = _machines(cloud)[machine]
     if not found.zones:
         if not named:
-            raise wrong("--machine", machine, "is offered where nobody knows", f"another machine, or with --zone the zones of {region}")
+            raise wrong(
+                "--machine",
+                machine,
+                "is in the catalog, but where it is offered is not known",
+                f"another machine, or with --zone the zones of {region}",
+            )
         return named
     if region not in found.zones:
         there = sorted(name for name, each in _with_gpus(cloud).items() if region in each.zones)

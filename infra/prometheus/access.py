@@ -63,7 +63,7 @@ def access_to(  # noqa: PLR0913 -- each is an option of the command line
     """
     address = _address(url)
     if ca is not None and not ca.is_file():
-        raise _wrong(f"--ca {ca} is no file.", "give a file of certificates in PEM form.")
+        raise _wrong(f"--ca {ca} is not a file.", "give a file of certificates in PEM form.")
     if token_file is not None and token_env is not None:
         raise _wrong("--token-file and --token-env are both given.", "give one of them.")
     found = dict(_header(each) for each in headers)
@@ -80,12 +80,12 @@ def _address(url: str) -> str:
         parts = urlsplit(url)
         port_is_fine = parts.port is None or parts.port > 0
     except ValueError:
-        raise _wrong("--prometheus is no address.", "write one such as https://prometheus.example.com.") from None
+        raise _wrong("--prometheus is not an address.", "write one such as https://prometheus.example.com.") from None
     if parts.username is not None or parts.password is not None:
         raise _wrong("--prometheus has a user or password in it, which logs would show.", "leave it out, and use --token-file or --header.")
     if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_fine or parts.query or parts.fragment:
         raise _wrong(
-            f"--prometheus {url!r} is no address of a server.", "write http:// or https://, host, and port or path where there is one."
+            f"--prometheus {url!r} is not the address of a server.", "write http:// or https://, host, and port or path where there is one."
         )
     # AWS's console shows a workspace's address with the path of a query.
     return url.rstrip("/").removesuffix("/api/v1/query").removesuffix("/api/v1")
@@ -107,9 +107,9 @@ def _token(file: Path | None, variable: str | None) -> str | None:
         where, token = f"the environment variable {variable}", os.environ.get(variable or "")
     token = None if token is None else token.strip()
     if not token:
-        raise _wrong(f"{where} holds no token.", "write the token there, alone.")
+        raise _wrong(f"{where} has no token.", "write only the token there.")
     if not _fit_for_a_header(token) or " " in token:
-        raise _wrong(f"{where} holds more than a token: there are spaces or line ends within.", "write the token there, alone.")
+        raise _wrong(f"{where} has more than a token: it contains spaces or line ends.", "write only the token there.")
     return token
 
 
@@ -117,7 +117,7 @@ def _content(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise _wrong(f"the token file {file} cannot be read: {type(error).__name__}.", "give a file of text that you may read.") from error
+        raise _wrong(f"the token file {file} cannot be read: {type(error).__name__}.", "give a text file that you can read.") from error
 
 
 def _fit_for_a_header(text: str) -> bool:

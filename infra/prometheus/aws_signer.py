@@ -130,7 +130,7 @@ def _require_known(session: Any, region: str) -> None:
         near = difflib.get_close_matches(region, known, n=1)
         meant = f"did you mean {near[0]}? " if near else ""
         raise ExplainedError(
-            f"{region} is no region of AWS that the installed botocore knows.",
+            f"{region} is not an AWS region that the installed botocore knows.",
             f"{meant}Where it is a new one, install a newer boto3.",
             exit_code=ExitCode.BAD_USAGE,
         )

@@ -69,7 +69,7 @@ def read_reply(reply: Reply, access: Access | None = None) -> Answer:
         )
     content = _mapping(data.get("data"))
     if content.get("resultType") != "matrix" or not isinstance(content.get("result"), list):
-        raise ExplainedError("Prometheus answered a range query with something else than a matrix.", _NOT_PROMETHEUS)
+        raise ExplainedError("Prometheus answered a range query with something other than a matrix.", _NOT_PROMETHEUS)
     warned = data.get("warnings")
     warnings = cast("list[Any]", warned) if isinstance(warned, list) else []
     answer = Answer(content["result"], tuple(hide(str(each))[:_SHOWN] for each in warnings), reply.body)
@@ -156,7 +156,7 @@ class PrometheusClient:
             context = ssl.create_default_context(cafile=None if access.ca is None else str(access.ca))
         except (ssl.SSLError, OSError) as error:
             raise ExplainedError(
-                f"--ca {access.ca} holds no certificate that can be used.", "give a file in PEM form.", exit_code=ExitCode.BAD_USAGE
+                f"--ca {access.ca} has no usable certificate.", "give a file in PEM form.", exit_code=ExitCode.BAD_USAGE
             ) from error
         # A redirect could lead the token to another server, so none is followed; tries are counted here, where a reply's meaning is known.
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=read_seconds)
@@ -222,7 +222,7 @@ class PrometheusClient:
         if 300 <= response.status < 400:  # noqa: PLR2004 -- redirections
             raise ExplainedError(
                 f"Prometheus' address redirects to another one (HTTP {response.status}), where a token must not be taken.",
-                "give the address to which it leads; a login page means that a token is missing.",
+                "give the address that it redirects to; a login page means that a token is missing.",
             )
         asked = response.headers.get("Retry-After", "")
         reply = Reply(response.status, response.headers.get("Content-Type", ""), bytes(body), response.headers.get("x-amzn-ErrorType", ""))

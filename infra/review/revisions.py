@@ -25,7 +25,7 @@ class Repository:
     def commit(self, revision: str) -> str:
         """The commit that `revision` names. Raises ExplainedError (bad usage) where it names none."""
         return self._named(
-            f"{revision!r} is no revision of {self.root}.",
+            f"{revision!r} is not a revision of {self.root}.",
             "name a branch, a tag or a commit that is here; a shallow clone lacks most: `git fetch origin BRANCH`, or fetch-depth: 0.",
             *("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"),
         )
@@ -83,8 +83,8 @@ def repository_of(folder: Path) -> Repository:
     found = _git(folder, "rev-parse", "--show-toplevel", check=False)
     if found.returncode != 0:
         raise ExplainedError(
-            f"{folder} is in no Git repository.",
-            "go to a clone of the repository whose changes shall be reviewed.",
+            f"{folder} is not in a Git repository.",
+            "go to a clone of the repository whose changes you want to review.",
             exit_code=ExitCode.BAD_USAGE,
             evidence=tuple(found.stderr.decode(errors="replace").splitlines()[:_TOLD]),
         )

@@ -86,8 +86,8 @@ def stack_preview(stack: str, project: Path, checkout: Path, plan: Path) -> Stac
             f"a preview of stack {stack} cannot be run: {error.strerror}.", "fix it, and run the command again."
         ) from error
     if done.returncode < 0 or done.returncode == _INTERRUPTED:
-        remedy = "run the same command again; a machine that is short of memory ends programs."
-        raise ExplainedError(f"the preview of stack {stack} was ended from outside ({done.returncode}); it is not reviewed.", remedy)
+        remedy = "run the same command again; a machine short of memory kills programs."
+        raise ExplainedError(f"the preview of stack {stack} was killed ({done.returncode}); it is not reviewed.", remedy)
     there = plan if plan.is_file() else None
     if there is not None:
         # Where the copies lie is no part of the change.
@@ -96,7 +96,7 @@ def stack_preview(stack: str, project: Path, checkout: Path, plan: Path) -> Stac
         return StackPreview(there)
     told = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith(_WHY)]
     return StackPreview(
-        there, tuple(told or done.stderr.splitlines()[-5:] or [f"it ended with {done.returncode}, and said nothing."])[:_LINES]
+        there, tuple(told or done.stderr.splitlines()[-5:] or [f"it exited with {done.returncode} and no output."])[:_LINES]
     )
 
 

@@ -67,7 +67,7 @@ def allows_everything_of(statement: Field) -> tuple[Tri, str]:
         wide = UNKNOWN if text is UNKNOWN else bool(text) and text.rpartition(":")[2] == "*"
         found.append((all_of([wide, open_to_all]), text if isinstance(text, str) else "an action"))
     if not statement.at("NotAction").absent:
-        found.append((open_to_all, "all but its NotAction"))
+        found.append((open_to_all, "everything outside its NotAction"))
     return _first(found)
 
 
@@ -91,7 +91,7 @@ def open_to_everybody(statement: Field) -> Tri:
 def faults_of(statement: Field, *, trust: bool) -> list[tuple[Tri, str, str]]:
     """What may be too broad in a statement, be it of a `trust` policy: whether it is, what it does, and what to write instead."""
     if trust:
-        return [(open_to_everybody(statement), "lets everybody take the role", "name who may take it in Principal")]
+        return [(open_to_everybody(statement), "lets anybody assume the role", "name who may assume it in Principal")]
     wide, action = allows_everything_of(statement)
     passing, by = passes_any_role(statement)
     return [
@@ -165,8 +165,8 @@ def held(cost: MonthlyCost, parameters: Parameters, near_percent: int = NEAR_PER
 
 def uncertain_words(check: BudgetCheck) -> str:
     """What is known of a budget that missing prices may exceed, and what is not."""
-    most = "and has no bound" if check.at_most_usd is None else f"and {check.at_most_usd:,.2f} with them at on-demand"
-    known = f"{check.owner} costs {check.spent_usd:,.2f} USD in a month without prices that nobody knows, {most}"
+    most = "with no upper bound" if check.at_most_usd is None else f"and {check.at_most_usd:,.2f} with them at on-demand prices"
+    known = f"{check.owner} costs {check.spent_usd:,.2f} USD a month without the unknown prices, {most}"
     return f"{known}; its budget is {check.budget_usd:,}; not known: {', '.join(check.unknown)}"
 
 

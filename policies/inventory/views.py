@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from policies.values.field import Field, Tri, Unknown
 
 
+NO_GPUS = "it requests no GPUs"
+
+
 @dataclass(frozen=True)
 class View:
     """One thing that rules judge. `identity` is of the object it was read from; an object may hold several views.
@@ -165,6 +168,11 @@ class PodSet(View):
     def exemption(self) -> str:
         """Why the pods may sit on GPU nodes without a GPU; empty if they may not."""
         return exemption(self.kind, self.namespace, self.pod)
+
+    @property
+    def not_gpu_work(self) -> str:
+        """Why no rule about GPU work judges the pods; empty if one does, or if what they request is not known yet."""
+        return self.exemption or (NO_GPUS if self.asks_for_gpus is False else "")
 
 
 ViewT = TypeVar("ViewT", bound=View)

@@ -34,12 +34,12 @@ def selected(asked: Iterable[str], rules: Iterable[AnyRule]) -> frozenset[str]:
     """
     known, names = list(rules), list(asked)
     if not names:
-        raise ValueError("it names no rule; `flexspot rules list` names them all.")
+        raise ValueError("it names no rule; `flexspot rules list` lists them all.")
     found: set[str] = set()
     for each in names:
         named = {rule.name for rule in known if fnmatchcase(rule.name, each) or fnmatchcase(rule.code.upper(), each.upper())}
         if not named:
-            raise ValueError(f"no rule is called {each}; {nearest(each, [text for rule in known for text in (rule.name, rule.code)])}")
+            raise ValueError(f"there is no rule {each}; {nearest(each, [text for rule in known for text in (rule.name, rule.code)])}")
         found |= named
     return frozenset(found)
 
@@ -49,7 +49,7 @@ def read_path_levels(written: Any, rules: Iterable[AnyRule], problems: list[str]
     if written is None:
         return ()
     if not isinstance(written, list):
-        problems.append("paths: allowed is a list of entries such as {match: [tests/*], rules: {gpu-pool-without-limit: advisory}}")
+        problems.append("paths: must be a list of entries such as {match: [tests/*], rules: {gpu-pool-without-limit: advisory}}")
         return ()
     known = {rule.name for rule in rules}
     found: list[PathLevels] = []
@@ -57,17 +57,17 @@ def read_path_levels(written: Any, rules: Iterable[AnyRule], problems: list[str]
         entry = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
         patterns, levels = entry.get("match"), entry.get("rules")
         if set(entry) != {"match", "rules"} or not isinstance(patterns, list) or not isinstance(levels, dict):
-            problems.append(f"paths.{place}: allowed is an entry with `match`, a list of patterns, and `rules`, levels by rule")
+            problems.append(f"paths.{place}: must be an entry with `match`, a list of patterns, and `rules`, levels by rule")
             continue
         texts = tuple(pattern for pattern in cast("list[Any]", patterns) if isinstance(pattern, str) and pattern)
         if not texts or len(texts) != len(cast("list[Any]", patterns)):
-            problems.append(f"paths.{place}.match: {patterns!r} is not allowed; allowed is a list of patterns such as tests/*")
+            problems.append(f"paths.{place}.match: {patterns!r} is not allowed; allowed: a list of patterns such as tests/*")
         read: dict[str, Level] = {}
         for rule, level in cast("dict[Any, Any]", levels).items():
             if rule not in known:
                 problems.append(unknown_name(f"paths.{place}.rules.{rule}", rule, known))
             elif level not in list(Level):
-                problems.append(f"paths.{place}.rules.{rule}: {level!r} is not allowed; allowed is one of {', '.join(Level)}")
+                problems.append(f"paths.{place}.rules.{rule}: {level!r} is not allowed; allowed: {', '.join(Level)}")
             else:
                 read[rule] = Level(level)
         found.append(PathLevels(texts, read))

@@ -209,12 +209,12 @@ def read_configuration(path: Path) -> Configuration:
         raise _unusable(path, [f"it cannot be read: {error.strerror}"]) from error
     except DocumentRefusedError as error:
         raise _unusable(path, [f"line {error.line}: {error}"]) from error
-    problems = [f"line {each.line}: the key {each.key} stands there again" for document in documents for each in document.duplicates]
+    problems = [f"line {each.line}: duplicate key {each.key}" for document in documents for each in document.duplicates]
     written: Any = documents[0].value if documents else {}
     if len(documents) > 1 or not isinstance(written, dict):
         raise _unusable(path, ["it must be one mapping with the keys " + ", ".join(_KEYS)])
     held = cast("dict[str, Any]", written)
-    problems += [f"{key}: there is no such key; there are {', '.join(_KEYS)}" for key in held if key not in _KEYS]
+    problems += [f"{key}: there is no such key; allowed: {', '.join(_KEYS)}" for key in held if key not in _KEYS]
     own = read_own_rules(held.get(OWN_RULES), [text for rule in judged_rules() for text in (rule.name, rule.code)], problems)
     known = (*judged_rules(), *own)
     settings = replace(_settings(held.get(PACK), known, problems), custom=frozenset(rule.name for rule in own))
@@ -222,15 +222,15 @@ def read_configuration(path: Path) -> Configuration:
     fail_on = _severity(held.get("fail-on"), problems)
     closed = held.get("closed", False)
     if not isinstance(closed, bool):
-        problems.append("closed: allowed is true or false")
+        problems.append("closed: must be true or false")
     baseline = held.get("baseline")
     if baseline is not None and not isinstance(baseline, str):
-        problems.append("baseline: allowed is the path of a file, relative to this one")
+        problems.append("baseline: must be the path of a file, relative to this one")
     clusters = _clusters(held.get("clusters"), problems)
     paths = read_path_levels(held.get("paths"), known, problems)
     pages = held.get("pages", "")
     if not isinstance(pages, str):
-        problems.append("pages: allowed is the address below which docs/rules is, such as https://git.acme.com/flexspot/blob/main")
+        problems.append("pages: must be the URL that docs/rules is below, such as https://git.acme.com/flexspot/blob/main")
     if problems:
         raise _unusable(path, problems)
     folder = path.resolve().parent
@@ -243,7 +243,7 @@ def _settings(written: Any, known: Iterable[AnyRule], problems: list[str]) -> Se
     if written is None:
         return DEFAULTS
     if not isinstance(written, dict):
-        problems.append(f"{PACK}: allowed is a mapping of rules to levels and parameters")
+        problems.append(f"{PACK}: must be a mapping of rules to levels and parameters")
         return DEFAULTS
     settings = read_settings(cast("dict[str, Any]", written), known)
     problems += [f"{PACK}.{problem}" for problem in settings.problems]
@@ -254,7 +254,7 @@ def _patterns(written: Any, problems: list[str]) -> tuple[str, ...]:
     listed = cast("list[Any]", written) if isinstance(written, list) else []
     texts = tuple(each for each in listed if isinstance(each, str))
     if written is not None and (not isinstance(written, list) or len(texts) != len(listed)):
-        problems.append("exclude: allowed is a list of patterns such as tests/* of paths relative to this file")
+        problems.append("exclude: must be a list of path patterns such as tests/*, relative to this file")
     return texts
 
 
@@ -263,14 +263,14 @@ def _clusters(written: Any, problems: list[str]) -> dict[str, tuple[str, ...]]:
     if written is None:
         return found
     if not isinstance(written, dict):
-        problems.append("clusters: allowed is a mapping of names to lists of files and folders")
+        problems.append("clusters: must be a mapping of names to lists of files and folders")
         return found
     for name, paths in cast("dict[str, Any]", written).items():
         listed = cast("list[Any]", paths) if isinstance(paths, list) else [paths]
         if listed and all(isinstance(each, str) and each for each in listed):
             found[name] = tuple(listed)
         else:
-            problems.append(f"clusters.{name}: allowed is a list of files and folders, relative to this file")
+            problems.append(f"clusters.{name}: must be a list of files and folders, relative to this file")
     return found
 
 
@@ -278,7 +278,7 @@ def _severity(written: Any, problems: list[str]) -> Severity | None:
     if written is None:
         return None
     if written not in list(Severity):
-        problems.append(f"fail-on: {written!r} is not allowed; allowed is one of {', '.join(Severity)}")
+        problems.append(f"fail-on: {written!r} is not allowed; allowed: {', '.join(Severity)}")
         return None
     return Severity(written)
 

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 class Skipped(StrEnum):
     """Why something was not judged without that being anybody's fault. The value is how the summary names it."""
 
-    NOT_KUBERNETES = "documents that are no Kubernetes objects"
-    TEMPLATE = "templates that have to be rendered first"
-    EXAMPLE = "examples in Markdown that are no whole YAML"
-    NOT_YAML = "files that are no YAML and name no Kubernetes object"
-    PATCH = "patches of Kustomize, to be judged as part of its output"
-    ASSERTION = "parts of objects that a test holds against a cluster"
+    NOT_KUBERNETES = "documents that are not Kubernetes objects"
+    TEMPLATE = "templates that must be rendered first"
+    EXAMPLE = "examples in Markdown that are not complete YAML"
+    NOT_YAML = "files that are not YAML and name no Kubernetes object"
+    PATCH = "Kustomize patches, to be judged in its output"
+    ASSERTION = "partial objects that a test compares with a cluster"
     BINARY = "binary files"
     TOO_LARGE = "large files that name no Kubernetes object"
     LINK = "links to folders, or to nothing"
@@ -139,7 +139,7 @@ def read_text(path: str, text: bytes) -> Reading:
     """What a file holds; its name says whether it is Markdown, JSON or, for any other ending, YAML."""
     reading = Reading(files=1)
     if len(text) > FILE_BYTES:
-        _refuse_file(reading, path, text, f"the file has over {FILE_BYTES >> 20} MiB, which is the most that is read")
+        _refuse_file(reading, path, text, f"the file is over {FILE_BYTES >> 20} MiB, the most that is read")
         return reading
     if text.startswith(_UTF16):
         text = text.decode("utf-16", errors="replace").encode()
@@ -158,7 +158,7 @@ def read_text(path: str, text: bytes) -> Reading:
     for chunk in markdown_chunks(text) if ending in _MARKDOWN else yaml_chunks(text):
         values += _read_chunk(reading, path, chunk, ending)
         if reading.documents > FILE_DOCUMENTS or values > FILE_VALUES:
-            reason = f"it holds over {FILE_DOCUMENTS} documents or {FILE_VALUES} values, and what comes after this line is not judged"
+            reason = f"it has over {FILE_DOCUMENTS} documents or {FILE_VALUES} values; what comes after this line is not judged"
             reading.problems.append(Problem(InputProblem.UNREADABLE, path, chunk.line + 1, ("", "", "", ""), reason))
             break
     return reading
@@ -291,7 +291,7 @@ def _refuse(reading: Reading, path: str, chunk: Chunk, ending: str, refused: Doc
 
 def _tell_duplicates(reading: Reading, path: str, chunk: Chunk, document: Document) -> None:
     for each in document.duplicates:
-        reason = f"the key {each.key} of line {chunk.line + each.first_line} stands there again"
+        reason = f"duplicate key {each.key}, first on line {chunk.line + each.first_line}"
         line = chunk.line + each.line
         value = cast("dict[str, Any]", document.value) if isinstance(document.value, dict) else {}
         reading.problems.append(Problem(InputProblem.DUPLICATE_KEY, path, line, named(value), reason))

@@ -63,7 +63,7 @@ def with_addition(text: str, steps: Sequence[str], line: int, addition: Addition
     if "{{" in text or "${" in text:
         raise NotEditableError("the document is a template")
     if re.search(r"(?:^|[\s\[{,:-])[&*]\w", text):
-        raise NotEditableError("anchors may share what would be changed")
+        raise NotEditableError("anchors may share what would change")
     encoded = text.encode()
     try:
         [root] = [node for node in nodes_in(encoded.replace(b"\t", b" ") if is_json else encoded) if node.start_mark.line + 1 == line]
@@ -71,9 +71,9 @@ def with_addition(text: str, steps: Sequence[str], line: int, addition: Addition
         place = _place(root, [*steps, *steps_of(addition.at)])
         changed = _written(text, place, addition, is_json=is_json)
         if _value(changed.encode(), line) != expected:
-            raise NotEditableError("its YAML is written in a way that is not edited")
+            raise NotEditableError("Flexspot cannot edit YAML in this form")
     except (yaml.YAMLError, DocumentRefusedError, ValueError) as error:
-        raise NotEditableError("its YAML is written in a way that is not edited") from error
+        raise NotEditableError("Flexspot cannot edit YAML in this form") from error
     return changed
 
 
@@ -130,7 +130,7 @@ def _written(text: str, place: _Place, addition: Addition, *, is_json: bool) -> 
         lines[mark.line] = line[: mark.column + 1] + entry + (", " if place.node.value else "") + line[mark.column + 1 :]
         return "\n".join(lines)
     if place.key_line < 0 or place.node.start_mark.line == place.key_line:
-        raise NotEditableError(f"{addition.at} does not stand on lines of its own")
+        raise NotEditableError(f"{addition.at} is not on lines of its own")
     indent, ending = " " * place.node.start_mark.column, "\r" if lines[place.key_line].endswith("\r") else ""
     written = [f"{key}:", *_block(value)] if isinstance(value, (dict, list)) else [f"{key}: {_scalar(value)}"]
     block = written if key else [f"- {_inline(value)}"]
@@ -191,8 +191,8 @@ class FileChange:
         try:
             _replace(real, self.after)
         except OSError as error:
-            problem = f"{self.path} cannot be written: {error.strerror}. It is as it was."
-            raise ExplainedError(problem, "let this user write there, or use --diff.", exit_code=ExitCode.BAD_USAGE) from error
+            problem = f"{self.path} cannot be written: {error.strerror}. It is unchanged."
+            raise ExplainedError(problem, "give this user write access, or use --diff.", exit_code=ExitCode.BAD_USAGE) from error
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ class _FileFix:
             if addition is not None and addition.value is not None:
                 yield each, addition
             else:
-                self._left.append((each, "whose it is, --owner KEY=VALUE must say"))
+                self._left.append((each, "name its owner with --owner KEY=VALUE"))
 
 
 def _added(text: str, manifest: Manifest, addition: Addition, *, is_json: bool) -> str:

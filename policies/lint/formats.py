@@ -92,12 +92,12 @@ def _summary(report: Report, paint: _Paint) -> Iterator[str]:
     if suppressed := len(report.findings) - len(report.open):
         yield f"{suppressed} suppressed."
     if report.settled:
-        yield f"{report.settled} entries of the baseline have no finding any more."
+        yield f"{report.settled} entries of the baseline no longer have a finding."
     if report.undecided:
         yield f"{len(report.undecided)} could not be decided from these files."
     if report.unjudged:
         most = sorted(report.unjudged.items(), key=lambda each: (-each[1], each[0]))
-        more = f" and {len(most) - _KINDS_LISTED} kinds more" if len(most) > _KINDS_LISTED else ""
+        more = f" and {len(most) - _KINDS_LISTED} more kinds" if len(most) > _KINDS_LISTED else ""
         listed = ", ".join(f"{count} {kind}" for kind, count in most[:_KINDS_LISTED])
         yield printable(f"no rule looks at: {listed}{more}.")
     if report.skipped:

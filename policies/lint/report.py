@@ -62,13 +62,13 @@ def _read(path: Path) -> frozenset[str]:
     except OSError as error:
         raise _unusable(path, f"it cannot be read: {error.strerror}", "name another file.") from error
     except (ValueError, RecursionError) as error:
-        raise _unusable(path, "it is not JSON", "write it anew with --write-baseline.") from error
+        raise _unusable(path, "it is not JSON", "recreate it with --write-baseline.") from error
     listed = cast("dict[str, Any]", held).get("findings") if isinstance(held, dict) else None
     version = cast("dict[str, Any]", held).get("version") if isinstance(held, dict) else None
     entries = cast("list[Any]", listed) if isinstance(listed, list) else [None]
     names = [cast("dict[str, Any]", each).get("fingerprint") if isinstance(each, dict) else None for each in entries]
     if version != _VERSION or not all(isinstance(name, str) for name in names):
-        raise _unusable(path, f"it is no baseline of version {_VERSION}", "write it anew with --write-baseline.")
+        raise _unusable(path, f"it is not a baseline of version {_VERSION}", "recreate it with --write-baseline.")
     return frozenset(str(name) for name in names)
 
 

@@ -137,7 +137,7 @@ def _one_by_one(files: list[str], read: Callable[[str], Reading]) -> Reading:
     for file in files:
         alone = _collect(_start([file], read))
         if alone is None:
-            reason = "reading it ended the process that read it, for lack of memory or by a fault of the parser"
+            reason = "the process that read it crashed, for lack of memory or through a fault of the parser"
             alone = Reading(problems=[Problem(InputProblem.UNREADABLE, file, 1, ("", "", "", ""), reason)], files=1)
         whole.add(alone)
     return whole
@@ -183,7 +183,7 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
     for path in paths:
         if path != "-" and not os.path.exists(path):  # noqa: PTH110 -- the same that the walk does
             raise ExplainedError(
-                f"there is no file or folder {path}.", "name one that is there, or - for standard input.", exit_code=ExitCode.BAD_USAGE
+                f"there is no file or folder {path}.", "name one that exists, or - for standard input.", exit_code=ExitCode.BAD_USAGE
             )
     given = {STDIN: sys.stdin.buffer.read(FILE_BYTES + 1)} if "-" in paths else {}
     reading = _read([path for path in paths if path != "-"], given, configuration)

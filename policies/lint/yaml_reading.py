@@ -163,7 +163,7 @@ class LeanLoader(yaml.CSafeLoader):
 def documents_in(text: bytes) -> list[Document]:
     """The documents in a text that has at most one `---`; empty ones are left out. Raises DocumentRefusedError."""
     if len(text) > DOCUMENT_BYTES:
-        raise DocumentRefusedError(f"it has {len(text) >> 20} MiB, and at most {DOCUMENT_BYTES >> 20} MiB are judged")
+        raise DocumentRefusedError(f"it has {len(text) >> 20} MiB; at most {DOCUMENT_BYTES >> 20} MiB are judged")
     ordinary = _ORDINARY.read(_decoded(text))
     if ordinary is not None and ordinary[2] <= NODES:
         value, line, size = ordinary
@@ -232,7 +232,7 @@ def _refuse_nesting(text: bytes) -> None:
             if depth > DEPTH:
                 raise DocumentRefusedError(f"lists and mappings are nested over {DEPTH} deep", line)
             if count > NODES:
-                raise DocumentRefusedError(f"it holds over {NODES} values", line)
+                raise DocumentRefusedError(f"it has over {NODES} values", line)
     except yaml.YAMLError as error:
         raise refusal(error, text) from None
 
@@ -269,10 +269,10 @@ class _Builder:
             value, size = self._built[known]
             self._size += size
             if self._size > NODES:
-                raise DocumentRefusedError(f"its aliases repeat so much that it holds over {NODES} values", node.start_mark.line + 1)
+                raise DocumentRefusedError(f"its aliases expand to over {NODES} values", node.start_mark.line + 1)
             return value
         if known in self._open:
-            raise DocumentRefusedError("an alias in it repeats the value that it stands in", node.start_mark.line + 1)
+            raise DocumentRefusedError("an alias in it refers to a value that contains it", node.start_mark.line + 1)
         self._open.add(known)
         before = self._size
         value = self._collection(node, depth)
@@ -291,7 +291,7 @@ class _Builder:
         for key_node, value_node in node.value:
             if type(key_node) is not yaml.ScalarNode:
                 # {{ .Values.name }} without quotes is, to YAML, a mapping whose key is a mapping.
-                raise DocumentRefusedError("a key in it is no text", key_node.start_mark.line + 1, template=self._braces)
+                raise DocumentRefusedError("a key in it is not text", key_node.start_mark.line + 1, template=self._braces)
             key = key_node.value
             value = self._value(value_node, depth + 1)
             if key == "<<" and key_node.tag == _PLAIN:

@@ -28,7 +28,7 @@ class CelError(ValueError):
 def _number(text: str) -> float:
     found = quantity(text)
     if found is None:
-        raise ValueError("it is no quantity")
+        raise ValueError("it is not a quantity")
     return float(found)
 
 

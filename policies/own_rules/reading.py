@@ -21,7 +21,7 @@ _NEEDED: Final = ("name", "kinds", "check", "message")
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
-MISSING: Final = "the evaluator of CEL is not installed: install flexspot with its extra, flexspot[own-rules]"
+MISSING: Final = "the CEL evaluator is not installed: install flexspot with its extra, flexspot[own-rules]"
 
 
 def read_own_rules(written: Any, shipped: Iterable[str], problems: list[str]) -> tuple[OwnRule, ...]:
@@ -32,17 +32,17 @@ def read_own_rules(written: Any, shipped: Iterable[str], problems: list[str]) ->
     if written is None:
         return ()
     if not isinstance(written, list):
-        problems.append(f"{KEY}: allowed is a list of rules with {', '.join(_NEEDED)}")
+        problems.append(f"{KEY}: must be a list of rules with {', '.join(_NEEDED)}")
         return ()
     found: dict[str, OwnRule] = {}
     taken = set(shipped)
     for place, each in enumerate(cast("list[Any]", written)):
         entry = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
-        wrong = list(_wrong_form(entry)) if entry else [f"allowed is a mapping with {', '.join(_NEEDED)}"]
+        wrong = list(_wrong_form(entry)) if entry else [f"must be a mapping with {', '.join(_NEEDED)}"]
         if not wrong:
             rule = _rule(entry)
             # A baseline knows rules by their codes.
-            wrong = [f"{key}: there is a rule {text} already" for key, text in (("name", rule.name), ("code", rule.code)) if text in taken]
+            wrong = [f"{key}: {text} is already taken" for key, text in (("name", rule.name), ("code", rule.code)) if text in taken]
             wrong = wrong or list(_wrong_expressions(rule.expressions))
             found[rule.name] = rule
             taken |= {rule.name, rule.code}
@@ -57,19 +57,19 @@ def _wrong_form(entry: dict[str, Any]) -> Iterable[str]:
     yield from (f"{key}: it is missing" for key in _NEEDED if key not in entry)
     for key in _TEXTS:
         if key in entry and not (isinstance(entry[key], str) and entry[key].strip()):
-            yield f"{key}: {entry[key]!r} is not allowed; allowed is a text"
+            yield f"{key}: {entry[key]!r} is not allowed; allowed: a non-empty string"
     name = entry.get("name")
     if isinstance(name, str) and not _NAME.fullmatch(name):
-        yield f"name: {name!r} is not allowed; allowed are small letters, digits and dashes, such as image-of-our-registry"
+        yield f"name: {name!r} is not allowed; allowed: lower-case letters, digits and dashes, such as image-of-our-registry"
     for key, allowed in (("severity", list(Severity)), ("level", list(Level))):
         if key in entry and entry[key] not in allowed:
-            yield f"{key}: {entry[key]!r} is not allowed; allowed is one of {', '.join(allowed)}"
+            yield f"{key}: {entry[key]!r} is not allowed; allowed: {', '.join(allowed)}"
     kinds = entry.get("kinds")
     if "kinds" in entry and not (isinstance(kinds, list) and kinds and all(isinstance(each, str) for each in cast("list[Any]", kinds))):
-        yield "kinds: allowed is a list of kinds such as Deployment, batch/Job or kueue.x-k8s.io/*"
+        yield "kinds: must be a list of kinds such as Deployment, batch/Job or kueue.x-k8s.io/*"
     variables = entry.get("variables", {})
     if not isinstance(variables, dict) or not all(isinstance(each, str) for each in cast("dict[str, Any]", variables).values()):
-        yield "variables: allowed is a mapping of names to expressions"
+        yield "variables: must be a mapping of names to expressions"
 
 
 def _rule(entry: dict[str, Any]) -> OwnRule:
@@ -111,13 +111,13 @@ def _wrong_expressions(expressions: Expressions) -> Iterable[str]:
         try:
             compiled(expression)
         except CelError as error:
-            yield f"{place}: it is no expression of CEL: {' '.join(str(error).split())}"
+            yield f"{place}: it is not a CEL expression: {' '.join(str(error).split())}"
             continue
         # As in a policy of the API server, where a variable sees those before it alone.
         before = "" if place in {"when", "check"} else " before it"
         yield from (
-            f"{place}: it names variables.{each}, which is not defined{before}" for each in sorted(used_variables(expression) - defined)
+            f"{place}: it uses variables.{each}, which is not defined{before}" for each in sorted(used_variables(expression) - defined)
         )
         defined |= {place.removeprefix("variables.")}
         if place in {"when", "check"} and (given := other_than_truth(expression)):
-            yield f"{place}: it gives {given}, and must give true or false, as `object.spec.suspend == true` does"
+            yield f"{place}: it returns {given}, but must return true or false, as `object.spec.suspend == true` does"

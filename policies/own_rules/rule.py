@@ -48,7 +48,7 @@ class Expressions:
         if not any(is_of_kind(pattern, view.group, kind) for pattern in self.kinds):
             return not_applicable("it is of another kind")
         if view.partial:
-            return not_applicable("only a part of the object is written here")
+            return not_applicable("only part of the object is written here")
         for path in _unknown_paths(view.fields.value):
             if self._reads(path):
                 return undecided(f"{'.'.join(filter(None, path))} is not known yet")
@@ -73,8 +73,10 @@ class Expressions:
             holds = worth(self.check)
         except (CelError, KeyError) as error:
             words = " ".join(str(error).partition("\nin ")[0].split())
-            why = words if told else "what the evaluator says may quote the Secret"
-            return fails(f"{self.message}; the check fails on this object, and the API server would refuse it: {why}", at=self.at)
+            why = words if told else "the evaluator's message may quote the Secret"
+            return fails(
+                f"{self.message}; evaluating the check failed on this object, so the API server would refuse it: {why}", at=self.at
+            )
         return PASSES if holds is True else fails(self.message, at=self.at)
 
     def _reads(self, path: tuple[str, ...]) -> bool:

@@ -52,7 +52,7 @@ def _interruption_of(pods: PodSet, inventory: Inventory) -> Interruption:
         selects, field = selects_spot(pods)
         if selects is True:
             return Interruption(True, (), f"{field} names Spot nodes")
-        return Interruption(UNKNOWN, (), "its queue, or what that leads to, is not among what was given")
+        return Interruption(UNKNOWN, (), "its queue, or what the queue leads to, is not in the input")
     found = pool_matches(pods, inventory)
     shared = inventory.once("interruption", (id(options), id(found)), lambda: _interruption(options, found, inventory))
     if shared.possible is True or selects_spot(pods) != (True, BY_AFFINITY):
@@ -102,7 +102,7 @@ def flex_start_of(pods: PodSet, inventory: Inventory) -> tuple[Tri, str]:
     """Whether pods that ask for GPUs may run there, and where it shows. A selector that names such nodes is enough."""
     options = options_of(pods, inventory)
     if options is None:
-        return UNKNOWN, "its queue, or what that leads to, is not among what was given"
+        return UNKNOWN, "its queue, or what the queue leads to, is not in the input"
     found = pool_matches(pods, inventory)
     return inventory.once("flex-start", (id(options), id(found)), lambda: _flex_start(options, found, inventory))
 

@@ -21,15 +21,15 @@ def judge(query: Query, _: Parameters) -> Outcome:
     if text is UNKNOWN:
         return undecided(f"{query.described} is not known yet")
     if not text:
-        return not_applicable("no expression is written")
+        return not_applicable("it has no expression")
     problem = promql_problem(text)
     if problem == "":
         return PASSES
     if query.templated:
-        return not_applicable("its variables may make PromQL of it")
+        return not_applicable("it may be valid PromQL once its variables are filled in")
     if problem is UNKNOWN:
-        return undecided(f"{query.described} is too long to be read, or PromQL of a release or a feature that is not known here")
-    return fails(f"{query.described} is no PromQL: {problem}", at=query.where)
+        return undecided(f"{query.described} is too long to parse, or uses PromQL syntax that Flexspot does not know")
+    return fails(f"{query.described} is not valid PromQL: {problem}", at=query.where)
 
 
 RULE = Rule(

@@ -24,7 +24,7 @@ def judge(query: Query, _: Parameters, inventory: Inventory) -> Outcome:
         return tree
     names = {node.name for node in walk(tree) if isinstance(node, Selector)}
     if not any(each.speaks_of(name) for each in absent_labels() for name in names):
-        return not_applicable("it asks for no series of which labels are known to be missing")
+        return not_applicable("it queries no series that is known to lack a label")
     open_question, asked = "", labels_asked(tree)
     for series, label in asked:
         absent = next((each for each in absent_labels() if each.covers(series, label)), None)
@@ -32,14 +32,16 @@ def judge(query: Query, _: Parameters, inventory: Inventory) -> Outcome:
         either = absent is not None and absent.of_exporter and (series, f"exported_{label}") in asked
         missing = _missing(absent, series, label, inventory) if absent and not either else False
         if absent and missing is True:
-            says = "says where the exporter runs" if absent.of_exporter else "is on none of them"
+            says = "describes the exporter itself" if absent.of_exporter else "no series has"
             return fails(
-                f"{query.described} asks {series} for the label {label}, which {says}: {absent.exporter} is not told to give it",
+                f"{query.described} uses the label {label} of {series}, which {says}: {absent.exporter} is not configured to add it",
                 absent.instead,
                 query.where,
             )
         if absent and missing is UNKNOWN:
-            open_question = f"whether {series} has the label {label}: what gathers it ({absent.exporter}) is not known"
+            open_question = (
+                f"whether {series} has the label {label} is not known: the configuration of {absent.exporter} is not fully known"
+            )
     return undecided(f"{query.described}: {open_question}") if open_question else PASSES
 
 

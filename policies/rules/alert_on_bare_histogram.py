@@ -25,12 +25,12 @@ def judge(query: Query, _: Parameters) -> Outcome:
     if bare:
         name = bare[0]
         return fails(
-            f"{query.described} asks for {name}: a histogram, of which there are _bucket, _sum and _count, and no series of that name",
-            f"write histogram_quantile(0.9, sum by (le) (rate({name}_bucket[30m]))); who is still waiting is not in it",
+            f"{query.described} queries {name}, a histogram: it has the series _bucket, _sum and _count, and none under its bare name",
+            f"write histogram_quantile(0.9, sum by (le) (rate({name}_bucket[30m]))); it does not count work that is still waiting",
             query.where,
         )
     families = {name.removesuffix(suffix) for name in names for suffix in ("", *HISTOGRAM_SERIES)}
-    return PASSES if families & histograms() else not_applicable("it asks for no histogram that is known here")
+    return PASSES if families & histograms() else not_applicable("it queries no histogram that Flexspot knows")
 
 
 def _outside_of_native(node: Node) -> list[str]:

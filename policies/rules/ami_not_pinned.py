@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 def judge(node_class: NodeClass, parameters: Parameters) -> Outcome:
     """A term is pinned if it names an image, or a version of an alias. One that goes by tags moves only when its owner tags an image."""
     if node_class.group != "karpenter.k8s.aws":
-        return not_applicable("no EC2NodeClass")
+        return not_applicable("not an EC2NodeClass")
     terms = node_class.spec.at("amiSelectorTerms").parts()
     if terms.complete and not terms.fields:
-        return not_applicable("it selects no image")
+        return not_applicable("it selects no AMI")
     found = [(_floats(term, parameters.texts("moving-parameters")), place, term) for place, term in terms.named]
     for (floats, field), place, term in found:
         if floats is True:
             at = f"spec.amiSelectorTerms[{place}].{field}"
-            return fails(f"{at} is {term.at(field).text()}, which is another image whenever AWS publishes one", _remedy(at, field), at)
+            return fails(f"{at} is {term.at(field).text()}, which selects a new AMI whenever AWS publishes one", _remedy(at, field), at)
     if not terms.complete or any(floats is UNKNOWN for (floats, _), _, _ in found):
-        return undecided("spec.amiSelectorTerms is not wholly known yet")
+        return undecided("spec.amiSelectorTerms is not fully known yet")
     return PASSES
 
 
@@ -54,8 +54,8 @@ def _floats(term: Field, moving: tuple[str, ...]) -> tuple[Tri, str]:
 
 
 def _remedy(at: str, field: str) -> str:
-    pinned = {"alias": "a version, such as al2023@v20260903", "name": "the whole name of one image, and its owner"}
-    return f"write in {at} {pinned.get(field, 'the parameter of one version')}; raise it when the new image has been tried"
+    pinned = {"alias": "a version, such as al2023@v20260903", "name": "the full name of one AMI, and its owner"}
+    return f"set {at} to {pinned.get(field, 'the parameter of one version')}; update it after you have tested a new AMI"
 
 
 RULE = Rule(

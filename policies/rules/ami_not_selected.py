@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 def judge(node_class: NodeClass, _: Parameters) -> Outcome:
     """In v1 amiFamily says how nodes are set up, not which image they start."""
     if node_class.group != "karpenter.k8s.aws" or node_class.version != "v1":
-        return not_applicable("no EC2NodeClass of v1")
+        return not_applicable("not an EC2NodeClass of v1")
     terms = node_class.spec.at("amiSelectorTerms")
     if not terms.known:
         return undecided("spec.amiSelectorTerms is not known yet")
     if terms.parts().fields:
         return PASSES
-    also = "; amiFamily alone selected an image in v1beta1" if not node_class.spec.at("amiFamily").absent else ""
-    return fails(f"spec.amiSelectorTerms selects no image{also}", at="spec")
+    also = "; amiFamily was enough to select one only in v1beta1" if not node_class.spec.at("amiFamily").absent else ""
+    return fails(f"spec.amiSelectorTerms selects no AMI{also}", at="spec")
 
 
 RULE = Rule(

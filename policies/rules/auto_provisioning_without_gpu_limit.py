@@ -29,15 +29,15 @@ def judge(provisioning: NodeAutoProvisioning, _: Parameters, inventory: Inventor
     wanted = list(_asked_for(inventory))
     missing = {each: by for each, by in wanted if each is not UNKNOWN and each not in limited}
     if missing and limits.complete and UNKNOWN not in limited:
-        types = ", ".join(f"{accelerator} ({by} asks for it)" for accelerator, by in sorted(missing.items(), key=str))
+        types = ", ".join(f"{accelerator} (requested by {by})" for accelerator, by in sorted(missing.items(), key=str))
         return fails(
-            f"clusterAutoscaling.resourceLimits has no limit for {types}, and no pool that was given has it",
-            "add to clusterAutoscaling.resourceLimits for each of them: {resourceType: TYPE, maximum: the most GPUs you would pay for}",
+            f"clusterAutoscaling.resourceLimits has no limit for {types}, and no pool in the input provides it",
+            "for each of them, add {resourceType: TYPE, maximum: the most GPUs you would pay for} to clusterAutoscaling.resourceLimits",
             "clusterAutoscaling.resourceLimits",
         )
     if missing or any(each is UNKNOWN for each, _ in wanted):
-        return undecided("clusterAutoscaling.resourceLimits, or the GPU type that the work asks for, is not known yet")
-    return PASSES if wanted else not_applicable("nothing that was given asks it for GPUs")
+        return undecided("clusterAutoscaling.resourceLimits, or the GPU type that a workload requests, is not known yet")
+    return PASSES if wanted else not_applicable("nothing in the input requests GPUs from it")
 
 
 def _asked_for(inventory: Inventory) -> Iterator[tuple[str | Unknown, str]]:

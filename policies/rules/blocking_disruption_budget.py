@@ -35,16 +35,18 @@ def judge(budget: PodDisruptionBudget, parameters: Parameters, inventory: Invent
         for each in sure:
             if each.kind in parameters.texts("kinds-without-scale"):
                 return fails(
-                    f"{scaled} needs the scale of what owns the pods, and {each.identity.described} has none: no eviction is allowed",
-                    "take the budget away, or write minAvailable as a whole number below that of the pods",
+                    f"{scaled} needs the scale of the pods' owner, and {each.identity.described} has none: no eviction is allowed",
+                    "remove the budget, or set minAvailable to a whole number below the number of pods",
                     scaled,
                 )
     if least.absent:
         return PASSES if not most.absent else not_applicable("it sets neither maxUnavailable nor minAvailable")
     blocks = _keeps_all(least, pods)
     if blocks is True:
-        return fails(f"spec.minAvailable is {least.text()}, and the pods that it selects are no more", at="spec.minAvailable")
-    return undecided("how many pods it selects cannot be told from what was given") if blocks is UNKNOWN else PASSES
+        return fails(
+            f"spec.minAvailable is {least.text()}, and it selects no more pods than that: no eviction is allowed", at="spec.minAvailable"
+        )
+    return undecided("the number of pods that it selects cannot be told from the input") if blocks is UNKNOWN else PASSES
 
 
 def _percent(amount: Field) -> bool:

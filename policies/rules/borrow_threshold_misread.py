@@ -24,9 +24,9 @@ def judge(queue: ClusterQueue, parameters: Parameters, inventory: Inventory) -> 
     """Nobody can see what was meant; that the classes which are to be protected are among the victims is what shows the misreading."""
     borrow = queue.spec.at("preemption", "borrowWithinCohort")
     if borrow.at("policy").equals("LowerPriority") is False or borrow.at("maxPriorityThreshold").absent:
-        return not_applicable("it has no threshold for preemption while borrowing")
+        return not_applicable("it sets no priority threshold for preemption while borrowing")
     if fair_sharing(inventory)[0] is True:
-        return not_applicable("under fair sharing nobody looks at it")
+        return not_applicable("Kueue ignores it under fair sharing")
     threshold = borrow.at("maxPriorityThreshold").number() if borrow.at("policy").known else UNKNOWN
     words = parameters.texts("protected-words")
     named = [(each.identity.name, each.fields.at("value").number()) for each in inventory.of(PriorityClass)]
@@ -36,12 +36,12 @@ def judge(queue: ClusterQueue, parameters: Parameters, inventory: Inventory) -> 
         if victims:
             names = ", ".join(sorted({name for _, name in victims}))
             return fails(
-                f"{_AT} is {threshold}: it caps the priority of those whom borrowers preempt, and that of {names} is no higher",
-                f"lower it below {victims[0][0]}, to the highest priority that may be preempted so that others can borrow",
+                f"{_AT} is {threshold}: workloads that borrow may preempt any priority up to it, which includes {names}",
+                f"set it below {victims[0][0]}, to the highest priority that borrowing workloads may preempt",
                 _AT,
             )
     if threshold is UNKNOWN or any(value is UNKNOWN for value, _ in guarded) or not inventory.tells(PriorityClass):
-        return undecided("its threshold, or the priority classes that there are, are not known")
+        return undecided("its threshold, or the set of PriorityClasses, is not known")
     return PASSES
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from policies.values.parameters import Parameters
 
 
-_JOIN = "set spec.cohortName (spec.cohort in v1beta1) to the cohort with which it shares, or take the field away"
+_JOIN = "set spec.cohortName (spec.cohort in v1beta1) to the cohort that it shares with, or remove the field"
 
 
 def judge(queue: ClusterQueue, _: Parameters, inventory: Inventory) -> Outcome:
@@ -30,10 +30,10 @@ def judge(queue: ClusterQueue, _: Parameters, inventory: Inventory) -> Outcome:
     borrows = preemption.at("borrowWithinCohort", "policy").equals("LowerPriority")
     if cohort.absent:
         if at := next((path for path, limit in limits if limit.known), ""):
-            return fails(f"{at} is set and the queue has no cohort, which the API server refuses", _JOIN, at)
+            return fails(f"{at} is set but the queue has no cohort: the API server refuses it", _JOIN, at)
         if borrows is True or reclaims is True:
             at = f"spec.preemption.{'borrow' if borrows is True else 'reclaim'}WithinCohort"
-            return fails(f"{at} is set and the queue has no cohort: there is nobody to take from", _JOIN, at)
+            return fails(f"{at} is set but the queue has no cohort: there is no queue to preempt in", _JOIN, at)
     borrowing = (each for each in limits if each[0].endswith("borrowingLimit"))
     at = next((path for path, limit in borrowing if isinstance(amount := limit.number(), Decimal) and amount > 0), "")
     at = at or ("spec.preemption.borrowWithinCohort" if borrows is True else "")
@@ -41,11 +41,11 @@ def judge(queue: ClusterQueue, _: Parameters, inventory: Inventory) -> Outcome:
         others = shares(queue, inventory)
         if others is False and (inventory.closed or len(inventory.of(ClusterQueue)) > 1):
             return fails(
-                f"{at} is set and the queue is alone in cohort {name}: there is nobody to share with",
-                "put the other teams' queues into the cohort, give a Cohort of that name quota to share, or take the field away",
+                f"{at} is set but the queue is alone in cohort {name}: there is no quota to borrow",
+                "add the other teams' queues to the cohort, give a Cohort of that name quota to share, or remove the field",
                 at,
             )
-        return PASSES if others is True else undecided(f"who else is in cohort {name} is not known")
+        return PASSES if others is True else undecided(f"the other members of cohort {name} are not known")
     if not (cohort.known and all(limit.known for _, limit in limits)) or reclaims is UNKNOWN or borrows is UNKNOWN:
         return undecided("its cohort, its limits or its preemption are not known yet")
     return PASSES if limits or reclaims or borrows else not_applicable("it neither borrows nor lends")

@@ -22,7 +22,7 @@ def judge(budget: PodDisruptionBudget, parameters: Parameters, inventory: Invent
     kinds = parameters.texts("kinds")
     jobs = [(pods, answer) for pods, answer in selected(budget, inventory) if pods.kind in kinds and pods.asks_for_gpus is not False]
     if not jobs:
-        return not_applicable("it selects no GPU job that was given")
+        return not_applicable("it selects no GPU job in the input")
     hangs = False
     for pods, answer in jobs:
         interruption, (flex, by) = interruption_of(pods, inventory), flex_start_of(pods, inventory)
@@ -30,7 +30,7 @@ def judge(budget: PodDisruptionBudget, parameters: Parameters, inventory: Invent
         if answer is True and pods.asks_for_gpus is True and (spot or flex is True):
             where = interruption.by if spot else by
             return fails(
-                f"spec.selector selects the pods of {pods.identity.described}; {where}, whose end no budget delays", at="spec.selector"
+                f"spec.selector selects the pods of {pods.identity.described}: {where}, and no budget delays its end", at="spec.selector"
             )
         hangs |= UNKNOWN in (answer, interruption.possible, flex) or spot or flex is True
     return undecided("whether a job that it selects runs on Spot or flex-start is not known") if hangs else PASSES

@@ -21,18 +21,18 @@ def judge(cost: MonthlyCost, parameters: Parameters) -> Outcome:
     """
     budgets = held(cost, parameters)
     if budgets is None:
-        return undecided(f"{SCENARIO.name} is {parameters.text(SCENARIO.name)!r}; allowed is expected or worst-case")
+        return undecided(f"{SCENARIO.name} is {parameters.text(SCENARIO.name)!r}; allowed: expected, worst-case")
     if not budgets:
-        return not_applicable("nobody has set a budget")
+        return not_applicable("no budget is set")
     scenario = parameters.text(SCENARIO.name)
     for each in budgets:
         if told := _broken(each, scenario):
             return fails(told, at=each.path)
     for each in budgets:
         if each.check is None:
-            return undecided(f"what {each.owner} costs, or its budget, is not known yet")
+            return undecided(f"the cost of {each.owner}, or its budget, is not known yet")
         if each.check.uncertain:
-            return not_applicable(f"whether {each.owner} keeps to its budget hangs on prices that nobody knows; budget-nearly-used tells")
+            return not_applicable(f"whether {each.owner} stays within its budget depends on unknown prices; budget-nearly-used reports it")
     return PASSES
 
 
@@ -43,7 +43,7 @@ def _broken(held_budget: Held, scenario: str) -> str | None:
         return None
     if check.standing is Standing.EXCEEDED:
         least = "at least " if check.unknown else ""
-        return f"{check.owner} costs {least}{check.spent_usd:,.2f} USD in a month ({scenario}), and its budget is {check.budget_usd:,}"
+        return f"{check.owner} costs {least}{check.spent_usd:,.2f} USD a month ({scenario}); its budget is {check.budget_usd:,}"
     if check.uncertain and held_budget.refused:
         return f"{uncertain_words(check)} ({scenario}); budget.on_unknown_prices is refuse"
     return None

@@ -20,24 +20,22 @@ def judge(bucket: Bucket, parameters: Parameters, inventory: Inventory) -> Outco
     """One cluster in the bucket's region is enough: which of several writes to it, nobody says."""
     purpose = _is_for_checkpoints(bucket, parameters.texts("name-parts"))
     if purpose is False:
-        return not_applicable("nothing says that it is for checkpoints")
+        return not_applicable("nothing marks it as a bucket for checkpoints")
     kind = GkeCluster if isinstance(bucket, GcsBucket) else EksCluster
     clusters = inventory.of(kind)
     if not clusters:
-        return undecided("no cluster is among what was given")
+        return undecided("no cluster is in the input")
     near = [(cluster, is_near(bucket, cluster, inventory)) for cluster in clusters]
     if any_of(answer for _, answer in near if answer is not None) is True:
         return PASSES
     if any(answer is None for _, answer in near):
-        return not_applicable("its region, or that of a cluster, is not written in what was given")
+        return not_applicable("its region, or that of a cluster, is not in the input")
     if purpose is UNKNOWN or any(answer is UNKNOWN for _, answer in near):
         return undecided("its name or its region, or the region of a cluster, is not known yet")
     field = f"{bucket.where}{'location' if kind is GkeCluster else 'region'}"
     regions = " or ".join(sorted({str(region_of_cluster(cluster, inventory)) for cluster in clusters}))
     own = region_of_bucket(bucket, inventory)
-    return fails(
-        f"it keeps checkpoints in {own} ({field}), and no cluster is there, but in {regions}", f"put the bucket in {regions}", field
-    )
+    return fails(f"it keeps checkpoints in {own} ({field}), but the clusters are in {regions}", f"create the bucket in {regions}", field)
 
 
 def _is_for_checkpoints(bucket: Bucket, parts: tuple[str, ...]) -> Tri:

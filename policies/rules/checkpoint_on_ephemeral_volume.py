@@ -21,16 +21,16 @@ LOST = "{place} is {ends}"
 def judge(pods: PodSet, parameters: Parameters) -> Outcome:
     """Judged are mounts whose path says checkpoint, and absolute paths that an argument or a variable of such a name gives."""
     if pods.kind not in parameters.texts("kinds"):
-        return not_applicable("no kind that runs to an end")
+        return not_applicable("not a kind that runs to completion")
     asks = pods.asks_for_gpus
-    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.not_gpu_work:
         return not_applicable(exempt)
     places = list(checkpoint_places(pods, parameters.texts("path-words"), parameters.texts("names")))
     for place in places:
         if isinstance(place.ends_with, str) and place.ends_with and asks is True:
             return fails(LOST.format(place=place.described, ends=place.ends_with), at=place.at)
     if asks is UNKNOWN or any(place.ends_with is UNKNOWN for place in places):
-        return undecided(f"{pods.where}: what it asks for, or what its checkpoints are written to, is not known yet")
+        return undecided(f"{pods.where}: whether it requests GPUs, or where it writes checkpoints, is not known yet")
     return PASSES if places else not_applicable("nothing in it names checkpoints")
 
 

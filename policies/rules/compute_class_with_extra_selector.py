@@ -43,8 +43,8 @@ def judge(judged: PodSet | ResourceFlavor, parameters: Parameters, inventory: In
         chosen |= isinstance(name, str)
         hangs |= not complete or (name is UNKNOWN and bool(found))
     if hangs:
-        return undecided("by which labels it selects nodes is not known yet")
-    return PASSES if chosen else not_applicable("it chooses no compute class")
+        return undecided("the labels by which it selects nodes are not known yet")
+    return PASSES if chosen else not_applicable("it selects no compute class")
 
 
 def _selections(judged: PodSet | ResourceFlavor, inventory: Inventory) -> Iterator[Selection]:

@@ -26,23 +26,23 @@ def judge(node_class: NodeClass, _: Parameters) -> Outcome:
     """User data that speaks of file systems, outside comments, is taken to mount the volume; what it says is nobody else's business."""
     family = _family(node_class.spec)
     if node_class.group != "karpenter.k8s.aws" or (family is not UNKNOWN and family not in _PLAIN):
-        return not_applicable("no EC2NodeClass of Amazon Linux")
+        return not_applicable("not an EC2NodeClass of Amazon Linux")
     mappings = node_class.spec.at("blockDeviceMappings").parts()
     found = [(_is_data(mapping), place, mapping) for place, mapping in mappings.named]
     possible = [each for each in found if each[0] is not False]
     if mappings.complete and not possible:
-        return not_applicable("it has no volume beside the root")
+        return not_applicable("it has only a root volume")
     mounts = _mounts(node_class.spec.at("userData"))
     if mounts is True:
         return PASSES
     certain = next(((place, mapping) for answer, place, mapping in possible if answer is True), None)
     if certain is None or UNKNOWN in (mounts, family):
-        return undecided("spec.blockDeviceMappings, spec.userData or the family of the image is not known yet")
+        return undecided("spec.blockDeviceMappings, spec.userData or the AMI family is not known yet")
     place, mapping = certain
     at = f"spec.blockDeviceMappings[{place}]"
     return fails(
-        f"{at} attaches {mapping.at('deviceName').text()} beside the root, and spec.userData neither formats nor mounts it",
-        f"take {at} away and give the root volume its size, or use the machine's own disks with instanceStorePolicy: RAID0",
+        f"{at} attaches {mapping.at('deviceName').text()} in addition to the root volume, but spec.userData neither formats nor mounts it",
+        f"remove {at} and give the root volume its size, or use the instance store with instanceStorePolicy: RAID0",
         at,
     )
 

@@ -24,28 +24,28 @@ if TYPE_CHECKING:
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
     """Taints of the pools that suit its selectors, those included that keep it away; what clouds and controllers put on is left out."""
     asks = pods.asks_for_gpus
-    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.not_gpu_work:
         return not_applicable(exempt)
     others = parameters.texts("other-keys")
     listed = pods.pod.at("tolerations").parts()
     own = [(place, each) for place, each in listed.named if not _from_elsewhere(each.at("key").text(), others)]
     if listed.complete and not own:
-        return not_applicable("it tolerates only what clouds and controllers put on nodes")
+        return not_applicable("it tolerates only taints that clouds and controllers set")
     options = options_of(pods, inventory)
     if options is None or asks is UNKNOWN or not listed.complete or not inventory.tells(GpuPool):
-        return undecided(f"{pods.where}: what it tolerates, or on which pools it may run, is not known")
+        return undecided(f"{pods.where}: its tolerations, or the pools that it may run on, are not known")
     found = pool_matches(pods, inventory)
     if not found or inventory.of(Autopilot) or any(may_be_provisioned(option, inventory) for option in options):
-        return not_applicable("no pool that was given suits it, or GKE makes pools by what it tolerates")
+        return not_applicable("no pool in the input suits it, or GKE may create pools for its tolerations")
     pools, taints = inventory.once("taints of pool matches", id(found), lambda: _met_on(found, inventory))
     for place, each in own:
         if _meets(each, taints) is False and all(pool.taints_complete for pool in pools):
             key, at = each.at("key").text(), f"{pods.where}.tolerations[{place}]"
             chosen = [option for option in options if option.selector] or pods.pod.at(*REQUIRED_TERMS).parts().fields
             names = _listed(pools) if chosen else inventory.once("names of GPU pools", None, lambda: _listed(inventory.of(GpuPool)))
-            return fails(f"{at} tolerates {key}, and none of the pools on which it may run has such a taint: {names}", at=at)
+            return fails(f"{at} tolerates {key}, but no pool that it may run on has such a taint: {names}", at=at)
     met = all(_meets(each, taints) is True for _, each in own)
-    return PASSES if met else undecided(f"{pods.where}: the taints of its pools, or what it tolerates, are not known yet")
+    return PASSES if met else undecided(f"{pods.where}: the taints of its pools, or its tolerations, are not known yet")
 
 
 def _met_on(found: list[PoolMatch], inventory: Inventory) -> tuple[list[GpuPool], list[Field]]:

@@ -22,18 +22,18 @@ _CHANGED = {"cohort": "cohortName", "admissionChecks": "admissionChecksStrategy"
 def judge(written: KubernetesObject, _: Parameters) -> Outcome:
     """The version, and in a ClusterQueue the two values that have other names now."""
     if written.group != _GROUP:
-        return not_applicable("no object of Kueue")
+        return not_applicable("not a Kueue object")
     if written.version in _OLD_VERSIONS:
-        renamed = [f"spec.{old} is spec.{new}" for old, new in _CHANGED.items() if not written.spec.at(old).absent]
+        renamed = [f"spec.{old} is now spec.{new}" for old, new in _CHANGED.items() if not written.spec.at(old).absent]
         also = f", where {', '.join(renamed)}" if renamed and isinstance(written, ClusterQueue) else ""
-        return fails(f"its version is {written.version}, which Kueue is giving up", f"write {_GROUP}/v1beta2{also}", "apiVersion")
+        return fails(f"its version is {written.version}, which Kueue has deprecated", f"use {_GROUP}/v1beta2{also}", "apiVersion")
     if isinstance(written, ClusterQueue):
         fungibility = written.spec.at("flavorFungibility")
         answers = {key: fungibility.at(key).equals(old) for key, old in _OLD_VALUES.items()}
         for key, answer in answers.items():
             if answer is True:
                 old = _OLD_VALUES[key]
-                return fails(f"{key} is {old}, which v1beta2 does not have", "write MayStopSearch", f"spec.flavorFungibility.{key}")
+                return fails(f"{key} is {old}, which v1beta2 does not have", "set it to MayStopSearch", f"spec.flavorFungibility.{key}")
         if UNKNOWN in answers.values() and not written.partial:
             return undecided("spec.flavorFungibility is not known yet")
     return PASSES

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from policies.values.parameters import Parameters
 
 _DEFINITION = "provisioningrequests.autoscaling.x-k8s.io"
-_NAME_IT = "name a ProvisioningRequestConfig that is declared: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: NAME}"
-_LEAVE_OUT = "leave the check out where nothing serves ProvisioningRequests, and take it from the queues that name it"
+_NAME_IT = "name an existing ProvisioningRequestConfig: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: NAME}"
+_LEAVE_OUT = "remove the check where nothing serves ProvisioningRequests, and remove it from the queues that name it"
 
 
 def judge(asker: AdmissionCheck | ClusterQueue, _: Parameters, inventory: Inventory) -> Outcome:
@@ -30,22 +30,22 @@ def _check(check: AdmissionCheck, inventory: Inventory) -> Outcome:  # noqa: PLR
     controller, parameters = check.spec.at("controllerName"), check.spec.at("parameters")
     kind, name = (parameters.at(field).text() for field in ("kind", "name"))
     if controller.equals(CONTROLLER) is False:
-        return not_applicable("another controller's check")
+        return not_applicable("another controller owns the check")
     if not controller.known or kind is UNKNOWN or name is UNKNOWN:
         return undecided("spec.controllerName or spec.parameters is not known yet")
     if kind != "ProvisioningRequestConfig" or not name:
-        return fails("spec.parameters names no ProvisioningRequestConfig: the check is never active", _NAME_IT, "spec.parameters")
+        return fails("spec.parameters names no ProvisioningRequestConfig: the check never becomes active", _NAME_IT, "spec.parameters")
     configs = configs_of(check, inventory)
     if not configs and inventory.tells(ProvisioningRequestConfig):
-        return fails(f"spec.parameters names ProvisioningRequestConfig {name}, which is nowhere", _NAME_IT, "spec.parameters")
+        return fails(f"spec.parameters names ProvisioningRequestConfig {name}, which does not exist", _NAME_IT, "spec.parameters")
     if len(configs) != 1 or not configs[0].spec.at("provisioningClassName").known:
-        return undecided(f"ProvisioningRequestConfig {name} is not among what was given, or its class is not known yet")
+        return undecided(f"ProvisioningRequestConfig {name} is not in the input, or its class is not known yet")
     asked = configs[0].spec.at("provisioningClassName").text()
     if asked == GKE_CLASS and on_eks_alone(inventory):
-        return fails(f"ProvisioningRequestConfig {name} asks for {asked}, which GKE alone serves, and the pools are of EKS", _LEAVE_OUT)
+        return fails(f"ProvisioningRequestConfig {name} requests {asked}, which only GKE serves, but the pools are on EKS", _LEAVE_OUT)
     defined = any(each.identity.name == _DEFINITION for each in inventory.of(KubernetesObject))
     if asked != GKE_CLASS and inventory.closed and not defined:
-        return fails(f"CustomResourceDefinition {_DEFINITION} is nowhere: the check is never active", _LEAVE_OUT)
+        return fails(f"CustomResourceDefinition {_DEFINITION} does not exist: the check never becomes active", _LEAVE_OUT)
     return PASSES
 
 
@@ -53,18 +53,18 @@ def _queue(queue: ClusterQueue, inventory: Inventory) -> Outcome:
     flavors = inventory.once("flavors", None, lambda: {each.name.text(): each for each in inventory.of(ResourceFlavor)})
     asked = list(asked_for(queue, inventory))
     if all(asks is False for asks, _, _ in asked) or inventory.of(Autopilot) or on_eks_alone(inventory):
-        return not_applicable("no check of it asks GKE for nodes of a pool")
+        return not_applicable("none of its checks requests nodes of a pool from GKE")
     broken: list[Tri] = []
     for asks, check, flavor in asked:
         serves, pool = queued(flavors[flavor], inventory) if flavor in flavors else (UNKNOWN, "")
         broken.append(all_of([asks, negated(serves)]))
         if broken[-1] is True:
             return fails(
-                f"check {check} asks GKE for queued nodes for flavor {flavor}, and {pool}, which serves it, is not queued",
-                "name in onFlavors the flavors of queued pools alone, or set queuedProvisioning.enabled of the pool",
+                f"check {check} requests queued nodes from GKE for flavor {flavor}, but {pool}, which serves it, is not queued",
+                "list only flavors of queued pools in onFlavors, or set queuedProvisioning.enabled on the pool",
                 "spec.admissionChecksStrategy",
             )
-    return undecided("its checks, or the pools of its flavors, are not among what was given") if UNKNOWN in broken else PASSES
+    return undecided("its checks, or the pools of its flavors, are not in the input") if UNKNOWN in broken else PASSES
 
 
 RULE = Rule(

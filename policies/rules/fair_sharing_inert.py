@@ -22,19 +22,19 @@ def judge(queue: ClusterQueue | Cohort, _: Parameters, inventory: Inventory) -> 
     borrows = queue.spec.at("preemption", "borrowWithinCohort", "policy").equals("LowerPriority")
     weighs = UNKNOWN if weight is UNKNOWN else weight is not None and weight != 1
     if weighs is False and borrows is False:
-        return not_applicable("it has no weight of its own, and does not preempt to borrow")
+        return not_applicable("it sets no weight, and does not preempt to borrow")
     on, where = fair_sharing(inventory)
     inert, ignored = all_of([weighs, negated(on)]), all_of([borrows, on])
     if inert is True:
         return fails(
-            f"spec.fairSharing.weight is {queue.spec.at('fairSharing', 'weight').text()}, and {where} does not turn fair sharing on",
-            f"write {where}: {{preemptionStrategies: [LessThanOrEqualToFinalShare, LessThanInitialShare]}}, or take the weight away",
+            f"spec.fairSharing.weight is {queue.spec.at('fairSharing', 'weight').text()}, but {where} does not enable fair sharing",
+            f"set {where} to {{preemptionStrategies: [LessThanOrEqualToFinalShare, LessThanInitialShare]}}, or remove the weight",
             "spec.fairSharing.weight",
         )
     if ignored is True:
         return fails(
-            f"spec.preemption.borrowWithinCohort is set, and {where} turns fair sharing on, which does not look at it",
-            "take borrowWithinCohort away; under fair sharing weights say who may preempt",
+            f"spec.preemption.borrowWithinCohort is set, but {where} enables fair sharing, which ignores it",
+            "remove borrowWithinCohort; under fair sharing, weights decide who may preempt",
             "spec.preemption.borrowWithinCohort",
         )
     return undecided(f"its weight, its preemption, or {where} is not known") if UNKNOWN in (inert, ignored) else PASSES

@@ -24,15 +24,15 @@ def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcom
     if not labels.complete:
         return undecided("spec.nodeLabels is not known yet")
     if not late:
-        return not_applicable("it selects by no such label")
+        return not_applicable("it selects by no label that is set only after boot")
     declared = any_of(pool.offer.carries(late) for pool in pools_for(Pool, late, inventory))
     if declared is True:
         return PASSES
     if declared is UNKNOWN or not inventory.tells(Pool):
-        return undecided("whether a pool declares its labels cannot be told from what was given")
+        return undecided("whether a pool declares its labels cannot be told from the input")
     key = next(iter(late))
     return fails(
-        f"{key} is written by software on the node once it runs, and no pool declares it: from zero nodes none is ever started for it",
+        f"software on the node sets {key} after boot, and no pool declares it: a pool with zero nodes never scales up for it",
         "select by a label that the autoscaler knows, such as karpenter.k8s.aws/instance-gpu-name or cloud.google.com/gke-accelerator",
         f'spec.nodeLabels["{key}"]',
     )

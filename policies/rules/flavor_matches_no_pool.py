@@ -36,16 +36,16 @@ def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcom
     if matches is True and labels.complete:
         return PASSES
     if not inventory.tells(Pool):
-        return undecided("no pool is among what was given")
+        return undecided("no pool is in the input")
     if matches is not False or not labels.complete:
         return undecided("its nodeLabels, or those of a pool, are not known yet")
     if inventory.of(NodeAutoProvisioning) and GKE_POOL_LABEL not in wanted:
-        return not_applicable("node auto-provisioning may make its nodes")
+        return not_applicable("node auto-provisioning may create its nodes")
     texts = ", ".join(f"{key}={value.text()}" for key, value in sorted(wanted.items()))
     pools = ", ".join(sorted({pool.identity.name for pool in inventory.of(Pool)})) or "none"
     return fails(
-        f"no pool makes nodes with its nodeLabels {texts}; there are the pools {pools}",
-        "write labels that the nodes of a pool have, or declare the pool",
+        f"no pool has nodes with its nodeLabels {texts}; found: {pools}",
+        "use labels that a pool's nodes have, or declare the pool",
         "spec.nodeLabels",
     )
 
@@ -55,7 +55,7 @@ def _matches_none(wanted: dict[str, Field], inventory: Inventory) -> str | None:
     if not wanted:
         return "it selects no nodes by labels known before boot"
     by_autopilot = inventory.of(Autopilot) and GKE_POOL_LABEL not in wanted
-    return "Autopilot makes the nodes that its labels ask for" if by_autopilot else None
+    return "Autopilot creates the nodes that its labels request" if by_autopilot else None
 
 
 RULE = Rule(

@@ -28,7 +28,7 @@ def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcom
     pools = [(pool, all_of([pool.concerned, pool.offer.carries(option.selector)])) for pool in candidates]
     possible = [(pool, suits, *repelling(option, pool)) for pool, suits in pools if suits is not False]
     if not possible or may_be_provisioned(option, inventory):
-        return not_applicable("no pool of GPUs that was given has its nodeLabels, or GKE may make other nodes for it")
+        return not_applicable("no GPU pool in the input has its nodeLabels, or GKE may create other nodes for it")
     lands = any_of(all_of([suits, negated(away)]) for _, suits, away, _ in possible)
     if lands is True:
         return PASSES
@@ -39,9 +39,9 @@ def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcom
     key, value, effect = (each.text() for each in (taint.key, taint.value, taint.effect))
     written = f"{key}={value}:{effect}" if isinstance(value, str) else f"{key}:{effect}"
     return fails(
-        f"its nodes are those of {pool.identity.described}, whose taint {written} it neither tolerates nor lists in spec.nodeTaints",
-        f"add {{key: {key}, operator: Exists}} to spec.tolerations; or add the taint to spec.nodeTaints, if only pods that tolerate it "
-        "themselves may have the flavor",
+        f"its nodes are in {pool.identity.described}, whose taint {written} it neither tolerates nor lists in spec.nodeTaints",
+        f"add {{key: {key}, operator: Exists}} to spec.tolerations; or add the taint to spec.nodeTaints, if only pods that "
+        "tolerate it themselves may use the flavor",
         "spec.tolerations",
     )
 

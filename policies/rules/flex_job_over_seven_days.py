@@ -45,7 +45,7 @@ def judge(asker: Asker, parameters: Parameters, inventory: Inventory) -> Outcome
             return fails(TOO_LONG.format(at=at, seconds=seconds, most=most, also=also), TOO_LONG_REMEDY.format(most=most, at=at), at)
     if long or any(seconds is UNKNOWN for _, seconds in known):
         return undecided(f"{asked[0][0]}, or whether it runs on flex-start, is not known")
-    return PASSES if asked and sure else not_applicable("it asks flex-start for no time of its own")
+    return PASSES if asked and sure else not_applicable("it requests no run time of its own from flex-start")
 
 
 def _asked(asker: Asker, flex: Tri) -> Iterator[tuple[str, Field, Tri]]:

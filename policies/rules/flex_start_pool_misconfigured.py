@@ -21,31 +21,35 @@ def judge(view: GkeNodePool, parameters: Parameters) -> Outcome:
     queued = pool.at("queuedProvisioning", "enabled").equals("true")
     flex = node.at("flexStart").equals("true")
     if flex is False:
-        return not_applicable("no flex-start pool")
+        return not_applicable("not a flex-start pool")
     strategy, run = pool.at("upgradeSettings", "strategy"), node.at("maxRunDuration")
     checks: list[tuple[Tri, str, str]] = [
-        (node.at("spot").equals("true"), "nodeConfig.spot", "flex-start capacity is not Spot; take spot away"),
-        (node.at("preemptible").equals("true"), "nodeConfig.preemptible", "flex-start capacity is not preemptible; take preemptible away"),
+        (node.at("spot").equals("true"), "nodeConfig.spot", "flex-start capacity is not Spot; remove it"),
+        (node.at("preemptible").equals("true"), "nodeConfig.preemptible", "flex-start capacity is not preemptible; remove it"),
         (
             negated(node.at("reservationAffinity", "consumeReservationType").equals("NO_RESERVATION")),
             "nodeConfig.reservationAffinity",
-            "flex-start draws on no reservation; write {consumeReservationType: NO_RESERVATION}",
+            "flex-start uses no reservation; set it to {consumeReservationType: NO_RESERVATION}",
         ),
-        (pool.at("management", "autoRepair").equals("true"), "management.autoRepair", "flex-start nodes are not repaired; write false"),
+        (pool.at("management", "autoRepair").equals("true"), "management.autoRepair", "flex-start nodes are not repaired; set it to false"),
         (
             not strategy.absent if strategy.known else UNKNOWN,
             "upgradeSettings.strategy",
-            "flex-start pools are upgraded as SHORT_LIVED alone, which GKE sets and the provider refuses; leave upgradeSettings out",
+            "flex-start pools are upgraded only as SHORT_LIVED, which GKE sets and the provider refuses; remove upgradeSettings",
         ),
-        (_positive(pool.at("initialNodeCount")), "initialNodeCount", "flex-start pools begin with no node; write 0"),
-        (_positive(pool.at("nodeCount")), "nodeCount", "flex-start pools scale from 0; give autoscaling instead"),
+        (_positive(pool.at("initialNodeCount")), "initialNodeCount", "flex-start pools start with no nodes; set it to 0"),
+        (_positive(pool.at("nodeCount")), "nodeCount", "flex-start pools scale from 0; remove it and set autoscaling"),
         (pool.at("autoscaling").absent, "autoscaling", "flex-start pools scale with the work; set totalMaxNodeCount"),
         (
             all_of([queued, not run.absent if run.known else UNKNOWN]),
             "nodeConfig.maxRunDuration",
-            "the request of queued work says how long it runs, and a queued pool must not; take it away",
+            "with queued provisioning each request states its run time, so the pool must not set one; remove it",
         ),
-        (_too_long(run, parameters), "nodeConfig.maxRunDuration", "flex-start nodes run from 10 minutes to 7 days; write 604800s or less"),
+        (
+            _too_long(run, parameters),
+            "nodeConfig.maxRunDuration",
+            "flex-start nodes run for 10 minutes to 7 days; set it to 604800s or less",
+        ),
     ]
     if flex is True:
         for broken, field, why in checks:
@@ -53,7 +57,7 @@ def judge(view: GkeNodePool, parameters: Parameters) -> Outcome:
                 fact, _, remedy = why.partition("; ")
                 return fails(f"{view.where}{field}: {fact}", f"{view.where}{field}: {remedy}", f"{view.where}{field}")
     if flex is UNKNOWN or any(broken is UNKNOWN for broken, _, _ in checks):
-        return undecided("whether it is a flex-start pool, or how it is set, is not known yet")
+        return undecided("whether it is a flex-start pool, or one of its settings, is not known yet")
     return PASSES
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
 from policies.inventory.pod_gpus import GPU_PREFIXES
-from policies.inventory.views import PodSet
+from policies.inventory.views import NO_GPUS, PodSet
 from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
 from policies.values.field import UNKNOWN
 
@@ -32,10 +32,10 @@ def judge(pods: PodSet, _: Parameters) -> Outcome:
                     hangs = True
                 elif number is not None and number % 1:
                     at = f'{pods.where}: {field}["{device}"] of {name}'
-                    return fails(f"{at} is {amount.text()}, and Kubernetes gives whole devices alone", at=f"{pods.where}.containers")
+                    return fails(f"{at} is {amount.text()}, but Kubernetes allocates whole devices only", at=f"{pods.where}.containers")
     if hangs:
-        return undecided(f"{pods.where}: what it asks for is not known yet")
-    return PASSES if asks else not_applicable("it asks for no GPUs")
+        return undecided(f"{pods.where}: its device requests are not known yet")
+    return PASSES if asks else not_applicable(NO_GPUS)
 
 
 RULE = Rule(

@@ -29,7 +29,7 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     Where nobody says which nodes there are, no machine of either cloud has more than the parameter; a single GPU fits any.
     """
     asks = pods.asks_for_gpus
-    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.not_gpu_work:
         return not_applicable(exempt)
     placed = inventory.closed or any(each.suits is True for each in pool_matches(pods, inventory))
     bounds = {resource: _bound(resource, parameters, inventory, placed=placed) for resource in RESOURCES}
@@ -44,9 +44,9 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
             told = ABOVE.format(where=pods.where, container=name, count=count, resource=resource, most=most)
             return fails(told, ABOVE_REMEDY.format(most=most), f"{pods.where}.containers")
     if asks is UNKNOWN or any(count is UNKNOWN for _, _, count in counts):
-        return undecided(f"{pods.where}: which GPUs its containers ask for is not known yet")
+        return undecided(f"{pods.where}: the GPU requests of its containers are not known yet")
     if any(not bounds[resource][1] and isinstance(count, Decimal) and count > 1 for _, resource, count in counts):
-        return undecided(f"{pods.where}: how many GPUs the largest node has is not known")
+        return undecided(f"{pods.where}: the number of GPUs of the largest node is not known")
     return PASSES
 
 

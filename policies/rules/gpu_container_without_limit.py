@@ -35,8 +35,8 @@ def judge(pods: PodSet, _: Parameters) -> Outcome:
     if idle is True:
         return fails(IDLE.format(where=pods.where, by=by), IDLE_REMEDY)
     if unbacked is UNKNOWN or idle is UNKNOWN:
-        return undecided(f"{pods.where}: where it runs, or which GPUs its containers ask for, is not known yet")
-    return PASSES if asks is True else not_applicable("neither asks for GPUs nor runs on GPU nodes")
+        return undecided(f"{pods.where}: where it runs, or the GPU requests of its containers, are not known yet")
+    return PASSES if asks is True else not_applicable("it neither requests GPUs nor runs on GPU nodes")
 
 
 RULE = Rule(

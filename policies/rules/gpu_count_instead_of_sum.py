@@ -25,14 +25,14 @@ def judge(query: Query, _: Parameters) -> Outcome:
         return tree
     of_gpus = [node for node in walk(tree) if isinstance(node, Selector) and _is_of_gpus(node)]
     if not of_gpus:
-        return not_applicable("it asks for no series of how many GPUs a container has")
+        return not_applicable("it queries no series with the GPUs of containers")
     counted = next(_counted(tree), None)
     resource = next(each for each in SERIES_VALUES for node in of_gpus if _names(node, each))
     if counted is None:
         return PASSES
     return fails(
-        f"{query.described} counts the series of {counted.name}, one for each container, whose value is the number of its GPUs",
-        f'write sum({counted.name}{{resource="{resource}"}}), for pods that run: ... * on (namespace, pod) group_left () '
+        f"{query.described} counts the series of {counted.name}: there is one for each container, and its value is the number of GPUs",
+        f'use sum({counted.name}{{resource="{resource}"}}), for running pods: ... * on (namespace, pod) group_left () '
         '(kube_pod_status_phase{phase="Running"} == 1)',
         query.where,
     )

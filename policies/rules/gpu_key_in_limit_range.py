@@ -35,7 +35,7 @@ def judge(limits: LimitRange, _: Parameters) -> Outcome:
                     at = f'spec.limits[{place}].{section}["{key}"]'
                     effect = GIVES if section.startswith("default") else REFUSES
                     return fails(GPU_KEY.format(at=at, effect=effect), GPU_KEY_REMEDY.format(at=at), at)
-    return undecided("spec.limits is not wholly known yet") if hangs else PASSES
+    return undecided("spec.limits is not fully known yet") if hangs else PASSES
 
 
 RULE = Rule(

@@ -26,8 +26,8 @@ def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:
     near = sorted({int(limit // counts[0] * counts[0]), int(-(-limit // counts[0]) * counts[0])} - {0})
     of_machine = next(machine for machine in machines.gpus if machine.gpu_counts[0] == counts[0])
     return fails(
-        f'spec.limits["{resource}"] is {limit}, and no whole number of nodes has that: a {of_machine.name} has {counts[0]}',
-        f"write {' or '.join(map(str, near))}",
+        f'spec.limits["{resource}"] is {limit}, which no whole number of nodes adds up to: a {of_machine.name} has {counts[0]}',
+        f"set it to {' or '.join(map(str, near))}",
         f'spec.limits["{resource}"]',
     )
 

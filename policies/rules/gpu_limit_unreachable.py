@@ -26,8 +26,8 @@ def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:
     if ended:
         machine, written = ended.machine.name, written_limits(pool.spec)
         return fails(
-            f'it has spec.limits["{resource}"]={limit}, but with {machine} {written} end it at {ended.gpus}',
-            f"allow {ended.needed}, take {machine} out of its requirements, or lower the limit on {resource}",
+            f'spec.limits["{resource}"] is {limit}, but with {machine} nodes the other limits ({written}) allow only {ended.gpus}',
+            f"allow {ended.needed}, remove {machine} from its requirements, or lower the limit on {resource}",
             f'spec.limits["{resource}"]',
         )
     return PASSES if known else undecided("its other limits are not known yet")

@@ -24,7 +24,7 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     """What the pod's own fields prove, gpu-container-without-limit says; this is about what only the taint or the pools show."""
     asks = pods.asks_for_gpus
     placed, _by = pods.placed_on_gpus
-    if exempt := pods.exemption or ("its own fields place it, which gpu-container-without-limit judges" if placed is True else ""):
+    if exempt := pods.exemption or ("its own fields place it, so gpu-container-without-limit judges it" if placed is True else ""):
         return not_applicable(exempt)
     if asks is True:
         return PASSES
@@ -44,7 +44,7 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     ]
     fits = any_of(answer for _, answer in fitting) if tolerates is False or inventory.tells(GpuPool) else UNKNOWN
     pools = ", ".join(sorted(pool.identity.described for pool, answer in fitting if answer is True))
-    told = f"{pods.where}.nodeSelector leads it to GPU nodes of {pools}"
+    told = f"{pods.where}.nodeSelector sends it to GPU nodes of {pools}"
     leads = _leads(pods, wanted, [pool for pool, answer in fitting if answer is not False], inventory)
     return _told(all_of([fits, any_of([tolerates, leads])]), asks, told, f"{pods.where}.nodeSelector")
 
@@ -97,10 +97,10 @@ def _tolerates_all(toleration: Field) -> Tri:
 
 def _told(goes: Tri, asks: Tri, told: str, at: str) -> Outcome:
     if goes is False:
-        return not_applicable("nothing leads it to GPU nodes above others")
+        return not_applicable("nothing sends it to GPU nodes in particular")
     if UNKNOWN in (goes, asks):
-        return undecided(f"{at.rpartition('.')[0]}: what it asks for, or whether it goes to GPU nodes, is not known yet")
-    return fails(f"{told}, and none of its containers has a limit on {' or '.join(RESOURCES)}", at=at)
+        return undecided(f"{at.rpartition('.')[0]}: whether it requests GPUs, or goes to GPU nodes, is not known yet")
+    return fails(f"{told}, but none of its containers has a limit on {' or '.join(RESOURCES)}", at=at)
 
 
 def _others(wanted: dict[str, Field], inventory: Inventory) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def judge(capacity: GpuPool | NodeAutoProvisioning, parameters: Parameters) -> Outcome:
     """In every group of bounds one finite number. A number that nobody could ever pay for counts as none."""
-    return bounded(capacity.bounds, parameters, f"it makes GPU nodes (by {capacity.evidence})")
+    return bounded(capacity.bounds, parameters, f"it creates GPU nodes (by {capacity.evidence})")
 
 
 RULE = Rule(

@@ -35,14 +35,14 @@ def judge(pool: GpuPool, parameters: Parameters) -> Outcome:
     tainted = any_of([*map(keeps_away, pool.taints), *([] if pool.taints_complete else [UNKNOWN])])
     wanted = " or ".join(keys)
     if tainted is UNKNOWN:
-        return undecided(f"whether {pool.taints_field} holds a taint on {wanted} is not known yet")
+        return undecided(f"whether {pool.taints_field} has a taint on {wanted} is not known yet")
     # What GKE adds is a taint on the key of what pods ask for, and on none beside.
     if tainted or (pool.tainted_by_cloud is True and any(key in keys for key in pool.resources)):
         return PASSES
     besides = f"; {pool.tainted_by}" if pool.tainted_by else ""
     return fails(
-        f"it makes GPU nodes (by {pool.evidence}), and {pool.taints_field} holds no taint on {wanted} that keeps other pods away{besides}",
-        f"add to {pool.taints_field}: {{key: {keys[0]}, value: present, effect: {pool.effect_spelling}}}",
+        f"it creates GPU nodes (by {pool.evidence}), but {pool.taints_field} has no taint on {wanted} that keeps other pods off{besides}",
+        f"add {{key: {keys[0]}, value: present, effect: {pool.effect_spelling}}} to {pool.taints_field}",
     )
 
 

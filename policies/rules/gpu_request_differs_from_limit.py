@@ -31,14 +31,14 @@ def judge(pods: PodSet, parameters: Parameters) -> Outcome:
                 hangs = True
             elif wanted != given:
                 return fails(
-                    f"{pods.where}: {name} requests {wanted} {device} and has a limit of {given}, which Kubernetes refuses",
-                    f'write the same number twice, or only resources.limits["{device}"]',
+                    f"{pods.where}: {name} requests {wanted} {device} but has a limit of {given}, which Kubernetes refuses",
+                    f'set both to the same number, or set only resources.limits["{device}"]',
                     pods.where,
                 )
             both = True
     if hangs:
         return undecided(f"{pods.where}: a request or a limit is not known yet")
-    return PASSES if both else not_applicable("no container has both a request and a limit of a device")
+    return PASSES if both else not_applicable("no container has both a request and a limit for a device")
 
 
 RULE = Rule(

@@ -39,11 +39,11 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     default = Decimal(parameters.number("kubernetes-default-seconds"))
     written = not (field.absent or field.number() == default)
     other = asks is False and (selects_spot(pods)[0] is not True or not written)
-    if exempt := pods.exemption or ("asks for no GPUs, and counts on no time on Spot" if other else ""):
+    if exempt := pods.exemption or ("it requests no GPUs, and relies on no grace period on Spot" if other else ""):
         return not_applicable(exempt)
     grace = default if field.absent else field.number()
     if grace is UNKNOWN or grace is None or asks is UNKNOWN:
-        return undecided(f"{pods.where}: its grace period, or what it asks for, is not known yet")
+        return undecided(f"{pods.where}: its grace period, or whether it requests GPUs, is not known yet")
     if grace <= parameters.number("gke-seconds"):
         return PASSES
     interruption = interruption_of(pods, inventory) if asks else _without_gpus(pods, inventory)
@@ -62,7 +62,7 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     if interruption.possible is False:
         return not_applicable("it does not run on Spot")
     if interruption.possible is UNKNOWN or UNKNOWN in notices or (not notices and not written):
-        return undecided(f"{pods.where}: {interruption.by}, so that how long its pods have is not known")
+        return undecided(f"{pods.where}: {interruption.by}, so the time that its pods have is not known")
     return PASSES
 
 

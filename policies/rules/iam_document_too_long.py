@@ -18,8 +18,8 @@ _MOST = {Holder.MANAGED: 6_144, Holder.ROLE: 10_240, Holder.GROUP: 5_120, Holder
 """Quotas that nobody can raise; those of a role, a group and a user are for all documents that are written into it together."""
 
 _REMEDIES = {
-    Holder.MANAGED: "split it into several policies by what they are for, or shorten it with wildcards in names",
-    Holder.TRUST: "take out who need not take the role, or ask AWS for a higher quota and set trust-characters to it",
+    Holder.MANAGED: "split it into several policies by purpose, or shorten it with wildcards in names",
+    Holder.TRUST: "remove principals that need not assume the role, or request a higher quota from AWS and set trust-characters to it",
 }
 
 
@@ -31,10 +31,10 @@ def judge(document: IamDocument, parameters: Parameters, inventory: Inventory) -
     together = by_holder[document.holder, name] if isinstance(name, str) else [document]
     certain, own = _lengths(together), characters_of(document.document)
     if certain > most:
-        others = f" ({certain} with the others of the same {document.holder})" if certain != own else ""
+        others = f" ({certain} together with the others of the same {document.holder})" if certain != own else ""
         return fails(
-            f"{document.where} has {own} characters without white space{others}, and AWS takes {most} of a {document.holder}",
-            _REMEDIES.get(document.holder, "write managed policies instead, each for one purpose, and attach them"),
+            f"{document.where} has {own} characters without white space{others}, but AWS allows {most} for a {document.holder}",
+            _REMEDIES.get(document.holder, "use managed policies instead, each for one purpose, and attach them"),
             document.where,
         )
     perhaps = [each for each in by_holder.get((document.holder, UNKNOWN), []) if each is not document]

@@ -34,19 +34,19 @@ def _grant(grant: IamGrant, parameters: Parameters) -> Outcome:
     granted = grant.granted.text()
     if granted is UNKNOWN:
         # A policy or a custom role of this run has a document of its own, and that is judged. AWS's and Google's own are literals.
-        return not_applicable("it is made in the same run")
+        return not_applicable("it is created in the same run")
     of_google = grant.cloud == IamGrant.GCP
     name = str(granted) if of_google else str(granted).rpartition(":policy/")[2]
     if name not in parameters.texts("basic-roles" if of_google else "broad-policies"):
         return PASSES
     to_program = any_of([not of_google, *(_is_program(each.text()) for each in grant.members)])
     if to_program is UNKNOWN or (to_program is False and not grant.members_complete):
-        return undecided(f"to whom {grant.where} {name} is given is not known yet")
+        return undecided(f"who is granted {grant.where} {name} is not known yet")
     if to_program is False:
-        return not_applicable("it is given to persons")
+        return not_applicable("it is granted to people")
     return fails(
-        f"{grant.where} is {name}, which is far more than one program needs",
-        f"give it the {'roles' if of_google else 'policies'} of what it does",
+        f"{grant.where} is {name}, which grants far more than one program needs",
+        f"grant only the {'roles' if of_google else 'policies'} that it needs",
         grant.where,
     )
 

@@ -23,7 +23,7 @@ UNTAGGED = "has neither a tag nor a digest, which means latest"
 def judge(pods: PodSet, parameters: Parameters) -> Outcome:
     """A digest pins it, and so does a tag that nobody is expected to move."""
     asks = pods.asks_for_gpus
-    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.not_gpu_work:
         return not_applicable(exempt)
     allowed, moving = parameters.texts("allowed-registries"), parameters.texts("moving-tags")
     hangs = asks is UNKNOWN
@@ -37,7 +37,7 @@ def judge(pods: PodSet, parameters: Parameters) -> Outcome:
         if (not colon or tag in moving) and asks is True:
             how = MOVES.format(tag=tag) if colon else UNTAGGED
             return fails(UNPINNED.format(where=pods.where, container=name, how=how), at=pods.where)
-    return undecided(f"{pods.where}: an image, or what it asks for, is not known yet") if hangs else PASSES
+    return undecided(f"{pods.where}: an image, or whether it requests GPUs, is not known yet") if hangs else PASSES
 
 
 RULE = Rule(

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
     """A limit of its own is enough; a culler or a scaler may be installed elsewhere, so that its absence proves little."""
     asks = pods.asks_for_gpus
-    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.not_gpu_work:
         return not_applicable(exempt)
     if pods.kind not in parameters.texts("kinds") or not is_interactive(pods, parameters.texts("words")):
-        return not_applicable("nothing says that somebody works with it by hand")
+        return not_applicable("nothing marks it as interactive")
     limits = parameters.texts("limits")
     limited, ended = limits_itself(pods, limits), is_ended_by_others(pods, limits, inventory)
     if True in (limited, ended):
         return PASSES
     if UNKNOWN in (asks, limited):
-        return undecided(f"{pods.where}: what it asks for, or whether it has an idle limit, is not known yet")
+        return undecided(f"{pods.where}: whether it requests GPUs, or has an idle limit, is not known yet")
     if ended is UNKNOWN:
-        return undecided(f"{pods.where} has no idle limit of its own, and what may end it when idle is not among what was given")
-    return fails(f"{pods.where} has GPUs and is worked with by hand, and neither an idle limit nor a culler ends it", at=pods.where)
+        return undecided(f"{pods.where} has no idle limit of its own, and what may stop it when idle is not in the input")
+    return fails(f"{pods.where} is interactive and has GPUs, but neither an idle limit nor a culler stops it", at=pods.where)
 
 
 RULE = Rule(

@@ -23,9 +23,9 @@ DIES_REMEDY = "add podFailurePolicy: {rules: [{action: Ignore, onPodConditions: 
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
     """It survives if it does not count interruptions, if it may fail often enough, or if what made it starts it again."""
     if pods.job is None:
-        return not_applicable("no Job makes these pods")
+        return not_applicable("no Job creates these pods")
     asks = pods.asks_for_gpus
-    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.not_gpu_work:
         return not_applicable(exempt)
     least = parameters.number("least-interruptions")
     # A Job allows six failures where it does not say, a JobSet no restart.

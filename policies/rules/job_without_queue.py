@@ -24,19 +24,19 @@ UNQUEUED_REMEDY = f"add the label {QUEUE_LABEL} with the name of a LocalQueue of
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """Only kinds that run to an end: what serves for ever would never give its quota back."""
     if pods.kind not in parameters.texts("kinds"):
-        return not_applicable("no kind that queues take")
+        return not_applicable("not a kind that Kueue queues")
     asks = pods.asks_for_gpus
-    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.not_gpu_work:
         return not_applicable(exempt)
     if pods.object_spec.at("managedBy").known and not pods.object_spec.at("managedBy").absent:
         return not_applicable("another controller runs it")
     queue = queue_of(pods, inventory)
     if not pods.queue_labels.known or asks is UNKNOWN:
-        return undecided("its labels, or what it asks for, are not known yet")
+        return undecided("its labels, or its GPU requests, are not known yet")
     if not queue.known or queue.text() not in {None, ""}:
         return PASSES
     if not inventory.tells(ClusterQueue, LocalQueue):
-        return undecided("no queue is among what was given")
+        return undecided("no queue is in the input")
     if pods.namespace.text() is UNKNOWN and inventory.of(LocalQueue):
         return undecided("its namespace, whose queue may take it, is not known yet")
     return fails(UNQUEUED, UNQUEUED_REMEDY, "metadata.labels")

@@ -27,11 +27,11 @@ def judge(queue: LocalQueue, _: Parameters, inventory: Inventory) -> Outcome:
     if found is True:
         return PASSES
     if found is UNKNOWN or not inventory.tells(ClusterQueue):
-        return undecided(f"ClusterQueue {name} is not among what was given, and nothing says that this is all there is")
+        return undecided(f"ClusterQueue {name} is not in the input, which may be incomplete")
     there = ", ".join(sorted(each.identity.name for each in inventory.of(ClusterQueue))) or "none"
     return fails(
-        f"spec.clusterQueue is {name}, and there is no such ClusterQueue; there is {there}",
-        f"declare ClusterQueue {name}; or make the LocalQueue anew with the right name, which cannot be changed in place",
+        f"spec.clusterQueue is {name}, which does not exist; found: {there}",
+        f"declare ClusterQueue {name}; or recreate the LocalQueue with the right name, as spec.clusterQueue is immutable",
         "spec.clusterQueue",
     )
 

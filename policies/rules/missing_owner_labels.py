@@ -32,9 +32,9 @@ def judge(judged: GpuPool | PodSet, parameters: Parameters, inventory: Inventory
         if answer:
             return PASSES
         remedy, adds = f"add {_legal_key(keys, where)} to {where}", Addition(where, "", None)
-        return fails(f"it makes GPU nodes, and {where} says not whose they are", remedy, where, adds)
+        return fails(f"it creates GPU nodes, but {where} does not say who owns them", remedy, where, adds)
     asks = judged.asks_for_gpus
-    if exempt := judged.exemption or ("asks for no GPUs" if asks is False else ""):
+    if exempt := judged.not_gpu_work:
         return not_applicable(exempt)
     answer = any_of(_has(labels, keys) for labels in (judged.labels, judged.template_labels, judged.queue_labels))
     if answer is True:
@@ -62,7 +62,7 @@ def _by_namespace(pods: PodSet, keys: tuple[str, ...], inventory: Inventory, *, 
     if undecided_yet or UNKNOWN in of_it:
         return undecided("its labels, or those of its namespace, are not known yet")
     if not of_it and not inventory.closed:
-        return undecided("its namespace, which may say whose it is, is not among what was given")
+        return undecided("its namespace, which may have an owner label, is not in the input")
     return fails(OWNERLESS, OWNERLESS_REMEDY.format(key=keys[0]), "metadata.labels", Addition("metadata.labels", "", None))
 
 

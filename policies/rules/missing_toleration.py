@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """Fails where pools fit what the pods select, and the taints of each keep them away in every scheduling option."""
     asks = pods.asks_for_gpus
-    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.not_gpu_work:
         return not_applicable(exempt)
     options = options_of(pods, inventory)
     if options is None or asks is UNKNOWN:
-        return undecided(f"{pods.where}: what it asks for, or what its queue leads to, is not known")
+        return undecided(f"{pods.where}: whether it requests GPUs, or what its queue leads to, is not known")
     if not inventory.of(GpuPool) and any(each.concerned is True for each in inventory.of(Autopilot)):
-        return not_applicable("Autopilot makes the nodes that it asks for, and lets it onto them")
+        return not_applicable("Autopilot creates the nodes that it requests, and lets it onto them")
     if not inventory.tells(GpuPool):
-        return undecided(f"{pods.where}: no GPU pool is among what was given")
+        return undecided(f"{pods.where}: no GPU pool is in the input")
     found = placement_of(pods, inventory)
     pool_match = any_of([found.possible, *(UNKNOWN for option in options if may_be_provisioned(option, inventory))])
     if pool_match is True:
         return PASSES
     if pool_match is UNKNOWN:
-        return undecided(f"{pods.where}: on which pools it may run is not known yet")
+        return undecided(f"{pods.where}: the pools that it may run on are not known yet")
     kept = found.kept_off
     if not kept or not kept.taint:
-        return not_applicable("no pool that was given fits what it selects")
+        return not_applicable("no pool in the input has what it selects")
     via, pool, taint = kept.option.via, kept.pool, kept.taint
     key, value, effect = (each.text() for each in (taint.key, taint.value, taint.effect))
     written = f"{key}={value}:{effect}" if isinstance(value, str) else f"{key}:{effect}"
     how = f" (by {via})" if via else ""
     return fails(
-        f"{pods.where} selects {pool.identity.described}{how}, and does not tolerate its taint {written}",
+        f"{pods.where} selects {pool.identity.described}{how}, but does not tolerate its taint {written}",
         f"add the toleration {{key: {key}, operator: Exists}} to the pods" + (f", or to {via}" if via else ""),
         f"{pods.where}.tolerations",
     )

@@ -31,18 +31,18 @@ def judge(judged: Namespace | LocalQueue, _: Parameters, inventory: Inventory) -
         return not_applicable("the namespace is judged at another of its queues")
     uses_gpus = _uses_gpus(name, inventory)
     if uses_gpus is False:
-        return not_applicable("it has neither a queue that leads to GPUs nor pods that ask for them")
+        return not_applicable("it has neither a queue that leads to GPUs nor pods that request them")
     bounded = any_of(quota.concerns_gpus for quota in gpu_quotas_of(name, inventory))
     if bounded is True:
         return PASSES
     if UNKNOWN in (bounded, uses_gpus) or quotas_somewhere(inventory):
-        return undecided(f"whether namespace {name} asks for GPUs, or what a ResourceQuota there says, is not known yet")
+        return undecided(f"whether namespace {name} requests GPUs, or has a ResourceQuota for them, is not known yet")
     if not inventory.tells(ResourceQuota):
-        return undecided(f"no ResourceQuota is among what was given, so one of namespace {name} may be elsewhere")
+        return undecided(f"no ResourceQuota is in the input; one for namespace {name} may be elsewhere")
     keys = _quota_keys(name, inventory)
     return fails(
-        f"namespace {name} has GPU work and no ResourceQuota with {' or '.join(keys)}",
-        f"add a ResourceQuota to {name} with spec.hard {' and '.join(keys)}: what its queues may give it, and what runs without a queue",
+        f"namespace {name} has GPU work but no ResourceQuota with {' or '.join(keys)}",
+        f"add a ResourceQuota to {name} with spec.hard {' and '.join(keys)}: what its queues may give it, plus what runs without one",
     )
 
 

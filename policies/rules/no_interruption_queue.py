@@ -26,8 +26,8 @@ def judge(controller: KarpenterController, _: Parameters, inventory: Inventory) 
     if any_of(pool.spot for pool in spot) is True:
         pool = next(pool for pool in spot if pool.spot is True)
         return fails(
-            f"{controller.queue_field} is not set, and NodePool {pool.identity.name} has Spot capacity: nothing drains its nodes",
-            f"set {controller.queue_field} to the SQS queue that gets EC2's interruption events",
+            f"{controller.queue_field} is not set, but NodePool {pool.identity.name} has Spot capacity: nothing drains its nodes",
+            f"set {controller.queue_field} to the SQS queue that receives EC2's interruption events",
             controller.queue_field,
         )
     if spot or not inventory.tells(KarpenterNodePool):

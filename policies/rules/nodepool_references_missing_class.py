@@ -37,12 +37,12 @@ def judge(pool: KarpenterNodePool, _: Parameters, inventory: Inventory) -> Outco
     # Classes of another kind say nothing: those of AWS may be here, and those of a second provider in another stack.
     there = inventory.once("node classes of a kind", (group, kind), lambda: _listed(group, kind, inventory))
     if chart := inventory.once("charts that may make node classes", None, lambda: _chart(inventory)):
-        return undecided(f"{kind} {name} is not among what was given, and {chart} may make it")
+        return undecided(f"{kind} {name} is not in the input, but {chart} may create it")
     if found is UNKNOWN or not (inventory.closed or (there and not inventory.excerpt)):
-        return undecided(f"{kind} {name} is not among what was given, and nothing says that this is all there is")
+        return undecided(f"{kind} {name} is not in the input, which may be incomplete")
     return fails(
-        f"spec.template.spec.nodeClassRef names {kind} {name} of {group or 'no group'}, which is nowhere; there is {there or 'none'}",
-        f"declare {kind} {name}, or name one that is there",
+        f"spec.template.spec.nodeClassRef names {kind} {name} of {group or 'no group'}, which does not exist; found: {there or 'none'}",
+        f"declare {kind} {name}, or name one that exists",
         "spec.template.spec.nodeClassRef",
     )
 

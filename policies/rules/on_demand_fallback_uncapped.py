@@ -24,7 +24,7 @@ def judge(capacity: KarpenterNodePool | ComputeClass, _: Parameters, inventory: 
     if isinstance(capacity, KarpenterNodePool):
         return _node_pool(capacity, inventory)
     if inventory.of(Autopilot):
-        return not_applicable("on Autopilot no pool has a ceiling; Kueue's quota and the project's are what ends it")
+        return not_applicable("on Autopilot no pool has a ceiling; Kueue's quota and the project's quota are the limits")
     # Autopilot has no node pools that a priority could name.
     names_pools = any(not priority.at("nodepools").absent for priority in capacity.spec.at("priorities").parts().fields)
     return _compute_class(capacity, standard=names_pools or inventory.tells(GkeNodePool, NodeAutoProvisioning))
@@ -33,21 +33,21 @@ def judge(capacity: KarpenterNodePool | ComputeClass, _: Parameters, inventory: 
 def _node_pool(pool: KarpenterNodePool, inventory: Inventory) -> Outcome:
     gpus = gpu_pool_of(pool.identity, inventory)
     if gpus is None:
-        return not_applicable("it makes no GPU nodes")
+        return not_applicable("it creates no GPU nodes")
     requirements = pool.spec.at("template", "spec", "requirements").parts()
     # Without a requirement Karpenter takes what is cheapest of all: Spot first, then on-demand.
     of_capacity = [each for each in requirements.fields if each.at("key").equals(CAPACITY_TYPE_LABEL) is not False]
     known: list[Tri] = [gpus.concerned, True if requirements.complete else UNKNOWN]
     both = all_of([*known, *(allows(each, kind) for each in of_capacity for kind in ("spot", "on-demand"))])
     if both is UNKNOWN:
-        return undecided("its requirements are not wholly known yet")
+        return undecided("its requirements are not fully known yet")
     if both is False:
         return PASSES
     how = f"its requirement on {CAPACITY_TYPE_LABEL} allows both" if of_capacity else f"it has no requirement on {CAPACITY_TYPE_LABEL}"
     return fails(
-        f"{how}: when Spot runs out its nodes are on-demand, all that spec.limits allows",
-        f"write {{key: {CAPACITY_TYPE_LABEL}, operator: In, values: [spot]}}, and give on-demand a NodePool of its own, of less weight and "
-        "with a limit of its own",
+        f"{how}: when Spot runs out, its nodes are on-demand, up to all that spec.limits allows",
+        f"require {{key: {CAPACITY_TYPE_LABEL}, operator: In, values: [spot]}}, and give on-demand its own NodePool, with a lower weight "
+        "and its own limit",
         "spec.template.spec.requirements",
     )
 
@@ -58,16 +58,16 @@ def _compute_class(compute_class: ComputeClass, *, standard: bool) -> Outcome:
     # A first priority falls back from nothing, and neither do those that only follow priorities like it.
     lower = [all_of([answer, any_of(negated(each) for each in answers[:place])]) for place, answer in enumerate(answers)]
     if True in lower and not standard:
-        return undecided("whether its cluster is one of Autopilot, where no pool has a ceiling, is not known")
+        return undecided("whether its cluster is an Autopilot cluster, where no pool has a ceiling, is not known")
     if True in lower:
         at = f"spec.priorities[{lower.index(True)}]"
         return fails(
-            f"{at} lets GKE make on-demand GPU pools when those above it have no capacity, and such pools have no ceiling of their own",
-            f"let {at} name an on-demand node pool with a maximum: {{nodepools: [POOL]}}",
+            f"{at} lets GKE create on-demand GPU pools when the priorities above it have no capacity, and such pools have no ceiling",
+            f"have {at} name an on-demand node pool with a maximum: {{nodepools: [POOL]}}",
             at,
         )
     if UNKNOWN in lower or not priorities.complete:
-        return undecided("spec.priorities, or spec.nodePoolAutoCreation, is not wholly known yet")
+        return undecided("spec.priorities, or spec.nodePoolAutoCreation, is not fully known yet")
     return PASSES if len(answers) > 1 else not_applicable("it has no priority to fall back to")
 
 

@@ -21,11 +21,11 @@ def judge(priority: PriorityClass, parameters: Parameters, inventory: Inventory)
     """Pods without a class have 0, or the value of the class that is the default. Pods that only hold a place are meant to go."""
     below = below_scale_up(priority, inventory)
     if not is_of_pods(priority) or below is True:
-        return not_applicable("no PriorityClass of pods, or one that priority-below-scale-up judges")
+        return not_applicable("not a PriorityClass for pods, or one that priority-below-scale-up judges")
     name, value = priority.identity.name.lower(), value_of(priority)
     asked = [each.asks_for_gpus for each in users_of(priority, inventory)]
     if any(word in name for word in parameters.texts("words")) or (asked and not any(each is not False for each in asked)):
-        return not_applicable("its pods hold a place for others, or ask for no GPUs")
+        return not_applicable("its pods are placeholders for others, or request no GPUs")
     values = [value_of(each) for each in defaults(inventory)]
     if UNKNOWN in (value, *values):
         return undecided("its value, or that of the default class, is not known yet")
@@ -34,10 +34,10 @@ def judge(priority: PriorityClass, parameters: Parameters, inventory: Inventory)
         return PASSES
     others = any(is_of_pods(each) and each.identity != priority.identity for each in inventory.of(PriorityClass))
     if below is UNKNOWN or not (others or any(each is True for each in asked) or inventory.closed):
-        return undecided(f"value is {value}; which pods have the class, and which class is the default, is not among what was given")
+        return undecided(f"value is {value}; the pods that use the class, and the default class, are not in the input")
     return fails(
-        f"value is {value}, and a pod that names no class has {default}: each such pod may take the place of one of this class",
-        f"write {max(default, Decimal(0))} or more, with preemptionPolicy: Never for work that shall take nothing from others",
+        f"value is {value}, but pods without a class have {default}: each of them may preempt a pod of this class",
+        f"set it to {max(default, Decimal(0))} or more, with preemptionPolicy: Never for work that must not preempt",
         "value",
     )
 

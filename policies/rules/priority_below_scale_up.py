@@ -19,28 +19,30 @@ if TYPE_CHECKING:
 def judge(priority: PriorityClass, _: Parameters, inventory: Inventory) -> Outcome:
     """One default too many is refused; a default above all others turns the order round; a value below the line waits for ever."""
     if not is_of_pods(priority):
-        return not_applicable("no PriorityClass of pods, or one of Kubernetes' own")
+        return not_applicable("not a PriorityClass for pods, or one of Kubernetes' own")
     by_default, value, below = priority.fields.at("globalDefault").equals("true"), value_of(priority), below_scale_up(priority, inventory)
     if below is True:
-        all_pods = ", and pods that name no class get it" if by_default is True else ""
+        all_pods = ", and pods without a class get it" if by_default is True else ""
         return fails(
-            f"value is {value}{all_pods}: below {SCALE_UP_CUT_OFF} the cluster autoscaler makes no node for a pod",
-            f"write {SCALE_UP_CUT_OFF} or more; 0 or more keeps default pods from taking its nodes",
+            f"value is {value}{all_pods}: below {SCALE_UP_CUT_OFF} the cluster autoscaler adds no node for a pod",
+            f"set it to {SCALE_UP_CUT_OFF} or more; 0 or more keeps default pods from taking its nodes",
             "value",
         )
     others = [each for each in defaults(inventory) if each.identity != priority.identity]
     if by_default is True and others:
         other = others[0].identity.name
-        return fails(f"globalDefault is true here and in {other}, and Kubernetes takes one default", "keep one of them", "globalDefault")
+        return fails(
+            f"globalDefault is true here and in {other}, but Kubernetes allows only one default", "keep one of them", "globalDefault"
+        )
     ranked = [value_of(each) for each in inventory.of(PriorityClass) if is_of_pods(each) and each.identity != priority.identity]
     if by_default is True and value is not UNKNOWN and ranked and all(each is not UNKNOWN and each < value for each in ranked):
         return fails(
-            f"globalDefault is true, and value {value} is above every other class: work that names no class outranks all that does",
-            "take globalDefault away, or give it to the class that unnamed work deserves",
+            f"globalDefault is true, and value {value} is above every other class: pods without a class outrank all others",
+            "remove globalDefault, or set it on the class that pods without a class should have",
             "globalDefault",
         )
     if UNKNOWN in (by_default, value, below):
-        return undecided("value, globalDefault, or which autoscaler makes nodes for its pods, is not known")
+        return undecided("value, globalDefault, or which autoscaler adds nodes for its pods, is not known")
     return PASSES
 
 

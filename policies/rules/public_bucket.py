@@ -27,33 +27,33 @@ def judge(resource: GcsBucket | S3Bucket | BucketAccess, _: Parameters) -> Outco
     found = list(_openings(resource))
     for answer, path, what in found:
         if answer is True:
-            remedy = f"set {', '.join(_BLOCKS)} to true" if path in _BLOCKS else "take that away, and name who may use the bucket"
+            remedy = f"set {', '.join(_BLOCKS)} to true" if path in _BLOCKS else "remove it, and name who may use the bucket"
             return fails(f"{resource.where}{path} {what}", remedy, f"{resource.where}{path}")
     if any(answer is UNKNOWN for answer, _, _ in found):
         return undecided("who may use the bucket is not known yet")
     enforced = resource.fields.at("publicAccessPrevention").equals("enforced")
     if isinstance(resource, GcsBucket) and enforced is not True:
-        return undecided("publicAccessPrevention is not enforced here; whether the organisation does it is not among what was given")
+        return undecided("publicAccessPrevention is not enforced here; whether the organisation enforces it is not in the input")
     return PASSES
 
 
 def _openings(resource: GcsBucket | S3Bucket | BucketAccess) -> Iterator[tuple[Tri, str, str]]:
     fields, kind = resource.fields, resource.identity.kind
     if kind == "BucketPublicAccessBlock":
-        yield from ((negated(fields.at(name).equals("true")), name, "is not true, so public access is let through") for name in _BLOCKS)
+        yield from ((negated(fields.at(name).equals("true")), name, "is not true, so public access is possible") for name in _BLOCKS)
     yield from ((fields.at(name).equals(*_PUBLIC_ACLS), name, "is open to the public") for name in ("acl", "predefinedAcl"))
     for place, grant in fields.at("accessControlPolicy", "grants").parts().named:
-        yield grant.at("grantee", "uri").equals(*_PUBLIC_GROUPS), f"accessControlPolicy.grants[{place}]", "is for everybody"
+        yield grant.at("grantee", "uri").equals(*_PUBLIC_GROUPS), f"accessControlPolicy.grants[{place}]", "is open to everybody"
     for place, entity in fields.at("roleEntities").parts().named:
         text = entity.text()
-        yield UNKNOWN if text is UNKNOWN else str(text).endswith(_ANYBODY), f"roleEntities[{place}]", "is for everybody"
+        yield UNKNOWN if text is UNKNOWN else str(text).endswith(_ANYBODY), f"roleEntities[{place}]", "is open to everybody"
     # A member that is not known yet is a service account or a person: allUsers is a literal wherever it is meant.
     yield from ((_is_anybody(fields.at(name)), name, "is everybody") for name in ("member", "entity"))
-    yield _anybody_among(fields.at("members")), "members", "has everybody among them"
+    yield _anybody_among(fields.at("members")), "members", "includes everybody"
     if kind in {"BucketPolicy", "Bucket", "BucketV2"} and not fields.at("policy").absent:
         statements = statements_of(fields.at("policy"))
         opened = UNKNOWN if statements is UNKNOWN else any_of(open_to_everybody(each) for _, each in statements)
-        yield opened, "policy", "allows everybody something, without a condition"
+        yield opened, "policy", "allows everybody access, without a condition"
 
 
 def _is_anybody(field: Field) -> bool:

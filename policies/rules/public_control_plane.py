@@ -19,10 +19,10 @@ def judge(cluster: Cluster, _: Parameters) -> Outcome:
     """It has a public address, and no range keeps anybody from it. A name that lets in whom IAM knows (GKE's DNS endpoint) is none."""
     public, ranges, remedy = _of_eks(cluster.fields) if isinstance(cluster, EksCluster) else _of_gke(cluster.fields)
     if public is UNKNOWN:
-        return undecided(f"from where the API server is reached ({cluster.where}{ranges}) is not known yet")
+        return undecided(f"who can reach the API server ({cluster.where}{ranges}) is not known yet")
     if public:
         return fails(
-            f"its API server has a public address, and {cluster.where}{ranges} keeps nobody out", remedy, f"{cluster.where}{ranges}"
+            f"its API server has a public address, and {cluster.where}{ranges} lets everybody in", remedy, f"{cluster.where}{ranges}"
         )
     return PASSES
 
@@ -36,7 +36,7 @@ def _of_gke(cluster: Field) -> tuple[Tri, str, str]:
     return (
         all_of([negated(any_of([private, without_address])), everybody if networks.known else UNKNOWN]),
         "masterAuthorizedNetworksConfig",
-        "set privateClusterConfig.enablePrivateEndpoint, use the DNS endpoint alone, or list your own ranges in cidrBlocks",
+        "set privateClusterConfig.enablePrivateEndpoint, use only the DNS endpoint, or list your own ranges in cidrBlocks",
     )
 
 

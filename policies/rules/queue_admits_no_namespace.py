@@ -19,7 +19,7 @@ def judge(queue: ClusterQueue, _: Parameters) -> Outcome:
     if not selector.known:
         return undecided("spec.namespaceSelector is not known yet")
     if selector.absent:
-        return fails("it has no namespaceSelector, and without one Kueue admits the work of no namespace", at="spec")
+        return fails("it has no namespaceSelector, so Kueue admits no workload to it", at="spec")
     return PASSES
 
 

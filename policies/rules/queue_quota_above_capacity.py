@@ -27,17 +27,17 @@ def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcom
     quotas = inventory.once("GPU quotas by flavor", None, lambda: _quotas(inventory)).get(str(name), {})
     known = {queue: amount for queue, amount in quotas.items() if isinstance(amount, Decimal) and amount}
     if not quotas or not labels.named:
-        return not_applicable("no queue that was given gives its GPUs, or it selects no nodes")
+        return not_applicable("no queue in the input has quota of its GPUs, or it selects no nodes")
     wanted = dict(labels.named)
     elsewhere = (inventory.of(NodeAutoProvisioning) or inventory.of(Autopilot)) and GKE_POOL_LABEL not in wanted
     if elsewhere or (COMPUTE_CLASS_LABEL in wanted and inventory.of(ComputeClass)):
-        return not_applicable("GKE may make nodes for it beside the pools")
+        return not_applicable("GKE may create nodes for it outside the pools")
     serving = [(pool, pool.offer.carries(wanted)) for pool in pools_for(Pool, wanted, inventory)]
     amounts = [pool.gpus for pool, answer in serving if answer is not False]
     if not amounts:
-        return undecided("no pool with its nodeLabels is among what was given")
+        return undecided("no pool with its nodeLabels is in the input")
     if None in amounts:
-        return not_applicable("one of its pools has no ceiling that can be told in GPUs")
+        return not_applicable("one of its pools has no ceiling in GPUs")
     if UNKNOWN in amounts:
         return undecided("the ceiling of one of its pools is not known yet")
     promised, most = sum(known.values()), sum(amount for amount in amounts if isinstance(amount, Decimal))
@@ -46,8 +46,8 @@ def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcom
         resource = next(pool.resources[0] for pool, answer in serving if answer is not False)
         pools = ", ".join(sorted(pool.identity.name for pool, answer in serving if answer is not False))
         return fails(
-            f"queues promise {promised} {resource} of it ({by}), and its pools ({pools}) end at {most}",
-            f"lower the nominal quotas to {most} in all, or raise the ceiling of the pools",
+            f"nominal quotas for it add up to {promised} {resource} ({by}), but its pools ({pools}) can have {most} at most",
+            f"lower the nominal quotas to {most} in total, or raise the ceiling of the pools",
         )
     return undecided("a quota, or a pool that serves it, is not known yet") if UNKNOWN in quotas.values() else PASSES
 

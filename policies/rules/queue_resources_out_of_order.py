@@ -30,12 +30,12 @@ def judge(queue: ClusterQueue | Cohort, _: Parameters) -> Outcome:
                 hangs = True
             elif listed != covered:
                 return fails(
-                    f"{at} lists {', '.join(listed) or 'nothing'}, and its group covers {', '.join(covered) or 'nothing'}",
-                    f"list in {at} these, in this order: {', '.join(covered)}",
+                    f"{at} lists {', '.join(listed) or 'nothing'}, but its group covers {', '.join(covered) or 'nothing'}",
+                    f"list in {at}, in this order: {', '.join(covered)}",
                     at,
                 )
     if hangs:
-        return undecided("spec.resourceGroups is not wholly known yet")
+        return undecided("spec.resourceGroups is not fully known yet")
     return PASSES if groups.fields else not_applicable("it has no resource groups")
 
 

@@ -24,11 +24,11 @@ def judge(quota: ResourceQuota, _: Parameters, inventory: Inventory) -> Outcome:
     """What can be borrowed counts, up to what the other members of the cohort have and lend."""
     bounded, space = {kind: gpus for kind, gpus in read_quota(quota).gpus.items() if gpus is not None}, quota.namespace
     if not bounded or is_of_some_pods(quota):
-        return not_applicable("it bounds no whole GPUs, or only those of some pods")
+        return not_applicable("it limits no whole GPUs, or only those of some pods")
     if isinstance(space, Unknown):
         return undecided("its namespace is not known yet")
     if not local_queues_of(space, inventory):
-        return not_applicable("no queue that was given serves its namespace")
+        return not_applicable("no queue in the input serves its namespace")
     outcomes = [_of_kind(kind, gpus, space, share_of(space, inventory, kind)) for kind, gpus in bounded.items()]
     return max(outcomes, key=lambda each: _GRAVITY.index(each.verdict))
 
@@ -42,13 +42,13 @@ def _of_kind(kind: Accelerator, gpus: Decimal | Unknown, space: str, share: Shar
         return undecided(f"{at} is not known yet")
     if gpus < share.least:
         return fails(
-            f"{at} is {gpus}, and the queues of namespace {space} give it up to {share.least} {kind.noun}s, borrowed ones included",
-            f"raise it to {share.least}, and by what runs there without a queue, or lower nominalQuota and borrowingLimit of the queues",
+            f"{at} is {gpus}, but the queues of namespace {space} can give it {share.least} {kind.noun}s, borrowed ones included",
+            f"raise it to {share.least} plus what runs there without a queue, or lower nominalQuota and borrowingLimit of the queues",
             at,
         )
     if not share.complete:
         return undecided(
-            f"how much the queues of namespace {space} give is not known: a quota is not, or a queue is not among what was given"
+            f"how much the queues of namespace {space} can give is not known: a quota is not known, or a queue is not in the input"
         )
     return PASSES
 

@@ -31,7 +31,7 @@ def judge(quota: ResourceQuota, _: Parameters) -> Outcome:
     if not hard.complete:
         return undecided("spec.hard is not known yet")
     counted = [key for key, _ in hard.named if key.startswith(REQUESTS) and key.removeprefix(REQUESTS).startswith(DEVICES)]
-    return PASSES if counted else not_applicable("it has no key of a device")
+    return PASSES if counted else not_applicable("it has no key for a device")
 
 
 RULE = Rule(

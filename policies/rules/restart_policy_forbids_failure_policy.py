@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """With a podFailurePolicy it is refused; without one, on Spot, each interruption counts. JobSet's own default is OnFailure."""
     if pods.job is None:
-        return not_applicable("no Job makes these pods")
+        return not_applicable("no Job creates these pods")
     policy, at = pods.job.at("podFailurePolicy"), f"{pods.where}.restartPolicy"
     written = pods.pod.at("restartPolicy")
     if written.equals("Never") is True:
         return PASSES
     if written.known and policy.known and not policy.absent:
         return fails(
-            f"{at} is {written.text() or 'absent'}, and with a podFailurePolicy Kubernetes takes Never alone", f"write {at}: Never", at
+            f"{at} is {written.text() or 'absent'}, but with a podFailurePolicy Kubernetes accepts only Never", f"set {at} to Never", at
         )
     asks = pods.asks_for_gpus
     in_place = True if written.absent and pods.kind == "JobSet" else written.equals("OnFailure")
-    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else "" if in_place is not False else "restarts no container"):
+    if exempt := pods.not_gpu_work or ("it restarts no container" if in_place is False else ""):
         return not_applicable(exempt)
     failures = _failures(pods, pods.job)
     interruption = interruption_of(pods, inventory)
@@ -40,8 +40,8 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     if UNKNOWN in (asks, in_place, failures, interruption.possible) or not policy.known:
         return undecided(f"{pods.where}: its restartPolicy, or whether it runs on Spot ({interruption.by}), is not known")
     return fails(
-        f"{at} is OnFailure, which allows no podFailurePolicy; {interruption.by}, and interruption number {failures} ends it",
-        f"write {at}: Never, with a podFailurePolicy that ignores DisruptionTarget",
+        f"{at} is OnFailure, which rules out a podFailurePolicy; {interruption.by}, and interruption number {failures} ends it",
+        f"set {at} to Never, and add a podFailurePolicy that ignores DisruptionTarget",
         at,
     )
 

@@ -25,10 +25,14 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     """Pods that must share a node anyway, by name or by affinity, may share its volume; ReadWriteOncePod takes one pod even there."""
     claims = list(claims_of(pods.pod))
     if not claims:
-        return not_applicable("it mounts no claim") if pods.pod.at("volumes").known else undecided(f"{pods.where}.volumes is not known yet")
+        return (
+            not_applicable("it mounts no PersistentVolumeClaim")
+            if pods.pod.at("volumes").known
+            else undecided(f"{pods.where}.volumes is not known yet")
+        )
     copies = copies_of(pods)
     if copies is not UNKNOWN and copies <= 1:
-        return not_applicable("it makes one pod at a time")
+        return not_applicable("it runs one pod at a time")
     hangs = False
     for at, claim in claims:
         modes = _modes(claim, pods, inventory)
@@ -40,10 +44,10 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
             continue
         written = " and ".join(sorted(modes))
         return fails(
-            f"{pods.where}.{at} is claim {claim.text()}, which is {written}, and {copies} pods mount it at once", at=f"{pods.where}.{at}"
+            f"{pods.where}.{at} is claim {claim.text()}, which is {written}, but {copies} pods mount it at once", at=f"{pods.where}.{at}"
         )
     if hangs:
-        return undecided(f"{pods.where}: a claim that it mounts is not among what was given, or how it may be mounted is not known yet")
+        return undecided(f"{pods.where}: a claim that it mounts is not in the input, or its access modes are not known yet")
     return PASSES
 
 

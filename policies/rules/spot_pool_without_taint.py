@@ -29,12 +29,12 @@ def judge(pool: GpuPool, _: Parameters) -> Outcome:
     if answer is True:
         return PASSES
     if pool.spot is UNKNOWN or answer is UNKNOWN:
-        return undecided(f"whether it has Spot capacity, and what {pool.taints_field} holds, is not known yet")
+        return undecided(f"whether it has Spot capacity, or what {pool.taints_field} contains, is not known yet")
     key, value = (GKE_SPOT_LABEL, "true") if "nodeConfig" in pool.taints_field else (CAPACITY_TAINT, "spot")
     written = f'"{value}"' if value == "true" else value
     return fails(
-        f"it has Spot capacity (by {pool.spot_field}), and {pool.taints_field} holds no taint that tells its nodes from other GPU nodes",
-        f"add to {pool.taints_field}, beside that on {pool.resources[0]}: {{key: {key}, value: {written}, effect: {pool.effect_spelling}}}",
+        f"it has Spot capacity (by {pool.spot_field}), but {pool.taints_field} has no taint that sets its nodes apart from other GPU nodes",
+        f"add {{key: {key}, value: {written}, effect: {pool.effect_spelling}}} to {pool.taints_field}, beside that on {pool.resources[0]}",
         pool.taints_field,
         Addition(pool.taints_field, "", {"key": key, "value": value, "effect": pool.effect_spelling}),
     )

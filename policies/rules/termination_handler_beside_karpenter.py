@@ -22,17 +22,17 @@ _OF_NODE_GROUPS = frozenset({"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/c
 def judge(handler: TerminationHandler, _: Parameters, inventory: Inventory) -> Outcome:
     """Fails where the handler drains whatever node it runs on, and one of Karpenter's nodes may be such a one."""
     if not inventory.of(KarpenterController) and not inventory.of(KarpenterNodePool):
-        return not_applicable("no Karpenter is among what was given")
+        return not_applicable("Karpenter is not in the input")
     if handler.drains is False:
         return PASSES
     watched, where = _watches_karpenters(handler, inventory)
     if watched is False:
         return PASSES
     if UNKNOWN in (handler.drains, watched):
-        return undecided("whether it drains nodes of Karpenter is not known: its settings, or the nodes that it selects, are not")
+        return undecided("whether it drains Karpenter's nodes is not known: its settings, or the nodes that it selects, are not known")
     return fails(
-        f"it drains nodes that AWS takes back, and so does Karpenter: {where}",
-        "take the handler away, and give Karpenter its interruption queue; or keep it on node groups by a nodeSelector on "
+        f"it drains nodes that AWS reclaims, and so does Karpenter: {where}",
+        "remove the handler, and give Karpenter its interruption queue; or confine it to node groups with a nodeSelector on "
         "eks.amazonaws.com/nodegroup",
     )
 

@@ -20,27 +20,29 @@ if TYPE_CHECKING:
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
     """A selector or an affinity on a label that may tell capacity leads them; so does a run in which every pool has such a taint."""
     asks = pods.asks_for_gpus
-    if exempt := pods.exemption or ("asks for no GPUs" if asks is False else ""):
+    if exempt := pods.not_gpu_work:
         return not_applicable(exempt)
     keys = parameters.texts("taint-keys")
     tolerations = pods.pod.at("tolerations").parts()
     named = [(place, str(each.at("key").text())) for place, each in tolerations.named if each.at("key").text() in keys]
     if not named:
         known = tolerations.complete and all(each.at("key").known for each in tolerations.fields)
-        return not_applicable("it names no taint of such capacity") if known else undecided(f"{pods.where}.tolerations is not known yet")
+        return (
+            not_applicable("it tolerates no taint of such capacity") if known else undecided(f"{pods.where}.tolerations is not known yet")
+        )
     options = options_of(pods, inventory)
     if options is None or asks is UNKNOWN or not all(option.complete for option in options):
-        return undecided(f"{pods.where}: what it asks for, selects, or is led to by its queue is not known")
+        return undecided(f"{pods.where}: what it requests or selects, or what its queue leads to, is not known")
     if all(may_choose_capacity(pods, option) for option in options):
         return PASSES
     place, key = named[0]
     untainted = any_of(_lands_untainted(each, keys) for each in pool_matches(pods, inventory))
     if not inventory.tells(GpuPool) or untainted is UNKNOWN:
-        return undecided(f"{pods.where}: nothing leads it to nodes with the taint {key}, and which others take it is not known")
+        return undecided(f"{pods.where}: nothing sends it to nodes with the taint {key}, and which other nodes accept it is not known")
     if untainted is False:
         return PASSES
     at = f"{pods.where}.tolerations[{place}]"
-    return fails(f"{at} lets it onto nodes with the taint {key}, and nothing leads it there: it takes any other GPU node as gladly", at=at)
+    return fails(f"{at} lets it onto nodes with the taint {key}, but nothing sends it there: it may take any other GPU node", at=at)
 
 
 def _lands_untainted(pool_match: PoolMatch, keys: tuple[str, ...]) -> Tri:

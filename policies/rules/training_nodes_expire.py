@@ -28,7 +28,7 @@ def judge(pool: KarpenterNodePool, parameters: Parameters, inventory: Inventory)
     """A pool is meant for such work if it keeps nodes until they are empty, or if a word in its name, labels or taints says so."""
     gpu = gpu_pool_of(pool.identity, inventory)
     if gpu is None:
-        return not_applicable("it makes no GPU nodes")
+        return not_applicable("it creates no GPU nodes")
     meant = any_of([pool.spec.at("disruption", "consolidationPolicy").equals("WhenEmpty"), _named(pool, gpu, parameters.texts("words"))])
     if meant is False:
         return not_applicable("its work may be moved")
@@ -39,7 +39,7 @@ def judge(pool: KarpenterNodePool, parameters: Parameters, inventory: Inventory)
         return undecided("spec.template.spec.expireAfter, or what the pool is for, is not known yet")
     written = expiry.text() or "absent, which means 720h"
     return fails(
-        f"spec.template.spec.expireAfter is {written}: a node of that age is drained, whatever runs on it and whatever the budgets say",
+        f"spec.template.spec.expireAfter is {written}: nodes of that age are drained, whatever runs on them and whatever budgets say",
         "set spec.template.spec.expireAfter to Never",
         "spec.template.spec.expireAfter",
     )

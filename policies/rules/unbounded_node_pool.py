@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def judge(pool: Pool, parameters: Parameters) -> Outcome:
     """Pools of GPUs, and those that may be such, are judged by gpu-pool-without-limit, which asks for a limit on the GPUs themselves."""
     if isinstance(pool, GpuPool):
-        return not_applicable("a pool of GPUs is for gpu-pool-without-limit")
+        return not_applicable("gpu-pool-without-limit judges GPU pools")
     takes = {kind: pool.offer.carries({CAPACITY_TYPE_LABEL: Field(kind)}) for kind in ("reserved", "spot", "on-demand")}
     if takes == {"reserved": True, "spot": False, "on-demand": False}:
-        return not_applicable("it ends where its reservations end")
-    return bounded(pool.bounds, parameters, "it makes nodes")
+        return not_applicable("its reservations bound it")
+    return bounded(pool.bounds, parameters, "it creates nodes")
 
 
 RULE = Rule(

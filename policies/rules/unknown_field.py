@@ -25,11 +25,11 @@ def judge(written: KubernetesObject, _: Parameters) -> Outcome:
     known = fields()
     schema = known[KINDS].get(kind)
     if schema is None:
-        return not_applicable("its kind is none whose fields are known here")
+        return not_applicable("Flexspot does not know the fields of its kind")
     found = list(_walk(written.fields.value, schema, known[TYPES], ""))
     wrong = [_told(path, allowed) for path, allowed in found if path]
     if wrong:
-        told = [f"{path} is no field of {kind}; {hint}" for path, hint, _ in wrong]
+        told = [f"{path} is not a field of {kind}; {hint}" for path, hint, _ in wrong]
         more = f"; and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
         return fails("; ".join(told[:_TOLD]) + more, "; ".join(remedy for _, _, remedy in wrong[:_TOLD]), wrong[0][0])
     return undecided("a part of it is not known yet") if found and not written.partial else PASSES
@@ -43,8 +43,8 @@ def _told(path: str, allowed: dict[str, Any]) -> tuple[str, str, str]:
     """The path of a field, what may be meant, and what to do."""
     near = get_close_matches(path.rpartition(".")[2], allowed, n=1)
     if near:
-        return path, f"did you mean {near[0]}?", f"write {near[0]} instead"
-    return path, f"there are {', '.join(sorted(allowed)[:12])}", f"take {path} away"
+        return path, f"did you mean {near[0]}?", f"use {near[0]} instead"
+    return path, f"allowed: {', '.join(sorted(allowed)[:12])}", f"remove {path}"
 
 
 _NESTED: Final = frozenset({dict, list, Unknown})

@@ -35,13 +35,13 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     if name in near:
         return PASSES
     if UNKNOWN in near or UNKNOWN in queues or not (inventory.closed or (near and not inventory.excerpt)):
-        return not_applicable("no queue of its namespace is among what was given")
+        return not_applicable("no queue of its namespace is in the input")
     listed = sorted(str(each) for each in near)
     there = f"{', '.join(listed[:_LISTED])}{f' and {len(listed) - _LISTED} more' if len(listed) > _LISTED else ''}" or "none"
-    where = f"its namespace {space}" if space else "any namespace"
+    where = f"namespace {space}" if space else "the input"
     return fails(
-        f"its label {QUEUE_LABEL} is {name}, and there is no such LocalQueue in {where}; there is {there}",
-        f"name a LocalQueue that is there, or declare {name}",
+        f"its label {QUEUE_LABEL} is {name}, but {where} has no such LocalQueue; found: {there}",
+        f"name a LocalQueue that exists, or declare {name}",
         "metadata.labels",
     )
 

@@ -27,18 +27,18 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     asks = any_of(each.asks_for_gpus for each in _of_object(pods, inventory))
     leads_to = cluster_queues_of(pods, queue, inventory)
     if len(leads_to) != 1:
-        return not_applicable("its queue, or what that leads to, is not among what was given")
+        return not_applicable("its queue, or its ClusterQueue, is not in the input")
     if asks is True:
         return _with_gpus(pods, leads_to[0], queue, inventory)
     all_gpus = _machines_have_gpus(leads_to[0], inventory) if asks is False else UNKNOWN
     if all_gpus is UNKNOWN:
-        return undecided("whether it asks for GPUs, or what its queue gives, is not known yet")
+        return undecided("whether it requests GPUs, or what its queue gives, is not known yet")
     if all_gpus is False:
         return PASSES
     return fails(
-        f"none of its containers has a limit on GPUs, and its queue {queue.value} leads to ClusterQueue "
-        f"{leads_to[0].identity.name}, whose flavors all lead to nodes with GPUs: it keeps them alive, and no quota of GPUs counts it",
-        "name a LocalQueue of nodes without GPUs, or set a limit on GPUs in the container that computes",
+        f"none of its containers has a limit on GPUs, but its queue {queue.value} points to ClusterQueue "
+        f"{leads_to[0].identity.name}, whose flavors all select GPU nodes: it keeps them alive, and no GPU quota counts it",
+        "name a LocalQueue for nodes without GPUs, or set a limit on GPUs in the container that computes",
         "metadata.labels",
     )
 
@@ -46,10 +46,10 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
 def _with_gpus(pods: PodSet, leads_to: ClusterQueue, queue: Field, inventory: Inventory) -> Outcome:
     """Kueue admits nothing that asks for a resource which no group of its queue covers, by exactly its name."""
     if _runs(pods):
-        return not_applicable("it waits for no queue: it is admitted, or nobody suspended it")
+        return not_applicable("it waits for no queue: it is already admitted, or not suspended")
     asked = sorted({resource for each in _of_object(pods, inventory) for resource in gpu_resources(each.pod)})
     if not asked:
-        return undecided("by what Kueue counts its claims on devices is said elsewhere")
+        return undecided("the resource name by which Kueue counts its device claims is set elsewhere")
     lacking = {
         resource: all_of([negated(_covers(leads_to, resource)), negated(_counted_otherwise(resource, inventory))]) for resource in asked
     }
@@ -59,9 +59,9 @@ def _with_gpus(pods: PodSet, leads_to: ClusterQueue, queue: Field, inventory: In
         return undecided("what its queue gives, or what Kueue counts, is not known yet") if unknown else PASSES
     named = " and ".join(missing)
     return fails(
-        f"it asks for {named}, and its queue {queue.value} leads to ClusterQueue {leads_to.identity.name}, which gives no {named}: "
-        "it waits for ever",
-        f"name a LocalQueue whose ClusterQueue has quota of {named}, or take the limits on it away",
+        f"it requests {named}, but its queue {queue.value} points to ClusterQueue {leads_to.identity.name}, which has no quota of {named}: "
+        "it waits forever",
+        f"name a LocalQueue whose ClusterQueue has quota of {named}, or remove the limits on it",
         "metadata.labels",
     )
 

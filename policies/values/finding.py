@@ -65,11 +65,11 @@ def read_suppression(reason: object, until: object = None, by: object = "") -> S
     """Raises ValueError saying what is wrong: without a reason nothing is suppressed."""
     text = str(reason or "").strip()
     if not text:
-        raise ValueError("it gives no reason; say why the rule may be broken here")
+        raise ValueError("it gives no reason; say why the violation is accepted")
     try:
         day = None if until is None or until == "" else date.fromisoformat(str(until))
     except ValueError:
-        raise ValueError(f"until={until} is no day; write one such as until=2026-12-31") from None
+        raise ValueError(f"until={until} is not a date; write one such as until=2026-12-31") from None
     return Suppression(text, day, str(by or "").strip())
 
 
@@ -144,16 +144,16 @@ def check_suppression(rule: str, suppression: Suppression, locked: Mapping[str, 
 
 def _check_day(suppression: Suppression, today: date) -> None:
     if suppression.until and suppression.until < today:
-        raise ValueError(f"it ended on {suppression.until}; fix the object, or give a new day")
+        raise ValueError(f"it expired on {suppression.until}; fix the object, or set a later date")
 
 
 def _check_rule(rule: str, locked: Mapping[str, bool]) -> None:
     if rule not in locked:
         nearest = get_close_matches(rule, sorted(locked), n=1)
-        hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(sorted(locked))}"
+        hint = f"did you mean {nearest[0]}?" if nearest else f"allowed: {', '.join(sorted(locked))}"
         raise ValueError(f"there is no rule {rule!r}; {hint}")
     if locked[rule]:
-        raise ValueError(f"rule {rule} is locked and cannot be suppressed; fix the object, or ask who owns the rules")
+        raise ValueError(f"rule {rule} is locked and cannot be suppressed; fix the object, or ask the owner of the rules")
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,12 +42,12 @@ class Parameter:
             case str():
                 if isinstance(written, str) and written:
                     return written
-                raise ValueError("a text")
+                raise ValueError("a string")
             case _:
                 texts = cast("list[Any]", written) if isinstance(written, list) else []
                 if texts and all(isinstance(text, str) and text for text in texts):
                     return tuple(texts)
-                raise ValueError("a list of at least one text")
+                raise ValueError("a list of at least one string")
 
 
 @dataclass(frozen=True)

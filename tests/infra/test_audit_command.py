@@ -54,7 +54,7 @@ def test_idle_nodes_are_told_with_what_they_cost_and_what_keeps_them(tmp_path: P
     assert code == 1
     assert idle["v1/NodePool/l4"]["nodes"] == ["idle"]
     assert float(idle["v1/NodePool/l4"]["usd_per_month"]) == pytest.approx(month("g6.xlarge", CapacityType.ON_DEMAND), abs=0.01)
-    assert "what keeps them are pods without GPUs: team-a/web" in idle["v1/node group/t4"]["message"]
+    assert "pods without GPUs keep them: team-a/web" in idle["v1/node group/t4"]["message"]
     assert [each["nodes"] for each in of_rule(told, "untainted-gpu-nodes")] == [["kept"]]
     # The dearest of the gravest stands first.
     costs = [float(each["usd_per_month"] or 0) for each in told["findings"] if each["severity"] == "high"]
@@ -140,7 +140,7 @@ def test_the_text_names_what_the_asker_may_not_list_and_what_to_do_first(tmp_pat
     with serving(Served(objects, forbidden={"pods"}), tmp_path) as kubeconfig:
         told = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig)]).output
 
-    assert "not allowed, so that what depends on it is not judged, or undecided: list pods." in told
+    assert "not permitted, so what depends on it is not judged, or undecided: list pods." in told
     # Nobody knows what runs on the node.
     assert "idle-gpu-nodes" not in told
     assert "     To fix it: " in told
@@ -304,7 +304,7 @@ def test_kinds_of_own_rules_that_are_not_listed_are_named(tmp_path: Path) -> Non
         ended = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig), "--config", str(tmp_path / "rules.yaml")])
     _, told = audited(served, tmp_path, "--config", str(tmp_path / "rules.yaml"))
 
-    assert "own rules look at kinds that are not listed, so that nothing was judged of: Service, networking.k8s.io/*." in ended.output
+    assert "own rules cover kinds that were not listed, so these were not judged: Service, networking.k8s.io/*." in ended.output
     assert told["summary"]["unlisted"] == ["Service", "networking.k8s.io/*"]
 
 

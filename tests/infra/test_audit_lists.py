@@ -112,7 +112,7 @@ def test_a_kind_that_a_groups_preferred_version_lacks_is_listed_in_another(tmp_p
 
 
 @pytest.mark.parametrize(
-    "name,remedy", [("team-aa", "did you mean team-a? allowed: team-a, team-b"), ("", "small letters"), ("a/b", "small letters")]
+    "name,remedy", [("team-aa", "did you mean team-a? allowed: team-a, team-b"), ("", "lower-case letters"), ("a/b", "lower-case letters")]
 )
 def test_a_namespace_that_is_not_there_is_told_with_those_that_are(name: str, remedy: str, tmp_path: Path) -> None:
     with serving(Served([namespace("team-a"), namespace("team-b"), deployment("web")]), tmp_path) as kubeconfig:

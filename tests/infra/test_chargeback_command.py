@@ -213,8 +213,8 @@ def test_a_named_folder_is_kept_and_serves_the_next_report(prometheus: FakeProme
 @pytest.mark.parametrize(
     "arguments,code,told",
     [
-        ((), 2, "give --month, or else --from and --to"),
-        (("--month", "2026-10", "--from", "2026-10-01"), 2, "said twice"),
+        ((), 2, "give --month, or --from and --to"),
+        (("--month", "2026-10", "--from", "2026-10-01"), 2, "given twice"),
         (("--month", "2026-00"), 2, "write YYYY-MM"),
         (("--month", "2026-10", "--timezone", "Berlin"), 2, "IANA"),
         (("--month", "2999-01"), 2, "has not begun"),
@@ -222,7 +222,7 @@ def test_a_named_folder_is_kept_and_serves_the_next_report(prometheus: FakeProme
         ((*DAY, "--prices", "missing.yaml"), 2, "there is no file missing.yaml"),
         ((*DAY, "--out", "missing/report"), 2, "cannot be written to missing/report"),
         ((*DAY, "--format", "focus"), 2, "give it with --billing-account"),
-        ((*DAY, "--format", "focus", "--billing-account", " "), 2, "the id of the account that is billed, and none is given"),
+        ((*DAY, "--format", "focus", "--billing-account", " "), 2, "the id of the billed account, but none is given"),
         ((*DAY, "--format", "focus", "--billing-account", "1", "--out", "missing/report"), 2, "cannot be written to missing/report"),
         ((*DAY, "--format", "FOCUS-1.0"), 2, ""),
         (("--from", "2026-08-01", "--to", "2026-08-02"), 1, "knows of no node in 2026-08-01 to 2026-08-02"),

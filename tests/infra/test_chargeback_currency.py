@@ -182,7 +182,7 @@ def test_a_file_that_is_not_there_is_told_by_its_name_and_not_as_something_to_me
     told = run(prometheus, "--from", "2026-10-01", "--to", "2026-10-02", option, missing)
 
     assert f"there is no file {missing}." in told
-    assert "give the path of one that is there" in told
+    assert "give the path of an existing file" in told
     assert "Errno" not in told
     assert "fix it" not in told
 

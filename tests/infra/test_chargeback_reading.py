@@ -119,8 +119,8 @@ def test_what_may_pass_is_tried_again(fake: FakePrometheus, tmp_path: Path, stat
         ((404, "", b""), "no content type"),
         ((200, "application/json", b'{"status": "success", "data": {"resultType": "matrix", "result": [{"met'), "not with JSON"),
         (as_json([1, 2]), "JSON of another form"),
-        (as_json({"status": "success", "data": {"resultType": "vector", "result": []}}), "something else than a matrix"),
-        (as_json({"status": "success", "data": None}), "something else than a matrix"),
+        (as_json({"status": "success", "data": {"resultType": "vector", "result": []}}), "something other than a matrix"),
+        (as_json({"status": "success", "data": None}), "something other than a matrix"),
         (
             as_json({"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}}]}}),
             "a series without labels and values",
@@ -222,17 +222,17 @@ def test_a_folder_that_cannot_be_written_is_told(fake: FakePrometheus, tmp_path:
 @pytest.mark.parametrize(
     "options,told",
     [
-        ({"url": "prometheus:9090"}, "no address"),
-        ({"url": "https://"}, "no address"),
-        ({"url": "https://host:99999"}, "no address"),
+        ({"url": "prometheus:9090"}, "not the address"),
+        ({"url": "https://"}, "not the address"),
+        ({"url": "https://host:99999"}, "not an address"),
         ({"url": f"https://user:{SECRET}@host"}, "has a user or password in it"),
-        ({"url": "https://host/?tenant=a"}, "no address"),
+        ({"url": "https://host/?tenant=a"}, "not the address"),
         ({"headers": [SECRET]}, "not of the form"),
         ({"headers": [f"X-Key: {SECRET}\r\nX-Other: 1"]}, "not of the form"),
-        ({"ca": Path("missing.pem")}, "missing.pem is no file"),
+        ({"ca": Path("missing.pem")}, "missing.pem is not a file"),
         ({"token_file": Path("missing")}, "cannot be read: FileNotFoundError"),
-        ({"token_env": "FLEXSPOT_TEST_UNSET"}, "holds no token"),
-        ({"token_env": "FLEXSPOT_TEST_TWO"}, "holds more than a token"),
+        ({"token_env": "FLEXSPOT_TEST_UNSET"}, "has no token"),
+        ({"token_env": "FLEXSPOT_TEST_TWO"}, "has more than a token"),
         ({"token_env": "FLEXSPOT_TEST_TOKEN", "headers": ["authorization: Basic eA=="]}, "both given"),
         ({"token_env": "FLEXSPOT_TEST_TOKEN", "token_file": Path("x")}, "both given"),
     ],
@@ -279,5 +279,5 @@ def test_a_server_is_trusted_only_by_an_authority_that_is_given(tmp_path: Path) 
 
 def test_a_file_that_is_no_certificate_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("no certificate")
-    with pytest.raises(ExplainedError, match="no certificate that can be used"):
+    with pytest.raises(ExplainedError, match="no usable certificate"):
         PrometheusClient(access_to("https://host", ca=tmp_path / "ca.pem"))

@@ -28,4 +28,4 @@ def test_a_label_that_prometheus_would_not_take_is_bad_usage(label: str) -> None
     result = CliRunner().invoke(app, ["chargeback-rules", "--label", label])
 
     assert result.exit_code == 2
-    assert "is no NAME=VALUE of a Prometheus label" in " ".join(result.output.replace("│", "").split())
+    assert "is not NAME=VALUE of a Prometheus label" in " ".join(result.output.replace("│", "").split())

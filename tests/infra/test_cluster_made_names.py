@@ -112,5 +112,5 @@ def test_no_team_may_have_a_namespace_that_is_made_without_it(name: str) -> None
     settings = shipped("dev-gke")
     settings["teams"][0]["name"] = name
 
-    with pytest.raises(SettingsError, match="is a namespace of the cluster's own"):
+    with pytest.raises(SettingsError, match="is a namespace of the cluster itself"):
         declared("dev-gke", settings)

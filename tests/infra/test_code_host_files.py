@@ -68,7 +68,7 @@ def test_another_host_is_told_what_is_allowed_and_nothing_is_written(tmp_path: P
         init(tmp_path / "new", *LOCAL, ci="bitbucket")
 
     assert (told.value.problem, told.value.remedy) == (
-        "--ci 'bitbucket' is no host that a project is written for.",
+        "--ci 'bitbucket' is not a supported host.",
         "give --ci: github or gitlab.",
     )
     assert not (tmp_path / "new").exists()

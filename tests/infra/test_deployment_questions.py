@@ -61,7 +61,7 @@ def test_what_a_person_says_of_what_was_made_is_read_by_urn() -> None:
 
 @pytest.mark.parametrize("made,not_made", [([f"{POOL}=a", f"{POOL}=b"], []), ([f"{POOL}=a"], [POOL])])
 def test_two_answers_about_one_resource_are_none(made: list[str], not_made: list[str]) -> None:
-    with pytest.raises(ExplainedError, match=r"more than one answer is given about urn:.*l4-spot-node-pool\.") as refused:
+    with pytest.raises(ExplainedError, match=r"there is more than one answer for urn:.*l4-spot-node-pool\.") as refused:
         told_answers(made, not_made)
 
     assert refused.value.exit_code is ExitCode.BAD_USAGE

@@ -159,9 +159,9 @@ POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: job}\nspec:\n  containers:\n 
 @pytest.mark.parametrize(
     "more,told",
     [
-        (bomb("  "), "its aliases repeat so much"),
+        (bomb("  "), "its aliases expand to over"),
         ("  deep: " + "[" * 20_000 + "]" * 20_000 + "\n", "nested over 100 deep"),
-        ("  itself: &itself\n    itself: *itself\n", "repeats the value that it stands in"),
+        ("  itself: &itself\n    itself: *itself\n", "refers to a value that contains it"),
         (f"    resources: {{limits: {{nvidia.com/gpu: {'9' * 5000}}}}}\n", "has a limit of 1.0"),
     ],
     ids=["aliases upon aliases", "deep", "holds itself", "a number of 5,000 digits"],

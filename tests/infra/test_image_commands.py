@@ -113,7 +113,7 @@ def test_releases_that_aws_lists_for_both_kinds_of_nodes_are_written_and_known_f
     stack = folder / "Pulumi.dev-eks.yaml"
     raised = stack.read_text().replace("ami: al2023@v20260903", "ami: al2023@v20270112")
     stack.write_text(raised)
-    with pytest.raises(SettingsError, match="is not a release that is known"):
+    with pytest.raises(SettingsError, match="is not a known release"):
         plan_of_stack_file(stack)
     stack.write_text(raised.replace("ami: al2023@v20270112", "ami: al2023@v20270112\n      images_file: node-images.yaml"))
     assert plan_of_stack_file(stack)

@@ -60,7 +60,7 @@ def test_files_are_written_where_they_are_told_and_never_over_others(tmp_path: P
     }
     assert "flexspot settings check -s x" in first.stdout
     assert second.exit_code != 0
-    assert "is there already" in str(second.exception)
+    assert "already exists" in str(second.exception)
 
 
 def test_json_has_the_settings_the_guesses_what_is_left_out_and_the_file() -> None:

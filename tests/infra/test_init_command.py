@@ -159,23 +159,28 @@ def test_a_budget_holds_what_the_ceilings_cost_and_not_twice_the_nodes(tmp_path:
         pytest.param("eks", {"prod_gpus": "-4"}, "--prod-gpus -4 cannot be had", id="less than none"),
         pytest.param("eks", {"prod_gpus": str(GPUS_AT_MOST + 1)}, f"--prod-gpus {GPUS_AT_MOST + 1} cannot be had", id="too many"),
         pytest.param("eks", {"machine": "p5.48xlarge", "dev_gpus": "12"}, "--dev-gpus 12 cannot be had", id="half a node"),
-        pytest.param("eks", {"cidr": "anywhere"}, "these answers make no stack dev that can work", id="no range"),
+        pytest.param("eks", {"cidr": "anywhere"}, "these answers make no working stack dev", id="no range"),
         pytest.param("eks", {"zone": "us-west-2a"}, "--zone 'us-west-2a' is not in region us-east-1", id="another region's zone"),
         pytest.param("eks", {"zone": "us-east-1a"}, "--zone 'us-east-1a' is alone", id="one zone for EKS"),
         pytest.param("gke", {"zone": "us-central1-f"}, "--machine 'g2-standard-8' is not offered in us-central1-f", id="zone without it"),
-        pytest.param("gke", {"machine": "g4-standard-48"}, "--machine 'g4-standard-48' is offered where nobody knows", id="nowhere known"),
+        pytest.param(
+            "gke",
+            {"machine": "g4-standard-48"},
+            "--machine 'g4-standard-48' is in the catalog, but where it is offered is not known",
+            id="nowhere known",
+        ),
         pytest.param("eks", {"zone": "a: b"}, "--zone 'a: b' cannot be used", id="no zone"),
         pytest.param("eks", {"team": "Red Team"}, "--team 'Red Team' cannot be used", id="no name"),
         pytest.param("eks", {"team": "a}, {name: b"}, "--team 'a}' cannot be used", id="YAML in a name"),
         pytest.param("eks", {"team": "a,b,a"}, "--team 'a' is named more than once", id="twice"),
-        pytest.param("eks", {"team": "kube-system"}, "--team 'kube-system' is a namespace of the cluster's own", id="a taken namespace"),
-        pytest.param("gke", {"cidr": "10.0.0.0/8"}, "--cidr: a project of gke has nothing of it", id="an option of EKS on GKE"),
-        pytest.param("local", {"region": "us-east-1"}, "--region: a project of local has nothing of it", id="a region of the lab"),
-        pytest.param("local", {"account": "111122223333", "dev_gpus": "4"}, "--account, --dev-gpus: a project of local", id="two of them"),
+        pytest.param("eks", {"team": "kube-system"}, "--team 'kube-system' is a namespace of the cluster itself", id="a taken namespace"),
+        pytest.param("gke", {"cidr": "10.0.0.0/8"}, "--cidr: a project on gke has no use for it", id="an option of EKS on GKE"),
+        pytest.param("local", {"region": "us-east-1"}, "--region: a project on local has no use for it", id="a region of the lab"),
+        pytest.param("local", {"account": "111122223333", "dev_gpus": "4"}, "--account, --dev-gpus: a project on local", id="two of them"),
         pytest.param("eks", {"team": ""}, "--team '' cannot be used", id="empty"),
         pytest.param("eks", {"owner": "x\nconfig: 1"}, "--owner 'x\\nconfig: 1' cannot be used", id="a line more"),
         pytest.param("eks", {"name": "a/b"}, "--name 'a/b' cannot be used", id="a path as name"),
-        pytest.param("local", {"owner": None}, "--owner is not given, and nobody is asked here", id="nobody answers"),
+        pytest.param("local", {"owner": None}, "--owner is not given, and this run asks no questions", id="nobody answers"),
     ],
 )
 def test_what_cannot_be_used_is_named_with_its_option_and_what_is_allowed_and_nothing_is_written(
@@ -231,7 +236,7 @@ def test_nobody_is_asked_anything_for_a_folder_that_has_a_project(there: str, tm
     (tmp_path / there).touch()
     monkeypatch.setattr(init_commands, "Questions", functools.partial(_asking, Questions))
 
-    with pytest.raises(ExplainedError, match="already; nothing was written"):
+    with pytest.raises(ExplainedError, match="already has "):
         init(tmp_path)
 
 

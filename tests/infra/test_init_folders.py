@@ -21,7 +21,7 @@ def test_nothing_is_written_where_a_file_of_the_project_is_already(there: str, t
     (tmp_path / there).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / there).write_text("mine\n")
 
-    with pytest.raises(ExplainedError, match=f"has {re.escape(there)} already; nothing was written"):
+    with pytest.raises(ExplainedError, match=f"already has {re.escape(there)}; nothing was written"):
         init(tmp_path, *GKE)
 
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / there]
@@ -32,7 +32,7 @@ def test_a_link_that_leads_elsewhere_is_not_written_through(tmp_path: Path) -> N
     (tmp_path / "acme").mkdir()
     (tmp_path / "acme" / "__main__.py").symlink_to(tmp_path / "elsewhere.py")
 
-    with pytest.raises(ExplainedError, match=r"has __main__\.py already"):
+    with pytest.raises(ExplainedError, match=r"already has __main__\.py"):
         init(tmp_path / "acme", *GKE)
 
     assert not (tmp_path / "elsewhere.py").exists()
@@ -56,7 +56,9 @@ def test_what_is_no_folder_where_one_must_be_is_told_and_nothing_is_written(bloc
     (tmp_path / blocking).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / blocking).write_text("a file\n")
 
-    with pytest.raises(ExplainedError, match=f"{re.escape(blocking)} is no folder, and files of the project must be below it; nothing was"):
+    with pytest.raises(
+        ExplainedError, match=f"{re.escape(blocking)} is not a folder, but files of the project must be below it; nothing was"
+    ):
         init(tmp_path / "acme", *GKE)
 
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / blocking]
@@ -65,7 +67,7 @@ def test_what_is_no_folder_where_one_must_be_is_told_and_nothing_is_written(bloc
 def test_a_link_that_leads_in_a_circle_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "acme").symlink_to(tmp_path / "acme")
 
-    with pytest.raises(ExplainedError, match="acme is no folder"):
+    with pytest.raises(ExplainedError, match="acme is not a folder"):
         init(tmp_path / "acme", *GKE)
 
 

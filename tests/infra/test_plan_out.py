@@ -93,7 +93,7 @@ def test_a_stack_above_its_budget_is_refused_and_its_plan_is_written_all_the_sam
 
     assert refused.returncode == 1, refused.stdout + refused.stderr
     assert "[mandatory] [severity: high]  budget-exceeded  (" in refused.stderr
-    assert "dev costs 1,839.39 USD in a month (expected), and its budget is 1,700" in " ".join(refused.stderr.split())
+    assert "dev costs 1,839.39 USD a month (expected); its budget is 1,700" in " ".join(refused.stderr.split())
     found = json.loads(plan.read_text())
     assert len(found["resources"]) > 200
     assert any(each["policy"] == "budget-exceeded" for each in found["policies"])

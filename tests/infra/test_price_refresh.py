@@ -256,7 +256,7 @@ def test_nothing_found_or_no_access_leaves_the_file_and_tells_no_credential(aws:
     own.write_text(OWN)
     arguments = ("--cloud", "aws", "--file", own, "--region", "us-east-1", "--machine", "g6.xlarge")
     answer_with(aws, [], [])
-    assert "AWS has no price of what was asked for" in refresh(*arguments, code=1)
+    assert "AWS has none of the requested prices" in refresh(*arguments, code=1)
 
     aws["ec2"].add_client_error("describe_spot_price_history", "AuthFailure", "AKIAEXAMPLE is not allowed")
     told = refresh(*arguments, code=1)
@@ -271,7 +271,7 @@ def test_nothing_found_or_no_access_leaves_the_file_and_tells_no_credential(aws:
         (("--cloud", "azure"), "write aws or gcp"),
         (("--cloud", "aws", "--machine", "g6.xlrge"), "g6.xlarge"),
         (("--cloud", "gcp", "--region", "us-central1"), "has prices of aws, not of gcp"),
-        (("--cloud", "aws", "--region", "mars"), "--region 'mars' is no region of aws."),
+        (("--cloud", "aws", "--region", "mars"), "--region 'mars' is not a region of aws."),
         (("--cloud", "gcp", "--region", "us-east-1"), "give a region such as us-central1."),
     ],
 )

@@ -36,7 +36,7 @@ def test_stack_files_are_where_the_project_file_says_and_else_beside_it(tmp_path
 
 
 def test_a_folder_outside_of_any_project_is_told_with_the_next_step(tmp_path: Path) -> None:
-    with pytest.raises(ExplainedError, match="is in no project: neither it nor a folder above it has a Pulumi") as refused:
+    with pytest.raises(ExplainedError, match="is not in a project: neither it nor a folder above it has a Pulumi") as refused:
         project_here(tmp_path)
 
     assert refused.value.exit_code is ExitCode.BAD_USAGE
@@ -47,7 +47,7 @@ def test_a_folder_outside_of_any_project_is_told_with_the_next_step(tmp_path: Pa
     "text,told",
     [
         pytest.param("name: [", "it cannot be read", id="no YAML"),
-        pytest.param("- a\n", "it holds no settings of a project", id="a list"),
+        pytest.param("- a\n", "it has no project settings", id="a list"),
         pytest.param("runtime: python\n", "it has no name", id="no name"),
         pytest.param("name: 7\n", "its name is 7 and must be a text", id="a number as name"),
         pytest.param("name: a\nstackConfigDir: [b]\n", "its stackConfigDir is ['b'] and must be a text", id="a list as folder"),

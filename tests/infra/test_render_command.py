@@ -98,10 +98,10 @@ def test_everything_that_is_wrong_is_told_with_exit_code_2() -> None:
 @pytest.mark.parametrize(
     "written,told",
     [
-        (("--set", "retries"), "is no FIELD=VALUE"),
-        (("-e", "=x"), "is no NAME=VALUE"),
-        (("--set", "a=[1"), "is no YAML"),
-        (("-e", "A=1", "--set", "env={B: x}"), "--set gives env, which an option gives, too"),
+        (("--set", "retries"), "is not FIELD=VALUE"),
+        (("-e", "=x"), "is not NAME=VALUE"),
+        (("--set", "a=[1"), "is not YAML"),
+        (("-e", "A=1", "--set", "env={B: x}"), "--set and an option both give env"),
     ],
 )
 def test_a_pair_that_is_none_is_bad_usage(written: tuple[str, str], told: str) -> None:

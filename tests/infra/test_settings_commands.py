@@ -197,7 +197,7 @@ RULES = "admission.rules_file (is '../rules.yaml'): "
         ),
         (
             "flexspot: {image-not-pinned: deny}",
-            f"{RULES}flexspot.image-not-pinned.level: 'deny' is not allowed; allowed is one of mandatory, ",
+            f"{RULES}flexspot.image-not-pinned.level: 'deny' is not allowed; allowed: mandatory, ",
         ),
         (
             "flexspot: {image-not-pinned: {moving: [a]}}",
@@ -205,7 +205,7 @@ RULES = "admission.rules_file (is '../rules.yaml'): "
         ),
         (
             "flexspot: {image-not-pinned: {locked: yes please}}",
-            "flexspot.image-not-pinned.locked: 'yes please' is not allowed; allowed is true or false",
+            "flexspot.image-not-pinned.locked: 'yes please' is not allowed; allowed: true or false",
         ),
         ("flexspot: {a: mandatory, b: mandatory}", "flexspot.b: there is no 'b'; "),
     ],

@@ -95,7 +95,7 @@ def test_an_id_that_is_given_for_what_was_made_must_be_one(checkout: OwnCheckout
     refused = checkout.flexspot("up", "-s", "local", "--yes", "--made", "urn:pulumi:local::flexspot::a:b:C::d")
 
     assert refused.returncode == 2
-    assert "names no id." in refused.stderr
+    assert "has no id." in refused.stderr
     assert "--made URN=ID" in refused.stderr
 
 
@@ -103,7 +103,7 @@ def test_offline_there_is_nothing_to_look_at(checkout: OwnCheckout) -> None:
     refused = checkout.flexspot("preview", "-s", "local", "--offline", "--refresh")
 
     assert refused.returncode == 2
-    assert "leave one of them out" in refused.stderr
+    assert "remove one of them" in refused.stderr
 
 
 @pytest.mark.parametrize("command", [("up", "-s", "local", "--yes"), ("lab", "pulumi", "preview", "-s", "local")], ids=["up", "lab pulumi"])

@@ -203,7 +203,7 @@ def test_a_job_that_waits_says_why_and_is_stopped_with_all_that_is_its(
     [container] = job["spec"]["template"]["spec"]["containers"]
     assert container["command"][:5] == ["python", "-m", "flexspot_runtime.launch", "--ranks=$(NPROC_PER_NODE)", "--"], "a rank on each GPU"
 
-    with pytest.raises(ExplainedError, match="large of that name is not over") as refused:
+    with pytest.raises(ExplainedError, match="large of that name has not finished") as refused:
         flexspot("run", *member, *SMALL, "--name", "large", str(script))
     assert "`flexspot jobs stop large` ends it" in refused.value.remedy
     code, shown = flexspot("jobs", "stop", "large", *member)

@@ -56,7 +56,7 @@ def test_work_is_told_which_devices_its_queue_does_not_give(asked: list[str], co
     found = told("work-in-the-wrong-queue", job(*asked), *queue(*covered))
 
     assert bool(found) is bool(missing)
-    assert all(f"it asks for {missing}, and" in each and f"gives no {missing}: it waits" in each for each in found)
+    assert all(f"it requests {missing}, but" in each and f"has no quota of {missing}: it waits" in each for each in found)
     assert all(f"has quota of {missing}, or" in each for each in found)
 
 

@@ -98,7 +98,7 @@ def test_a_failing_pool_is_told_what_to_write_in_its_own_spelling() -> None:
     findings = judge(from_pulumi("gcp:container/nodePool:NodePool", "l4", pool), rules_named("gpu-pool-without-taint"), DEFAULTS)
 
     assert [finding.remediation for finding in findings] == [
-        "add to nodeConfig.taints: {key: nvidia.com/gpu, value: present, effect: NO_SCHEDULE}"
+        "add {key: nvidia.com/gpu, value: present, effect: NO_SCHEDULE} to nodeConfig.taints"
     ]
     assert str(findings[0].object) == "gcp:container/nodePool/NodePool/l4"
 
@@ -115,4 +115,4 @@ def test_what_gke_does_by_itself_is_said_where_a_taint_is_missing() -> None:
     pool = {"nodeConfig": {"machineType": "g2-standard-8"}}
     [finding] = judge(from_pulumi("gcp:container/nodePool:NodePool", "l4", pool), rules_named("gpu-pool-without-taint"), DEFAULTS)
 
-    assert "GKE adds that taint by itself only to a pool that is made when the cluster has nodes without GPUs already" in finding.message
+    assert "GKE itself adds that taint only to a pool that is created when the cluster already has nodes without GPUs" in finding.message

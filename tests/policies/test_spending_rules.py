@@ -31,7 +31,7 @@ def test_the_worst_case_can_be_held_to_the_budget() -> None:
     exceeded = found("budget-exceeded", scenario="worst-case")
 
     assert exceeded.verdict is Verdict.FAIL
-    assert exceeded.message == "dev costs 8,521.29 USD in a month (worst-case), and its budget is 4,000"
+    assert exceeded.message == "dev costs 8,521.29 USD a month (worst-case); its budget is 4,000"
     assert exceeded.at == "environment.budget_usd"
 
 
@@ -39,7 +39,7 @@ def test_from_which_part_of_a_budget_on_it_is_told_can_be_said() -> None:
     near = found("budget-nearly-used", **{"near-percent": 48})
 
     assert found("budget-nearly-used", **{"near-percent": 49}).verdict is Verdict.PASS
-    assert (near.verdict, near.message) == (Verdict.FAIL, "dev is worked out to use 49 % of its budget of 4,000 USD")
+    assert (near.verdict, near.message) == (Verdict.FAIL, "dev is estimated to use 49% of its budget of 4,000 USD")
 
 
 @pytest.mark.parametrize("rule", BUDGETS)
@@ -47,4 +47,4 @@ def test_a_month_that_there_is_not_is_told_and_nothing_is_let_through_for_it(rul
     told = found(rule, scenario="best-case")
 
     assert told.verdict is Verdict.UNKNOWN
-    assert told.message == "scenario is 'best-case'; allowed is expected or worst-case"
+    assert told.message == "scenario is 'best-case'; allowed: expected, worst-case"

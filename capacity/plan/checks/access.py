@@ -21,9 +21,9 @@ def roles_are_of_the_clusters_partition(resolved: ResolvedSettings) -> Iterator[
     settings = resolved.settings
     for path, role in [*_members(resolved, roles=True), *_admins(resolved)]:
         if not isinstance(settings, EksSettings):
-            yield SettingsProblem(path, role, "is a role of IAM, and only on EKS can one be in a group", "name a group", "role-without-eks")
+            yield SettingsProblem(path, role, "is an IAM role, which only EKS can map to a group", "name a group", "role-without-eks")
         elif role.split(":")[1] != (partition := partition_of(settings.region)):
-            problem = f"is a role of another partition than {settings.region}, which is in {partition}"
+            problem = f"is a role of another partition: {settings.region} is in {partition}"
             yield SettingsProblem(path, role, problem, f"name a role, arn:{partition}:iam::...", "role-of-another-partition")
 
 
@@ -37,7 +37,7 @@ def roles_have_one_access_entry(resolved: ResolvedSettings) -> Iterator[Settings
     for path, role in _members(resolved, roles=True):
         if role in admins:
             problem = "is one of cluster.admin_roles, which may do all that a team may"
-            yield SettingsProblem(path, role, problem, "take it out here, or there", "role-is-administrator")
+            yield SettingsProblem(path, role, problem, "remove it from one of the two", "role-is-administrator")
 
 
 def groups_can_have_members(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -46,15 +46,15 @@ def groups_can_have_members(resolved: ResolvedSettings) -> Iterator[SettingsProb
         return
     for path, group in _members(resolved, roles=False):
         if group.startswith(RESERVED_GROUPS):
-            problem = f"is a group that no access entry may name: EKS keeps {', '.join(RESERVED_GROUPS)}"
-            yield SettingsProblem(path, group, problem, "choose another name, or name a role of IAM", "reserved-name")
+            problem = f"is a group that no access entry may name: EKS reserves {', '.join(RESERVED_GROUPS)}"
+            yield SettingsProblem(path, group, problem, "choose another name, or name an IAM role", "reserved-name")
 
 
 def the_api_server_holds_what_is_guaranteed(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """Without the policies whoever may make Jobs gets GPUs that no queue counts."""
     mode = resolved.settings.admission.mode
     if mode is not AdmissionMode.ENFORCE and len(resolved.settings.teams) > 1:
-        problem = "refuses nothing, so that members of one team can take GPUs that are guaranteed to another"
+        problem = "refuses nothing, so members of one team can take GPUs that are guaranteed to another"
         yield SettingsProblem(
             "admission.mode", repr(mode.value), problem, f"use {AdmissionMode.ENFORCE}", "guarantee-not-held", refused=False
         )

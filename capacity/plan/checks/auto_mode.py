@@ -39,32 +39,32 @@ class _Lacking:
 
 
 _OF_CLUSTERS = {
-    "ami": _Lacking("Auto Mode runs an image of AWS's own, which nobody else chooses"),
-    "images_file": _Lacking("Auto Mode runs an image of AWS's own, whose releases nobody else names"),
-    "nodes": _Lacking("Auto Mode has neither user data nor settings of the kubelet"),
-    "node_repair": _Lacking("Auto Mode replaces broken nodes itself, and always", "leave it out"),
+    "ami": _Lacking("Auto Mode runs AWS's own image, which cannot be chosen"),
+    "images_file": _Lacking("Auto Mode runs AWS's own image, whose release cannot be chosen"),
+    "nodes": _Lacking("Auto Mode has neither user data nor kubelet settings"),
+    "node_repair": _Lacking("Auto Mode always replaces broken nodes itself", "leave it out"),
     "existing": _Lacking(
-        "the role of a cluster that is there lets Auto Mode set no tags of ours on nodes, and is its owner's",
-        "leave it out, so that the stack makes the cluster, or use mode: standard",
+        "the role of an existing cluster, which its owner manages, does not let Auto Mode set our tags on nodes",
+        "leave it out, so that the stack creates the cluster, or use mode: standard",
     ),
-    "existing_karpenter": _Lacking("AWS runs Karpenter, outside of the cluster"),
+    "existing_karpenter": _Lacking("AWS runs Karpenter outside the cluster"),
     "existing_gpu_operator": _Lacking(
-        "Auto Mode has NVIDIA's device plugin in itself, beside which the GPU operator's cannot be",
-        "leave it out, and have the operator's devicePlugin.enabled and dcgmExporter.enabled false, or use mode: standard",
+        "Auto Mode includes NVIDIA's device plugin, next to which the GPU operator's cannot run",
+        "leave it out, and set the operator's devicePlugin.enabled and dcgmExporter.enabled to false, or use mode: standard",
     ),
 }
 """Options of the cluster that nothing in Auto Mode takes."""
 
 _OF_CONTROLLERS = {
-    "karpenter": _Lacking("AWS runs Karpenter, outside of the cluster", "leave it out"),
+    "karpenter": _Lacking("AWS runs Karpenter outside the cluster", "leave it out"),
     "load_balancer_controller": _Lacking(
-        "Auto Mode has it in itself: a Service with loadBalancerClass eks.amazonaws.com/nlb, an IngressClass of eks.amazonaws.com/alb",
+        "Auto Mode includes it: use a Service with loadBalancerClass eks.amazonaws.com/nlb, an IngressClass of eks.amazonaws.com/alb",
         "leave it out",
     ),
-    "nvidia_device_plugin": _Lacking("Auto Mode has it in itself", "leave it out"),
-    "neuron_device_plugin": _Lacking("Auto Mode has no pool of Neuron devices here, and its own plugin for them"),
+    "nvidia_device_plugin": _Lacking("Auto Mode includes it", "leave it out"),
+    "neuron_device_plugin": _Lacking("Flexspot has no pools of Neuron devices on Auto Mode, which has its own plugin for them"),
     # aws/eks-charts pull request 1359, where one of AWS says so (2026-08-17); its chart leaves out nodes of Auto Mode.
-    "efa_device_plugin": _Lacking("Auto Mode has it in itself", "leave it out"),
+    "efa_device_plugin": _Lacking("Auto Mode includes it", "leave it out"),
 }
 """Controllers that Auto Mode has in itself."""
 
@@ -83,11 +83,11 @@ def settings_are_ones_that_auto_mode_has(resolved: ResolvedSettings) -> Iterator
         if (written := getattr(settings.cluster, option)) != EksCluster.default(option):
             yield _refused(f"cluster.{option}", written, lacking)
     if (least := settings.cluster.system_pool.min_nodes) != SystemPool.default("min_nodes"):
-        lacking = _Lacking("Auto Mode makes a node when a controller needs one, and keeps none", "leave it out")
+        lacking = _Lacking("Auto Mode creates a node when a controller needs one, and keeps none", "leave it out")
         yield _refused("cluster.system_pool.min_nodes", least, lacking)
     for addon, version in settings.cluster.addon_versions.items():
         if addon in auto_mode().addons:
-            lacking = _Lacking("Auto Mode has it in itself, in a version of AWS's own", "leave it out")
+            lacking = _Lacking("Auto Mode includes it, in a version that AWS chooses", "leave it out")
             yield _refused(f"cluster.addon_versions.{addon}", version, lacking)
     for option, lacking in _OF_CONTROLLERS.items():
         if (written := getattr(settings.controllers, option)) != EksControllers.default(option):
@@ -103,7 +103,7 @@ def _of_pool(pool: ResolvedPool) -> Iterator[SettingsProblem]:
     smallest = min(machine.local_ssd_gb for machine in pool.machines)
     # The catalog counts as EC2 does, in GB; the volume is in GiB.
     if smallest and gib * 1024**3 >= smallest * 1000**3:
-        problem = f"is not below the {smallest} GB of NVMe disks, which Auto Mode then leaves to pods as bare devices"
+        problem = f"is not below the {smallest} GB of NVMe disks, so Auto Mode leaves them to pods as raw devices"
         yield SettingsProblem(f"{pool.path}.boot_disk_gib", str(gib), problem, "leave it out", "volume-instead-of-nvme")
 
 
@@ -133,7 +133,7 @@ def zones_are_names(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
         return
     for number, zone in enumerate(resolved.zones):
         if is_zone_id(zone):
-            lacking = _Lacking("is a zone's id, and Auto Mode documents no label with ids", "write zones by name, such as us-east-1a")
+            lacking = _Lacking("is a zone id, and Auto Mode documents no label with zone ids", "name zones by name, such as us-east-1a")
             yield _refused(f"zones.{number}", zone, lacking)
 
 
@@ -156,8 +156,8 @@ def accelerators_are_told_of(resolved: ResolvedSettings) -> Iterator[SettingsPro
     """NodePools ask for a device by its label. Of GPUs Auto Mode documents the labels, of other accelerators none."""
     for pool in resolved.pools.values() if resolved.auto_mode else ():
         if pool.gpu.accelerator is not NVIDIA:
-            problem = f"has {pool.gpu.accelerator.noun}s, for which Auto Mode documents no label that a pool could ask for"
-            remedy = "use mode: standard, or a machine with NVIDIA's GPUs"
+            problem = f"has {pool.gpu.accelerator.noun}s, for which Auto Mode documents no label that a pool could require"
+            remedy = "use mode: standard, or a machine with NVIDIA GPUs"
             yield SettingsProblem(f"{pool.path}.machine", repr(pool.settings.machine), problem, remedy, "accelerator-not-in-auto-mode")
 
 
@@ -169,7 +169,7 @@ def work_ends_before_its_node(resolved: ResolvedSettings) -> Iterator[SettingsPr
     for name, each in resolved.classes.items():
         if each.queued and (each.run_limit_hours is None or each.run_limit_hours > most):
             limit = "missing" if each.run_limit_hours is None else str(each.run_limit_hours)
-            problem = f"is above {most}: Auto Mode drains a node after so many hours, and ends it {DRAIN_HOURS} later"
+            problem = f"is above {most}: Auto Mode drains a node after {most} hours, and terminates it {DRAIN_HOURS} hours later"
             remedy = f"set it to {most} or less, or let the class write checkpoints"
             path = f"classes.{name}.run_limit_hours"
             yield SettingsProblem(path, limit, problem, remedy, "run-limit-beyond-auto-mode", refused=not each.checkpoint)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def what_caps_spend_is_said(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A node pool's ceiling holds whatever pods ask for; on Autopilot there is none."""
     if resolved.autopilot:
-        problem = "has no node pools, and so no ceilings of theirs: only Kueue, ResourceQuota and project quota cap spend there"
-        remedy = "ask for a project quota of what the pools may have, and write it as gpu_quotas; with mode: standard every ceiling holds"
+        problem = "has no node pools, so no ceilings: only Kueue, ResourceQuota and project quota cap spend"
+        remedy = "request a project quota of what the pools may have, and set it in gpu_quotas; with mode: standard every ceiling holds"
         yield SettingsProblem("cluster.mode", "autopilot", problem, remedy, "autopilot-without-ceilings", refused=False)
 
 
@@ -38,10 +38,12 @@ def pools_can_be_told_apart(resolved: ResolvedSettings) -> Iterator[SettingsProb
         classes = compute_class_of(resolved, one), compute_class_of(resolved, other)
         written = _shown(asked_for(resolved, other))
         if classes == (None, None) and (_lands_on(resolved, one, other) or _lands_on(resolved, other, one)):
-            problem = f"cannot be told from pool {one.name}: pods that ask for nodes of one can run on those that GKE made for the other"
+            problem = (
+                f"cannot be told apart from pool {one.name}: pods that request nodes of one can run on those that GKE created for the other"
+            )
             remedy = "split them by GPU, GPUs of a node, capacity type or zone, or merge them"
         elif classes[0] is not None and classes[0] == classes[1] and _made_of(resolved, one) == _made_of(resolved, other):
-            problem = f"cannot be told from pool {one.name}: it is the same priority of compute class {classes[0]}"
+            problem = f"cannot be told apart from pool {one.name}: it is the same priority of compute class {classes[0]}"
             remedy = "split them by machine, capacity type, reservation or zones, or merge them"
         else:
             continue
@@ -75,7 +77,7 @@ def _reach(resolved: ResolvedSettings, name: str, workload_class: WorkloadClass,
     path, written = f"classes.{name}", ", ".join(pool.name for pool in own)
     if not workload_class.queued:
         if len(own) > 1:
-            problem = "is served by several pools, and a pod that waits in no queue asks for one kind of node"
+            problem = "is served by several pools, but a pod that waits in no queue requests one kind of node"
             yield SettingsProblem(
                 path, written, problem, "leave it one pool, split the class, or use fallback: stock-out", "class-of-several-shapes"
             )
@@ -83,7 +85,7 @@ def _reach(resolved: ResolvedSettings, name: str, workload_class: WorkloadClass,
     common = shared_labels(asked_for(resolved, pool) for pool in own)
     others = [pool for pool in resolved.queued_pools.values() if pool not in own and compute_class_of(resolved, pool) is None]
     if strangers := [pool.name for pool in others if common.items() <= asked_for(resolved, pool).items()]:
-        told = f"all that its pools have in common is {_shown(common)}" if common else "its pools have nothing in common"
+        told = f"its pools have only {_shown(common)} in common" if common else "its pools have nothing in common"
         problem = f"{told}, so a queue would give its jobs nodes of {', '.join(strangers)} too"
         remedy = f"let {strangers[0]} serve {name} as well, or split the class into one for each kind of node"
         yield SettingsProblem(path, written, problem, remedy, "class-reaches-other-pools")
@@ -102,31 +104,31 @@ class _Lacking:
 
 
 _OF_NODE_POOLS = {
-    "min_nodes": _Lacking("Autopilot makes a node when a pod needs it, and keeps none", "leave it out"),
+    "min_nodes": _Lacking("Autopilot creates a node when a pod needs it, and keeps none", "leave it out"),
     "shutdown_grace_seconds": _Lacking(
-        "GKE documents more than 15 seconds for Standard node pools and compute classes, and nowhere for Autopilot"
+        "GKE documents more than 15 seconds for Standard node pools and compute classes, but not for Autopilot"
     ),
-    "compact_placement": _Lacking("no page of GKE says how a GPU pod of Autopilot asks for it"),
-    "network": _Lacking("on Autopilot GKE makes the nodes, and a stack's networks are none of theirs"),
-    "topology": _Lacking("Kueue places pods on nodes that are there, and those of Autopilot come with the pods"),
-    "confidential_nodes": _Lacking("on Autopilot it is of the whole cluster or of a compute class of your own"),
+    "compact_placement": _Lacking("GKE does not document how a GPU pod on Autopilot requests it"),
+    "network": _Lacking("on Autopilot GKE creates the nodes, and they have none of the stack's networks"),
+    "topology": _Lacking("Kueue places pods only on existing nodes, and Autopilot creates nodes only for pods"),
+    "confidential_nodes": _Lacking("on Autopilot it applies to the whole cluster or to a compute class of your own"),
     "boot_disk_kms_key": _Lacking(
-        "nodes of Autopilot have the cluster's key", "leave it out, and name the key in cluster.security.boot_disk_kms_key"
+        "Autopilot nodes have the cluster's key", "leave it out, and name the key in cluster.security.boot_disk_kms_key"
     ),
-    "local_ssd_disks": _Lacking("Autopilot gives local disks by the GPU, and not by number"),
-    "secondary_boot_disk_images": _Lacking("no page of GKE says how a pod of Autopilot asks for them"),
+    "local_ssd_disks": _Lacking("Autopilot provides local disks by the GPU, not by number"),
+    "secondary_boot_disk_images": _Lacking("GKE does not document how a pod on Autopilot requests them"),
 }
 """Options that nothing on Autopilot takes."""
 
 _BY_A_CLASS = "leave it out, or let the pool serve a class with fallback: stock-out"
 
-_OF_PRIORITIES = dict.fromkeys(("max_run_hours", "boot_disk_gib"), _Lacking("a pod cannot ask for it; a compute class can", _BY_A_CLASS))
+_OF_PRIORITIES = dict.fromkeys(("max_run_hours", "boot_disk_gib"), _Lacking("a pod cannot request it; a compute class can", _BY_A_CLASS))
 """Options that a priority of a compute class takes: https://docs.cloud.google.com/kubernetes-engine/docs/reference/crds/computeclass."""
 
 _OF_SELECTORS = dict.fromkeys(
     ("gpu_sharing", "mig_partition"),
     _Lacking(
-        "GKE documents it for pods that select GPUs by labels, and not for compute classes",
+        "GKE documents it for pods that select GPUs by labels, but not for compute classes",
         "let the pool serve a class with fallback: quota",
     ),
 )
@@ -141,17 +143,17 @@ def capacity_types_are_ones_that_autopilot_gives(resolved: ResolvedSettings) -> 
     for pool in resolved.pools.values():
         if resolved.facts[pool.settings.capacity_type].autopilot is None:
             path, written = f"{pool.path}.capacity_type", repr(pool.settings.capacity_type.value)
-            problem = "is documented for node pools of Standard clusters, and not for Autopilot"
+            problem = "is documented for node pools of Standard clusters, but not for Autopilot"
             remedy = f"allowed: {given}; flex-start is the nearest, without all nodes at once; or use mode: standard"
             yield SettingsProblem(path, written, problem, remedy, "capacity-type-not-on-autopilot")
         reservation = pool.settings.reservation if isinstance(pool.settings, GkePool) else None
         if reservation is not None and reservation.use is ReservationUse.ANY:
-            problem = "Autopilot uses no reservation but one that is named"
+            problem = "Autopilot uses only reservations that are named"
             yield SettingsProblem(
                 f"{pool.path}.reservation.use", "any", problem, "allowed: specific, with its name", "any-reservation-on-autopilot"
             )
         if reservation is not None and reservation.block is not None:
-            lacking = _Lacking("a pod of Autopilot names a reservation here, and no block of it")
+            lacking = _Lacking("a pod on Autopilot can name a reservation here, but no block of it")
             yield _refused(f"{pool.path}.reservation.block", repr(reservation.block), lacking)
 
 
@@ -165,7 +167,7 @@ def options_are_ones_that_autopilot_has(resolved: ResolvedSettings) -> Iterator[
         machine = pool.machines[0]
         if machine.architecture is Architecture.ARM64:
             lacking = _Lacking(
-                "is arm64, and how GPU pods of Autopilot ask for that no page of GKE says", "choose another, or use mode: standard"
+                "is arm64, and GKE does not document how GPU pods on Autopilot request it", "choose another, or use mode: standard"
             )
             yield _refused(f"{pool.path}.machine", repr(machine.name), lacking)
         by_compute_class = compute_class_of(resolved, pool) is not None
@@ -183,11 +185,11 @@ def _choices(path: str, pool: GkePool, *, by_compute_class: bool) -> Iterator[Se
             f"{path}.gpu_driver", "'disabled'", _Lacking("Autopilot installs a driver on every GPU node", "allowed: default, latest")
         )
     if pool.gpu_sharing is not None and pool.gpu_sharing.strategy is SharingStrategy.MPS and not by_compute_class:
-        lacking = _Lacking("GKE documents time-sharing for Autopilot, and not MPS", "allowed: time-sharing")
+        lacking = _Lacking("GKE documents time-sharing for Autopilot, but not MPS", "allowed: time-sharing")
         yield _refused(f"{path}.gpu_sharing.strategy", "'mps'", lacking)
     if len(set(pool.zones)) > 1 and not by_compute_class:
         lacking = _Lacking(
-            "a pod asks for one zone or for none; a compute class may name several",
+            "a pod requests one zone or none; a compute class may name several",
             f"name one; {_BY_A_CLASS}",
         )
         yield _refused(f"{path}.zones", ", ".join(pool.zones), lacking)

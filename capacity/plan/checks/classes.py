@@ -77,7 +77,7 @@ def alternatives_are_other_machines(resolved: ResolvedSettings) -> Iterator[Sett
         for place, name in enumerate(alternatives):
             if name in (pool.machine, *alternatives[:place]):
                 path = f"pools.{number}.alternatives.{place}"
-                yield SettingsProblem(path, repr(name), "stands twice", "leave one of them out", "duplicate-name")
+                yield SettingsProblem(path, repr(name), "is listed twice", "remove one of them", "duplicate-name")
 
 
 def is_taken_namespace(name: str) -> bool:
@@ -90,15 +90,15 @@ def teams_do_not_take_a_namespace_of_the_cluster(resolved: ResolvedSettings) -> 
     for number, team in enumerate(resolved.settings.teams):
         if is_taken_namespace(team.name):
             path = f"teams.{number}.name"
-            yield SettingsProblem(path, repr(team.name), "is a namespace of the cluster's own", "choose another name", "reserved-name")
+            yield SettingsProblem(path, repr(team.name), "is a namespace of the cluster itself", "choose another name", "reserved-name")
 
 
 def pods_of_queued_classes_preempt_none(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """The scheduler knows no shares: it makes room for an admitted pod among the pods of others' guarantees, before a node is added."""
     for name, each in resolved.known_classes.items():
         if each.queued and each.preempts:
-            problem = "of a queued class lets its pods take nodes from what is guaranteed to other teams"
-            remedy = "say false: whom queued work preempts Kueue decides, by quota"
+            problem = "of a queued class lets its pods preempt what is guaranteed to other teams"
+            remedy = "set it to false: for queued work Kueue decides by quota whom to preempt"
             yield SettingsProblem(f"classes.{name}.preempts", "true", problem, remedy, "queued-class-preempts")
 
 
@@ -107,7 +107,7 @@ def priority_classes_are_not_the_clusters_own(resolved: ResolvedSettings) -> Ite
     for name, each in resolved.known_classes.items():
         if each.priority_class.startswith("system-"):
             path = f"classes.{name}.priority_class"
-            yield SettingsProblem(path, repr(each.priority_class), "is a name of the cluster's own", "choose another name", "reserved-name")
+            yield SettingsProblem(path, repr(each.priority_class), "is reserved for the cluster", "choose another name", "reserved-name")
 
 
 def flavors_do_not_take_a_pools_name(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -115,9 +115,7 @@ def flavors_do_not_take_a_pools_name(resolved: ResolvedSettings) -> Iterator[Set
     for pool in resolved.pools.values():
         if pool.name.startswith("any-"):
             remedy = "choose a name that does not begin with any-"
-            yield SettingsProblem(
-                f"{pool.path}.name", repr(pool.name), "is how flavors of several pools are called", remedy, "reserved-name"
-            )
+            yield SettingsProblem(f"{pool.path}.name", repr(pool.name), "is reserved for flavors of several pools", remedy, "reserved-name")
 
 
 def pools_do_not_take_a_name_of_the_platform(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -126,7 +124,7 @@ def pools_do_not_take_a_name_of_the_platform(resolved: ResolvedSettings) -> Iter
     for pool in resolved.pools.values():
         if pool.name in names or pool.name.startswith(prefixes):
             yield SettingsProblem(
-                f"{pool.path}.name", repr(pool.name), "is a pool that the cluster has by itself", "choose another name", "reserved-name"
+                f"{pool.path}.name", repr(pool.name), "is a pool that the cluster already has", "choose another name", "reserved-name"
             )
 
 
@@ -136,7 +134,7 @@ def pools_serve_classes_that_exist(resolved: ResolvedSettings) -> Iterator[Setti
         for place, name in enumerate(pool.serves):
             path = f"pools.{number}.serves.{place}"
             if name in pool.serves[:place]:
-                yield SettingsProblem(path, repr(name), "stands twice", "leave one of them out", "duplicate-name")
+                yield SettingsProblem(path, repr(name), "is listed twice", "remove one of them", "duplicate-name")
             elif name not in resolved.known_classes and name not in resolved.settings.classes:
                 yield SettingsProblem(path, repr(name), "is not a class", nearest(name, resolved.known_classes), "unknown-class")
 
@@ -165,7 +163,7 @@ def a_shared_pool_says_how_it_is_split(resolved: ResolvedSettings) -> Iterator[S
     for pool in resolved.pools.values():
         if pool.queued and pool.unqueued and not resolved.unqueued_gpus[pool.name]:
             problem = "mixes queued and unqueued classes"
-            remedy = f"split the pool, or say with unqueued.{pool.name} how many of its GPUs each team's unqueued classes may use"
+            remedy = f"split the pool, or set in unqueued.{pool.name} how many of its GPUs each team's unqueued classes may use"
             written = ", ".join(pool.settings.serves)
             yield SettingsProblem(f"{pool.path}.serves", written, problem, remedy, "shared-pool-not-split")
 
@@ -176,11 +174,11 @@ def a_pool_has_one_decider(resolved: ResolvedSettings) -> Iterator[SettingsProbl
         deciders = {each.fallback for _, each in _served(resolved, pool)}
         if len(deciders) > 1:
             written = ", ".join(f"{name} ({each.fallback})" for name, each in _served(resolved, pool))
-            problem = "serves classes that move on for different reasons"
+            problem = "serves classes that fall back for different reasons"
             yield SettingsProblem(f"{pool.path}.serves", written, problem, "split the pool", "shared-pool-with-conflicting-classes")
         unqueued = [name for name, each in _served(resolved, pool) if not each.queued]
         if pool.settings.capacity_type is CapacityType.QUEUED and (Fallback.STOCK_OUT in deciders or unqueued):
-            problem = "queued capacity comes through a queue, and only quota moves its classes on"
+            problem = "queued capacity comes through a queue, and its classes fall back only by quota"
             remedy = "let it serve queued classes with fallback: quota"
             written = ", ".join(pool.settings.serves)
             yield SettingsProblem(f"{pool.path}.serves", written, problem, remedy, "queued-capacity-without-queue")
@@ -193,7 +191,9 @@ def stock_outs_are_watched_where_flavors_are_pools(resolved: ResolvedSettings) -
     path, local = "queueing.stock_outs.watch", resolved.settings.cloud is Platform.LOCAL
     if local or resolved.autopilot:
         problem = (
-            "needs nodes on which images run" if local else "needs node pools, and Autopilot has none: nobody could tell whose stock is out"
+            "needs nodes that run images"
+            if local
+            else "needs node pools, and Autopilot has none: it cannot tell which capacity is out of stock"
         )
         yield SettingsProblem(path, "true", problem, "leave it out", "stock-outs-without-pools")
 
@@ -214,7 +214,7 @@ def orders_do_not_contradict(resolved: ResolvedSettings) -> Iterator[SettingsPro
             pair = _opposed(orders.values()) or conflict.capacity_types
             written = "; ".join(f"{name}: {', '.join(order)}" for name, order in orders.items())
             problem = f"{group} want {' and '.join(pair)} in opposite orders"
-            remedy = "use one order; a queue tries flavors in one order for all its work"
+            remedy = "use the same order; a queue tries flavors in one order for all its work"
             yield SettingsProblem("classes", written, problem, remedy, "classes-disagree-on-order")
 
 
@@ -237,7 +237,7 @@ def compute_classes_do_not_share_pools(resolved: ResolvedSettings) -> Iterator[S
         if climbing and (pool.queued or resolved.words.compute_class_label):
             by_gpu.setdefault(pool.gpu.model, {})[pool.name] = climbing
         if resolved.words.compute_class_label and len(climbing) > 1:
-            problem = "a pool stands in one compute class"
+            problem = "a pool can be in only one compute class"
             written = ", ".join(sorted(climbing))
             yield SettingsProblem(f"{pool.path}.serves", written, problem, "split the pool", "shared-pool-with-conflicting-classes")
     if resolved.words.compute_class_label:
@@ -246,7 +246,7 @@ def compute_classes_do_not_share_pools(resolved: ResolvedSettings) -> Iterator[S
     for gpu, pools in by_gpu.items():
         if len(set(pools.values())) > 1:
             written = "; ".join(f"{name}: {', '.join(sorted(classes))}" for name, classes in sorted(pools.items()))
-            problem = f"queued pools of {gpu} serve different classes with fallback: stock-out, whose one flavor would cover them all"
+            problem = f"queued pools of {gpu} serve different classes with fallback: stock-out, but one flavor would cover them all"
             yield SettingsProblem("pools", written, problem, "let them serve the same classes", "shared-pool-with-conflicting-classes")
 
 
@@ -255,7 +255,7 @@ def _one_gpu_for_each_compute_class(resolved: ResolvedSettings) -> Iterator[Sett
         gpus = sorted({pool.gpu.name for pool in resolved.pools.values() if name in pool.settings.serves})
         if each.fallback is Fallback.STOCK_OUT and each.queued and len(gpus) > 1:
             problem = "its one flavor would count different GPUs"
-            remedy = "split the class, one for each GPU"
+            remedy = "split the class, one for each GPU type"
             yield SettingsProblem(f"classes.{name}", ", ".join(gpus), problem, remedy, "compute-class-with-several-gpus")
 
 
@@ -267,8 +267,8 @@ def a_class_has_one_kind_of_accelerator(resolved: ResolvedSettings) -> Iterator[
         if len(kinds) > 1:
             of_kind = {kind: [pool.name for pool in pools if pool.gpu.accelerator.resource == kind] for kind in kinds}
             written = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in of_kind.items())
-            problem = "is served by pools with different accelerators, and its pods ask for one of them"
-            remedy = "make a class of its own for each: write it in `classes`, and let those pools serve it"
+            problem = "is served by pools with different accelerators, but its pods request only one of them"
+            remedy = "add a class for each accelerator to `classes`, and let its pools serve it"
             yield SettingsProblem(f"classes.{name}", written, problem, remedy, "class-with-several-accelerators")
 
 
@@ -277,8 +277,8 @@ def what_is_interrupted_can_go_on(resolved: ResolvedSettings) -> Iterator[Settin
     for name, each in resolved.classes.items():
         on_spot = CapacityType.SPOT in each.capacity
         if on_spot and not each.checkpoint and (each.run_limit_hours is None or each.run_limit_hours > 24):  # noqa: PLR2004 -- a day
-            problem = "runs for more than a day on Spot and writes no checkpoints"
-            remedy = "set checkpoint: true, or a run_limit_hours of 24 at most"
+            problem = "runs for more than a day on Spot without checkpoints"
+            remedy = "set checkpoint: true, or run_limit_hours to 24 or less"
             yield SettingsProblem(f"classes.{name}", "", problem, remedy, "long-spot-run-without-checkpoint", refused=False)
 
 

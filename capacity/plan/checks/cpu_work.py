@@ -22,8 +22,8 @@ def cpu_work_fits_into_its_room(resolved: ResolvedSettings) -> Iterator[Settings
     path = "other_work" if isinstance(settings, LocalSettings) else "cluster.other_work"
     for number, own in owners:
         if not has_room(settings) and (own.vcpu or own.memory_gib):
-            problem = f"is {own.vcpu} vCPU and {own.memory_gib} GiB, and the stack has no room for work without GPUs"
-            remedy = f"leave it out, or give {path} max_vcpu and max_memory_gib"
+            problem = f"is {own.vcpu} vCPU and {own.memory_gib} GiB, but the stack has no room for work without GPUs"
+            remedy = f"leave it out, or set max_vcpu and max_memory_gib in {path}"
             yield SettingsProblem(f"teams.{number}.cpu_work", "", problem, remedy, "cpu-work-without-room")
     if not has_room(settings) or not owners:
         return
@@ -31,8 +31,8 @@ def cpu_work_fits_into_its_room(resolved: ResolvedSettings) -> Iterator[Settings
         amounts = [getattr(own, field) for _, own in owners]
         if (promised := sum(amounts)) > of_all:
             last = owners[-1][0]
-            problem = f"makes {' + '.join(map(str, amounts))} = {promised} of all teams, and {path}.{ceiling} is {of_all}"
-            remedy = f"{of_all} are there for all teams; give them less, or raise {path}.{ceiling}"
+            problem = f"brings the total of all teams to {' + '.join(map(str, amounts))} = {promised}, but {path}.{ceiling} is {of_all}"
+            remedy = f"give the teams {of_all} in total, or raise {path}.{ceiling}"
             yield SettingsProblem(f"teams.{last}.cpu_work.{field}", str(amounts[-1]), problem, remedy, "cpu-work-above-room")
 
 
@@ -45,16 +45,16 @@ def names_of_cpu_queues_are_free(resolved: ResolvedSettings) -> Iterator[Setting
     owner_of = {queue: team for team, queue in cluster_queues.items()}
     for number, team in enumerate(settings.teams):
         if team.name in owner_of:
-            problem = f"is the name of team {owner_of[team.name]}'s queue of work without GPUs"
-            remedy = f"choose one that is no team's name with -{CPU_QUEUE} behind it"
+            problem = f"is the name of team {owner_of[team.name]}'s queue for work without GPUs"
+            remedy = f"choose a name that is not another team's name with -{CPU_QUEUE} appended"
             yield SettingsProblem(f"teams.{number}.name", repr(team.name), problem, remedy, "name-of-cpu-queue")
     for number, cohort in enumerate(settings.cohorts):
         if cohort.name == name:
-            problem, remedy = "is the name of the cohort of work without GPUs", "choose another name"
+            problem, remedy = "is the name of the cohort for work without GPUs", "choose another name"
             yield SettingsProblem(f"cohorts.{number}.name", repr(name), problem, remedy, "name-of-cpu-queue")
     for number, pool in enumerate(settings.pools):
         if pool.name == name:
-            problem, remedy = "is the name of the flavor of work without GPUs", "choose another name"
+            problem, remedy = "is the name of the flavor for work without GPUs", "choose another name"
             yield SettingsProblem(f"pools.{number}.name", repr(name), problem, remedy, "name-of-cpu-queue")
 
 

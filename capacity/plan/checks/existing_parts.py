@@ -23,11 +23,11 @@ def another_karpenter_is_on_its_own_cluster(resolved: ResolvedSettings) -> Itera
     if not isinstance(settings, EksSettings) or resolved.auto_mode or (theirs := settings.cluster.existing_karpenter) is None:
         return
     if settings.cluster.existing is None:
-        problem = "is the Karpenter of a cluster that is there already, and the stack makes its cluster"
+        problem = "is the Karpenter of an existing cluster, but the stack creates its cluster"
         remedy = "name the cluster in cluster.existing, or leave it out"
         yield SettingsProblem(_KARPENTER, theirs.deployment, problem, remedy, "existing-karpenter-of-no-cluster")
     if not settings.cluster.node_repair:
-        problem = "is a feature gate of Karpenter's, which is its owner's to set"
+        problem = "is a feature gate of Karpenter, which is its owner's to set"
         yield SettingsProblem("cluster.node_repair", "false", problem, "leave it out", "setting-of-existing-part")
 
 
@@ -37,11 +37,11 @@ def a_gpu_operator_is_where_it_works(resolved: ResolvedSettings) -> Iterator[Set
     if not isinstance(settings, EksSettings) or resolved.auto_mode or not settings.cluster.existing_gpu_operator:
         return
     if settings.cluster.image.startswith("bottlerocket@"):
-        problem = "has NVIDIA's device plugin in it, which would stand beside the GPU operator's"
+        problem = "includes NVIDIA's device plugin, which would run next to the GPU operator's"
         remedy = f"use al2023, or leave out {_OPERATOR}"
         yield SettingsProblem("cluster.ami", repr(settings.cluster.ami), problem, remedy, "gpu-operator-on-bottlerocket")
     if resolved.pools and all(pool.gpu.accelerator is not NVIDIA for pool in resolved.pools.values()):
-        problem = "is NVIDIA's, and no pool has one of its GPUs"
+        problem = "is for NVIDIA GPUs, and no pool has one"
         yield SettingsProblem(_OPERATOR, "true", problem, "leave it out", "gpu-operator-not-used", refused=False)
 
 

@@ -34,9 +34,9 @@ def the_machine_has_cards_for_it(resolved: ResolvedSettings) -> Iterator[Setting
     for pool, _ in _asked(resolved):
         name = pool.machines[0].name
         if facts.of(name) is None:
-            why = facts.why_not(name) or "has no network cards for RDMA that the platform knows of"
+            why = facts.why_not(name) or "has no RDMA network cards that the platform knows of"
             with_it = ", ".join(machine for each in facts.machines for machine in each.names)
-            remedy = f"leave it out for the ordinary network, or take a machine that has it: {with_it}"
+            remedy = f"leave it out for the ordinary network, or use a machine that has it: {with_it}"
             yield SettingsProblem(f"{pool.path}.network", "'gpudirect'", f"machine {name}: {why}", remedy, "gpudirect-without-cards")
 
 
@@ -46,12 +46,12 @@ def they_are_in_one_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem
     first = next((zones[0] for zones in found.values() if len(zones) == 1), "")
     for path, zones in found.items():
         if len(zones) != 1:
-            problem = f"is of one zone, as a network for RDMA is, and the pool is in several: {', '.join(zones)}"
-            remedy = "set the pool's zones to one of them that has the machine"
+            problem = f"is in one zone, as an RDMA network is, but the pool is in several: {', '.join(zones)}"
+            remedy = "give the pool one of these zones that has the machine"
             yield SettingsProblem(f"{path}.network", "'gpudirect'", problem, remedy, "gpudirect-over-zones")
         elif zones[0] != first:
-            problem = f"is of one zone for all pools that have it: another is in {first}"
-            remedy = "put them into one zone, or make the other a stack of its own"
+            problem = f"must be in the same zone for all pools that have it: another is in {first}"
+            remedy = "put them into one zone, or give the other a stack of its own"
             yield SettingsProblem(f"{path}.zones", ", ".join(zones), problem, remedy, "gpudirect-over-zones")
 
 
@@ -60,8 +60,8 @@ def the_cluster_is_made_with_it(resolved: ResolvedSettings) -> Iterator[Settings
     if not isinstance(resolved.settings, GkeSettings) or resolved.settings.cluster.existing is None:
         return
     for pool, _ in _pools(resolved):
-        problem = "needs a cluster with multi-networking, which a stack does not change on one that is there"
-        remedy = "leave it out, or let the stack make the cluster"
+        problem = "needs a cluster with multi-networking, which a stack does not change on an existing cluster"
+        remedy = "leave it out, or let the stack create the cluster"
         yield SettingsProblem(f"{pool.path}.network", "'gpudirect'", problem, remedy, "gpudirect-on-existing-cluster")
 
 
@@ -73,7 +73,7 @@ def its_networks_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProbl
     room = IPv4Network(gpudirect_ranges(settings.network.gpudirect_cidr)[0]).num_addresses - _KEPT_BY_GOOGLE
     nodes = sum(pool.max_nodes + 1 for pool, _ in pools)
     if nodes > room:
-        problem = f"has room for {room} nodes in each sixteenth, and pools with gpudirect can have {nodes}"
+        problem = f"has room for {room} nodes in each sixteenth, but pools with gpudirect can have {nodes}"
         written = settings.network.gpudirect_cidr
         yield SettingsProblem("network.gpudirect_cidr", written, problem, "choose a larger range", "range-too-small")
 
@@ -85,8 +85,8 @@ def its_nodes_are_near_each_other(resolved: ResolvedSettings) -> Iterator[Settin
     """What the fast network gains is lost between nodes that are far apart. A reservation brings its own place."""
     for pool, settings in _pools(resolved):
         if not settings.compact_placement and settings.capacity_type is not CapacityType.RESERVED:
-            problem = "its nodes may be far from one another in the network"
-            remedy = "set compact_placement too, or take that for fewer stock-outs"
+            problem = "its nodes may be far apart in the network"
+            remedy = "set compact_placement too, or accept that in exchange for fewer stock-outs"
             yield SettingsProblem(f"{pool.path}.network", "'gpudirect'", problem, remedy, "gpudirect-not-placed", refused=False)
 
 

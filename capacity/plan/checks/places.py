@@ -51,7 +51,7 @@ def ranges_do_not_overlap(resolved: ResolvedSettings) -> Iterator[SettingsProble
         named |= {f"control_plane_cidrs.{n}": each for n, each in enumerate(settings.control_plane_cidrs)}
         for name, written in named.items():
             if not IPv4Network(written).subnet_of(IPv4Network(net.vpc_cidr)):
-                problem = f"is outside of vpc_cidr {net.vpc_cidr}"
+                problem = f"is outside vpc_cidr {net.vpc_cidr}"
                 yield SettingsProblem(f"network.{name}", written, problem, "choose a range inside it", "range-outside-vpc")
         # With it, the Services' range overlaps whatever is inside, which is then not told again.
         if IPv4Network(net.services_cidr).overlaps(IPv4Network(net.vpc_cidr)):
@@ -85,12 +85,12 @@ def gke_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem
     nodes = _gke_nodes(resolved)
     room = IPv4Network(net.nodes_cidr).num_addresses - _GKE_RESERVED
     if nodes > room:
-        problem = f"has room for {room} nodes, the plan can have {nodes}"
+        problem = f"has room for {room} nodes, but the plan can have {nodes}"
         yield SettingsProblem("network.nodes_cidr", net.nodes_cidr, problem, _at_least(nodes + _GKE_RESERVED), "range-too-small")
     block = 1 << (2 * net.max_pods_per_node - 1).bit_length()
     held = IPv4Network(net.pods_cidr).num_addresses // block
     if nodes > held:
-        problem = f"has blocks of {block} addresses for {held} nodes, the plan can have {nodes}"
+        problem = f"has blocks of {block} addresses for {held} nodes, but the plan can have {nodes}"
         remedy = f"{_at_least(nodes * block)}, or lower max_pods_per_node"
         yield SettingsProblem("network.pods_cidr", net.pods_cidr, problem, remedy, "range-too-small")
 
@@ -130,22 +130,24 @@ def eks_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem
             return
         # A range belongs to the zone at its place: one too many moves the others' ranges, and AWS changes none of a subnet.
         if len(ranges) > len(zones) and name in net.model_fields_set:
-            remedy = "leave out the range of the zone that is not there"
+            remedy = "leave out the range of the zone that does not exist"
             yield SettingsProblem(f"network.{name}", ", ".join(ranges), told, remedy, "range-without-zone")
     each_node = 1 + net.pods_per_node
     nodes = sum(pool.max_nodes for pool in resolved.pools.values()) + settings.cluster.system_pool.max_nodes
     rooms = {zone: IPv4Network(written).num_addresses - _AWS_RESERVED for zone, written in zip(zones, net.private_cidrs, strict=False)}
     room = sum(rooms.values())
     if nodes * each_node > room:
-        problem = f"have room for {room} addresses, the plan's {nodes} nodes can take {nodes * each_node} ({each_node} each)"
+        problem = f"have room for {room} addresses, but the plan's {nodes} nodes can take {nodes * each_node} ({each_node} each)"
         written = ", ".join(net.private_cidrs[: len(zones)])
-        remedy = "larger ranges, or a lower pods_per_node"
+        remedy = "use larger ranges, or a lower pods_per_node"
         yield SettingsProblem("network.private_cidrs", written, problem, remedy, "range-too-small")
     for pool in resolved.pools.values():
         inside = sum(rooms.get(zone, 0) for zone in pool.settings.zones)
         if pool.settings.zones and pool.max_nodes * each_node > inside:
-            problem = f"its zones have room for {inside} addresses, its {pool.max_nodes} nodes can take {pool.max_nodes * each_node}"
-            yield SettingsProblem(f"{pool.path}.zones", ", ".join(pool.settings.zones), problem, "more zones or ranges", "range-too-small")
+            problem = f"its zones have room for {inside} addresses, but its {pool.max_nodes} nodes can take {pool.max_nodes * each_node}"
+            yield SettingsProblem(
+                f"{pool.path}.zones", ", ".join(pool.settings.zones), problem, "use more zones or ranges", "range-too-small"
+            )
 
 
 def access_fits_the_cloud(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -153,15 +155,15 @@ def access_fits_the_cloud(resolved: ResolvedSettings) -> Iterator[SettingsProble
     settings = resolved.settings
     if isinstance(settings, EksSettings) and settings.control_plane.access is Access.DNS_IAM:
         allowed = f"allowed: {Access.PRIVATE}, {Access.PUBLIC_CIDRS}"
-        yield SettingsProblem("control_plane.access", "'dns_iam'", "is not an access of EKS", allowed, "access-of-another-cloud")
+        yield SettingsProblem("control_plane.access", "'dns_iam'", "is not supported on EKS", allowed, "access-of-another-cloud")
 
 
 def runners_have_an_address_to_reach(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """By the DNS name Google's IAM decides who gets in, and the API server has no address whose callers' ranges could count."""
     settings = resolved.settings
     if isinstance(settings, GkeSettings) and settings.network.runner_cidrs and settings.access is Access.DNS_IAM:
-        problem = f"says from where an address is reached, and with {Access.DNS_IAM} the API server has none"
-        remedy = f"take it out, or choose control_plane.access {Access.PRIVATE}"
+        problem = f"says who can reach an address, but with {Access.DNS_IAM} the API server has none"
+        remedy = f"remove it, or choose control_plane.access {Access.PRIVATE}"
         yield SettingsProblem("network.runner_cidrs", ", ".join(settings.network.runner_cidrs), problem, remedy, "runners-without-address")
 
 
@@ -174,13 +176,11 @@ def somebody_reaches_the_api_server(resolved: ResolvedSettings) -> Iterator[Sett
     if not isinstance(settings, GkeSettings | EksSettings) or settings.access is not Access.PRIVATE:
         return
     if settings.cluster.existing is None and not _is_there_already(settings):
-        problem = "lets in the network alone, which this stack makes: the first `up` stops at the first object inside the cluster"
+        problem = "lets in only the network that this stack creates: the first `up` stops at the first object inside the cluster"
         if isinstance(settings, GkeSettings):
-            remedy = f"use {Access.DNS_IAM}, which lets in whom Google's IAM lets in, or a network that is there with a runner in it"
+            remedy = f"use {Access.DNS_IAM}, which lets in whom Google's IAM lets in, or an existing network with a runner in it"
         else:
-            remedy = (
-                f"use {Access.PUBLIC_CIDRS} with a runner's range, a VPC that is there with a runner in it, or a second `up` from inside"
-            )
+            remedy = f"use {Access.PUBLIC_CIDRS} with a runner's range, an existing VPC with a runner in it, or a second `up` from inside"
         yield SettingsProblem("control_plane.access", f"'{Access.PRIVATE}'", problem, remedy, "nobody-in-the-network", refused=False)
 
 
@@ -193,7 +193,7 @@ def system_nodes_reach_every_zone(resolved: ResolvedSettings) -> Iterator[Settin
     if isinstance(resolved.settings, GkeSettings) and resolved.settings.cluster.existing is None and not resolved.autopilot:
         most, zones = resolved.settings.cluster.system_pool.max_nodes, len(set(resolved.zones))
         if most < zones:
-            problem = f"is below the {zones} zones, in each of which the pool begins with a node"
+            problem = f"is below the {zones} zones, and the pool starts with a node in each"
             remedy = f"raise it to {zones} or more, or name fewer zones"
             yield SettingsProblem("cluster.system_pool.max_nodes", str(most), problem, remedy, "system-pool-below-zones")
 
@@ -203,8 +203,8 @@ def the_boundary_is_of_the_account(resolved: ResolvedSettings) -> Iterator[Setti
     settings = resolved.settings
     boundary = settings.iam.permissions_boundary if isinstance(settings, EksSettings) else None
     if boundary is not None and isinstance(settings, EksSettings) and boundary.split(":")[4] not in {settings.account, "aws"}:
-        problem = f"is a policy of another account than {settings.account}, which IAM takes for no role of it"
-        yield SettingsProblem("iam.permissions_boundary", boundary, problem, "name a policy of the account", "boundary-of-another-account")
+        problem = f"is a policy of another account than {settings.account}, which IAM does not accept for its roles"
+        yield SettingsProblem("iam.permissions_boundary", boundary, problem, "name a policy of that account", "boundary-of-another-account")
 
 
 def images_are_pinned(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -231,10 +231,10 @@ def images_are_of_the_version(resolved: ResolvedSettings) -> Iterator[SettingsPr
     has = resolved.images.versions_of(ami)
     remedy = _images_for(resolved, settings)
     if not has:
-        problem = "is not a release that is known; without its images no node would be launched"
+        problem = "is not a known release; without its images no node would launch"
         yield SettingsProblem("cluster.ami", repr(ami), problem, remedy, "ami-not-known")
     elif settings.cluster.existing is None and version not in has:
-        problem = f"has images for Kubernetes {has[0]} to {has[-1]} and none for {version}; no node would be launched"
+        problem = f"has images for Kubernetes {has[0]} to {has[-1]} but none for {version}; no node would launch"
         yield SettingsProblem("cluster.ami", repr(ami), problem, remedy, "ami-of-another-version")
 
 
@@ -252,7 +252,7 @@ def neuron_nodes_have_an_image(resolved: ResolvedSettings) -> Iterator[SettingsP
     version = settings.cluster.version
     has = resolved.images.has_neuron_image(ami, version)
     if has is False:
-        problem = f"has no image with Neuron's driver for Kubernetes {version}; no node of {', '.join(pools)} would be launched"
+        problem = f"has no image with Neuron's driver for Kubernetes {version}; no node of {', '.join(pools)} would launch"
         yield SettingsProblem("cluster.ami", repr(ami), problem, _images_for(resolved, settings), "ami-without-neuron")
     elif has is None:
         problem = f"may have no image with Neuron's driver for Kubernetes {version}, which nodes of {', '.join(pools)} need"
@@ -268,11 +268,11 @@ def the_efa_plugins_image_can_be_pulled(resolved: ResolvedSettings) -> Iterator[
     used, written, path = any(pool.efa for pool in settings.pools), settings.controllers.efa_device_plugin.image, _EFA_IMAGE
     partition = partition_of(settings.region)
     if used and written is None and partition != "aws":
-        problem = f"is missing: the chart's own image is of the partition aws, and {settings.region} is in {partition}"
-        remedy = "copy the image into a registry of that partition, and name it"
+        problem = f"is missing: the chart's own image is in partition aws, but {settings.region} is in {partition}"
+        remedy = "copy the image to a registry in that partition, and name it"
         yield SettingsProblem(path, "", problem, remedy, "efa-image-of-another-partition")
     if written is not None and not used:
-        yield SettingsProblem(path, written, "is of a plugin that no pool needs", "leave it out", "efa-image-not-used", refused=False)
+        yield SettingsProblem(path, written, "is for a plugin that no pool needs", "leave it out", "efa-image-not-used", refused=False)
 
 
 _EFA_IMAGE = "controllers.efa_device_plugin.image"
@@ -302,10 +302,10 @@ def the_system_machine_exists(resolved: ResolvedSettings) -> Iterator[SettingsPr
         yield SettingsProblem(path, repr(name), "has GPUs, which controllers do not use", nearest(name, plain), "system-pool-with-gpu")
     elif machine.architecture is Architecture.ARM64:
         remedy = nearest(name, [each for each in plain if resolved.machines[each].architecture is Architecture.AMD64])
-        yield SettingsProblem(path, repr(name), "is arm64, and the system nodes' image is of x86_64", remedy, "system-pool-with-arm64")
+        yield SettingsProblem(path, repr(name), "is arm64, but the system nodes' image is for x86_64", remedy, "system-pool-with-arm64")
     elif resolved.words.catalog is Cloud.AWS and not machine.max_pods:
         remedy = "give max_pods in its description"
-        problem = "is described without max_pods, by which a node keeps memory for itself"
+        problem = "is described without max_pods, which decides how much memory a node reserves"
         yield SettingsProblem(path, repr(name), problem, remedy, "system-machine-without-max-pods")
 
 
@@ -326,8 +326,8 @@ def keys_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProbl
         place = key.split(":")[3] if key.startswith("arn:") else key.split("/")[3]
         if place != resolved.region:
             wide = "-" not in place and not path.startswith("storage.")
-            problem = f"is a key of {place}, and {what} are in {resolved.region}"
-            yield SettingsProblem(path, repr(key), problem, f"use a key of {resolved.region}", "key-outside-region", refused=not wide)
+            problem = f"is a key in {place}, but {what} are in {resolved.region}"
+            yield SettingsProblem(path, repr(key), problem, f"use a key in {resolved.region}", "key-outside-region", refused=not wide)
 
 
 def _keys(settings: PlatformSettings) -> Iterator[tuple[str, str, str]]:
@@ -367,7 +367,7 @@ def names_are_not_googles_own(resolved: ResolvedSettings) -> Iterator[SettingsPr
     for path, name, begins in (("project", settings.project, True), ("environment", settings.environment, has_queues)):
         if "google" in name or (begins and name.startswith("goog")):
             problem = (
-                "becomes part of the names of buckets and work queues, and Google refuses those with google in them or goog at their start"
+                "becomes part of the names of buckets and work queues, and Google refuses names that contain google or start with goog"
             )
             yield SettingsProblem(path, repr(name), problem, "choose a name without it", "name-with-google")
 

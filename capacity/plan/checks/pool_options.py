@@ -33,14 +33,16 @@ def user_data_is_of_the_images_form(resolved: ResolvedSettings) -> Iterator[Sett
         return
     nodes, ami, path = settings.cluster.nodes, settings.cluster.image, "cluster.nodes"
     if nodes.user_data is not None and (problem := user_data_problem(ami, nodes.user_data)):
-        yield SettingsProblem(f"{path}.user_data", "", problem, "write it in a form of the image's family", "user-data-of-another-form")
+        yield SettingsProblem(
+            f"{path}.user_data", "", problem, "write it in a form that the image's family reads", "user-data-of-another-form"
+        )
     if ami.startswith("al2023@"):
         return
     remedy = "leave it out, or use al2023"
     if nodes.fast_image_pull:
-        yield SettingsProblem(f"{path}.fast_image_pull", "true", "is nodeadm's, which AL2023 alone has", remedy, "al2023-alone")
+        yield SettingsProblem(f"{path}.fast_image_pull", "true", "is a setting of nodeadm, which only AL2023 has", remedy, "al2023-alone")
     if (pods := nodes.kubelet.pods_per_core) is not None:
-        yield SettingsProblem(f"{path}.kubelet.pods_per_core", str(pods), "is no setting of Bottlerocket", remedy, "al2023-alone")
+        yield SettingsProblem(f"{path}.kubelet.pods_per_core", str(pods), "is not a setting of Bottlerocket", remedy, "al2023-alone")
 
 
 def reservations_belong_to_reserved_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -50,7 +52,7 @@ def reservations_belong_to_reserved_pools(resolved: ResolvedSettings) -> Iterato
             continue
         reserved, path = pool.settings.capacity_type is CapacityType.RESERVED, f"{pool.path}.reservation"
         if reserved and pool.settings.reservation is None:
-            problem = "is missing: a reserved pool draws on a reservation"
+            problem = "is missing: a reserved pool needs a reservation"
             yield SettingsProblem(path, "", problem, "name it, or choose another capacity_type", "reserved-pool-without-reservation")
         if not reserved and pool.settings.reservation is not None:
             problem = f"does not go with capacity_type {pool.settings.capacity_type}"
@@ -64,7 +66,7 @@ def a_capacity_block_is_in_one_zone(resolved: ResolvedSettings) -> Iterator[Sett
         if block is ReservationKind.CAPACITY_BLOCK and len(pool.settings.zones or resolved.zones) != 1:
             written = ", ".join(pool.settings.zones) or "(all)"
             yield SettingsProblem(
-                f"{pool.path}.zones", written, "a capacity block is in one zone", "name that zone alone", "capacity-block-without-zone"
+                f"{pool.path}.zones", written, "a capacity block is in one zone", "name only that zone", "capacity-block-without-zone"
             )
 
 
@@ -89,7 +91,7 @@ def gpu_ceilings_are_whole_nodes(resolved: ResolvedSettings) -> Iterator[Setting
         if limit is not None and limit % per_node:
             lower = limit // per_node * per_node
             near = " or ".join(str(each) for each in (lower, lower + per_node) if each)
-            problem = f"is no multiple of the {per_node} GPUs of a {pool.machines[0].name}"
+            problem = f"is not a multiple of the {per_node} GPUs of a {pool.machines[0].name}"
             yield SettingsProblem(f"{pool.path}.max_gpus", str(limit), problem, f"allowed: {near}", "gpu-limit-not-a-multiple")
 
 
@@ -99,7 +101,9 @@ def node_and_gpu_ceilings_agree(resolved: ResolvedSettings) -> Iterator[Settings
         nodes, gpus = pool.settings.max_nodes, pool.settings.max_gpus
         if nodes is not None and gpus is not None and nodes * pool.gpus_per_node != gpus:
             problem = f"{nodes} nodes have {nodes * pool.gpus_per_node} GPUs, not {gpus}"
-            yield SettingsProblem(f"{pool.path}.max_gpus", str(gpus), problem, "give one of max_nodes and max_gpus", "ceilings-disagree")
+            yield SettingsProblem(
+                f"{pool.path}.max_gpus", str(gpus), problem, "set only one of max_nodes and max_gpus", "ceilings-disagree"
+            )
 
 
 def vcpu_and_memory_leave_the_gpus_in_reach(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -112,7 +116,7 @@ def vcpu_and_memory_leave_the_gpus_in_reach(resolved: ResolvedSettings) -> Itera
             if ended:
                 caps = {"max_vcpu": pool.settings.max_vcpu, "max_memory_gib": pool.settings.max_memory_gib}
                 written = ", ".join(f"{name}: {cap}" for name, cap in caps.items() if cap is not None)
-                problem = f"with {machine.name} the pool ends at {ended.gpus} GPUs, its ceiling of {pool.ceiling.gpus} is out of reach"
+                problem = f"with {machine.name} the pool stops at {ended.gpus} GPUs and never reaches its ceiling of {pool.ceiling.gpus}"
                 need = f"{pool.max_nodes * machine.vcpu} vCPU and {-(-pool.max_nodes * machine.memory_mib // 1024)} GiB are needed"
                 yield SettingsProblem(pool.path, written, problem, need, "gpu-limit-unreachable")
 
@@ -121,14 +125,14 @@ def the_floor_is_below_the_ceiling(resolved: ResolvedSettings) -> Iterator[Setti
     """min_nodes fits, and costs money around the clock."""
     for pool in resolved.pools.values():
         if pool.settings.min_nodes and resolved.settings.cloud is not Platform.GKE:
-            path, problem = f"{pool.path}.min_nodes", "has no effect: Karpenter launches a node when a pod needs it, and never before"
+            path, problem = f"{pool.path}.min_nodes", "has no effect: Karpenter launches a node only when a pod needs it"
             yield SettingsProblem(path, str(pool.settings.min_nodes), problem, "leave it out", "floor-without-effect")
         elif pool.settings.min_nodes > pool.max_nodes:
             problem = f"is above the ceiling of {pool.max_nodes} nodes"
             yield SettingsProblem(f"{pool.path}.min_nodes", str(pool.settings.min_nodes), problem, "lower it", "floor-above-ceiling")
         if pool.max_nodes > MAX_NODES:
             problem = f"are {pool.max_nodes} nodes of {pool.machines[0].name}"
-            allowed = f"allowed: {MAX_NODES} nodes of a pool"
+            allowed = f"allowed: {MAX_NODES} nodes in a pool"
             yield SettingsProblem(f"{pool.path}.max_gpus", str(pool.settings.max_gpus), problem, allowed, "ceiling-above-any-cluster")
 
 
@@ -139,8 +143,8 @@ def split_gpus_are_for_services(resolved: ResolvedSettings) -> Iterator[Settings
             continue
         split = [field for field in ("gpu_sharing", "mig_partition") if getattr(pool.settings, field) is not None]
         if split and pool.queued:
-            problem = "splits GPUs of a pool that a queue gives away in whole"
-            remedy = "let the pool serve classes with queued: false alone"
+            problem = "splits GPUs, but the pool's queue admits only whole ones"
+            remedy = "let the pool serve only classes with queued: false"
             yield SettingsProblem(f"{pool.path}.{split[0]}", "", problem, remedy, "split-gpus-in-a-queue")
 
 
@@ -172,7 +176,7 @@ def blocks_are_of_machines_that_come_in_them(resolved: ResolvedSettings) -> Iter
     for pool in resolved.pools.values():
         reservation = pool.settings.reservation if isinstance(pool.settings, GkePool) else None
         if reservation is not None and reservation.block is not None and not pool.machines[0].name.startswith(_IN_BLOCKS):
-            problem = f"is a block, and Google documents none for reservations of {pool.machines[0].name}"
+            problem = f"is a block, but Google documents none for reservations of {pool.machines[0].name}"
             remedy = "leave it out, if `gcloud compute reservations blocks list` shows none"
             yield SettingsProblem(
                 f"{pool.path}.reservation.block", repr(reservation.block), problem, remedy, "block-not-documented", refused=False
@@ -205,12 +209,12 @@ def efa_is_on_machines_that_have_it(resolved: ResolvedSettings) -> Iterator[Sett
             with_efa = sorted(each.name for each in resolved.machines.values() if each.efa_interfaces and each.gpu)
             problem = f"{first.name} has no EFA interface"
             yield SettingsProblem(
-                path, "true", problem, f"leave it out; of machines, {nearest(first.name, with_efa)}", "efa-without-interface"
+                path, "true", problem, f"leave it out; machines with EFA: {nearest(first.name, with_efa)}", "efa-without-interface"
             )
         for number, other in enumerate(pool.machines[1:]):
             if first.efa_interfaces and _efa_cards(first) != _efa_cards(other):
                 problem = f"has {_efa_cards(other)} EFA interfaces, but {first.name} has {_efa_cards(first)}"
-                remedy = "the machines of a pool with efa have as many; make it a pool of its own"
+                remedy = "all machines of a pool with efa need the same number; give it a pool of its own"
                 yield SettingsProblem(f"{pool.path}.alternatives.{number}", repr(other.name), problem, remedy, "mixed-efa-in-pool")
 
 
@@ -224,11 +228,11 @@ def nodes_with_efa_reach_one_another(resolved: ResolvedSettings) -> Iterator[Set
         if not isinstance(settings, EksPool) or not settings.efa or not pool.machines[0].efa_interfaces:
             continue
         if len(settings.zones or resolved.zones) != 1:
-            problem = "EFA does not cross zones: a job with nodes in several has no EFA between them"
-            yield SettingsProblem(f"{pool.path}.efa", "true", problem, "set the pool's zones to one", "efa-over-zones", refused=False)
+            problem = "EFA does not cross zones: a job with nodes in several zones has no EFA between them"
+            yield SettingsProblem(f"{pool.path}.efa", "true", problem, "give the pool one zone", "efa-over-zones", refused=False)
         elif not settings.compact_placement and settings.capacity_type is not CapacityType.RESERVED:
-            problem = "its nodes may be far from one another in the network"
-            remedy = "set compact_placement too, or take that for fewer stock-outs"
+            problem = "its nodes may be far apart in the network"
+            remedy = "set compact_placement too, or accept that in exchange for fewer stock-outs"
             yield SettingsProblem(f"{pool.path}.efa", "true", problem, remedy, "efa-not-placed", refused=False)
 
 
@@ -239,12 +243,12 @@ def a_pool_has_one_architecture(resolved: ResolvedSettings) -> Iterator[Settings
         for number, other in enumerate(pool.machines[1:]):
             if other.architecture is not first.architecture:
                 problem = f"is {other.architecture}, but {first.name} is {first.architecture}"
-                path, remedy = f"{pool.path}.alternatives.{number}", "make it a pool of its own"
+                path, remedy = f"{pool.path}.alternatives.{number}", "give it a pool of its own"
                 yield SettingsProblem(path, repr(other.name), problem, remedy, "mixed-architectures-in-pool")
         if first.architecture is Architecture.ARM64:
-            problem = "is arm64, on which nothing of the platform was tried"
+            problem = "is arm64, on which the platform is untested"
             serves = ", ".join(pool.settings.serves)
-            remedy = f"see that images of {serves} are built for arm64, and that the nodes' image has a driver for its GPUs"
+            remedy = f"make sure that images of {serves} are built for arm64, and that the nodes' image has a driver for its GPUs"
             yield SettingsProblem(f"{pool.path}.machine", repr(first.name), problem, remedy, "arm64-not-tried", refused=False)
 
 
@@ -263,11 +267,11 @@ def a_placement_group_is_in_one_zone(resolved: ResolvedSettings) -> Iterator[Set
             continue
         path = f"{pool.path}.compact_placement"
         if pool.settings.capacity_type is CapacityType.RESERVED:
-            problem = "does not go with a reservation, which is used from no group but the one that it was made in"
+            problem = "does not go with a reservation, which can be used only from the placement group that it was made in"
             yield SettingsProblem(path, "true", problem, "leave it out; reserve the capacity close together", "compact-reservation")
         elif len(pool.settings.zones or resolved.zones) != 1:
-            problem = "needs a pool in one zone, as a cluster placement group is"
-            yield SettingsProblem(path, "true", problem, "set the pool's zones to one", "compact-over-zones")
+            problem = "needs a pool in one zone: a cluster placement group is in one zone"
+            yield SettingsProblem(path, "true", problem, "give the pool one zone", "compact-over-zones")
 
 
 _WITH_LABELS = ("a3-highgpu-8g", "a3-megagpu-", "a3-ultragpu-", "a4-", "a4x-")
@@ -284,11 +288,11 @@ def placed_nodes_say_where_they_are(resolved: ResolvedSettings) -> Iterator[Sett
     for pool, settings in _placed(resolved):
         machine = pool.machines[0].name
         if not machine.startswith(_WITH_LABELS):
-            problem = f"nodes of {machine} have no labels that say where in the network they are"
+            problem = f"nodes of {machine} have no labels for their place in the network"
             remedy = f"leave it out; machines that have them: {', '.join(each.rstrip('-') for each in _WITH_LABELS)}"
             yield SettingsProblem(f"{pool.path}.topology", "true", problem, remedy, "topology-without-labels")
         elif settings.capacity_type is CapacityType.SPOT and not settings.compact_placement:
-            problem = "Spot nodes say where they are with compact placement alone"
+            problem = "Spot nodes have labels for their place in the network only with compact placement"
             yield SettingsProblem(f"{pool.path}.topology", "true", problem, "set compact_placement too", "topology-without-labels")
 
 
@@ -300,7 +304,7 @@ def placed_pods_find_nodes(resolved: ResolvedSettings) -> Iterator[SettingsProbl
     """
     for pool, settings in _placed(resolved):
         if settings.capacity_type is not CapacityType.QUEUED and settings.min_nodes != pool.max_nodes:
-            problem = f"Kueue places pods on nodes that exist, and of {pool.max_nodes} only {settings.min_nodes} always do"
+            problem = f"Kueue places pods only on existing nodes, and of {pool.max_nodes} nodes only {settings.min_nodes} always exist"
             remedy = f"set min_nodes to {pool.max_nodes}, make the pool queued, or leave it out"
             yield SettingsProblem(f"{pool.path}.topology", "true", problem, remedy, "topology-without-nodes")
 
@@ -324,7 +328,7 @@ def a_class_is_placed_everywhere_or_nowhere(resolved: ResolvedSettings) -> Itera
         others = [pool for pool in pools if pool not in placed]
         if each.queued and others and len(others) < len(pools):
             written = ", ".join(f"{pool} ({'with' if pool in placed else 'without'})" for pool in pools)
-            problem = "is served by pools with topology and by pools without, and a job can only be let into one of both kinds"
+            problem = "is served by pools with topology and by pools without, but a job can be admitted to only one of the two kinds"
             remedy = "give the pools with topology a class of their own"
             yield SettingsProblem(f"classes.{name}", written, problem, remedy, "topology-for-part-of-a-class")
 

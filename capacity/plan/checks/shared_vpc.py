@@ -33,8 +33,8 @@ def the_network_and_its_subnetwork_belong_together(resolved: ResolvedSettings) -
     )
     of_network, of_subnetwork = full_name(network), full_name(subnetwork)
     if of_subnetwork is not None and of_subnetwork.region not in {None, settings.region}:
-        problem = f"is of region {of_subnetwork.region}, and GKE takes a subnetwork of the cluster's own, {settings.region}, alone"
-        remedy = f"name a subnetwork of {settings.region}, or set region to {of_subnetwork.region}"
+        problem = f"is in region {of_subnetwork.region}, but GKE accepts only a subnetwork in the cluster's region, {settings.region}"
+        remedy = f"name a subnetwork in {settings.region}, or set region to {of_subnetwork.region}"
         yield SettingsProblem("network.existing_subnetwork", repr(subnetwork), problem, remedy, "subnetwork-of-another-region")
     yield from _projects(settings.project, of_network, of_subnetwork)
 
@@ -44,7 +44,7 @@ def _form(path: str, written: str, form: str, *, of_region: bool) -> Iterator[Se
     if "/" in written and (found is None or (found.region is None) is of_region):
         what = "subnetwork" if of_region else "network"
         yield SettingsProblem(
-            path, repr(written), f"is no full name of a {what}", f"allowed: a name alone, or {form}", "not-a-network-name"
+            path, repr(written), f"is not the full name of a {what}", f"allowed: a short name, or {form}", "not-a-network-name"
         )
 
 
@@ -54,14 +54,14 @@ def _projects(own: str, network: NetworkName | None, subnetwork: NetworkName | N
     if of_network == of_subnetwork:
         return
     if network is None:
-        path, problem = "network.existing_network", f"is a name alone, so of project {own}, and the subnetwork is of {of_subnetwork}"
+        path, problem = "network.existing_network", f"is a short name, so in project {own}, but the subnetwork is in {of_subnetwork}"
         remedy = f"write projects/{of_subnetwork}/global/networks/NAME, the network of the host project that the subnetwork is in"
     elif subnetwork is None:
-        path, problem = "network.existing_subnetwork", f"is a name alone, so of project {own}, and the network is of {of_network}"
+        path, problem = "network.existing_subnetwork", f"is a short name, so in project {own}, but the network is in {of_network}"
         remedy = f"write projects/{of_network}/regions/REGION/subnetworks/NAME, a subnetwork of that network"
     else:
-        path, problem = "network.existing_subnetwork", f"is of project {of_subnetwork}, and its network of {of_network}"
-        remedy = "name both of one project, the host project of the Shared VPC"
+        path, problem = "network.existing_subnetwork", f"is in project {of_subnetwork}, but its network is in {of_network}"
+        remedy = "name both from one project, the host project of the Shared VPC"
     yield SettingsProblem(path, "", problem, remedy, "subnetwork-of-another-project")
 
 

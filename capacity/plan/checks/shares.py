@@ -41,7 +41,7 @@ def parents_exist_and_end_at_the_root(resolved: ResolvedSettings) -> Iterator[Se
         # A ring is told once, at the first of its names; one that is called like the root is told as such.
         if at == cohort.name == min(way):
             problem = f"is its own ancestor: {' in '.join([*way, at])}"
-            remedy = f"the tree ends at {settings.cohort}"
+            remedy = f"the root of the tree is {settings.cohort}"
             yield SettingsProblem(f"cohorts.{number}.parent", repr(cohort.parent), problem, remedy, "cohort-cycle")
     for number, team in enumerate(settings.teams):
         if team.cohort is not None and team.cohort not in known:
@@ -74,7 +74,7 @@ def what_is_stopped_is_a_queue(resolved: ResolvedSettings) -> Iterator[SettingsP
     for number, team in enumerate(resolved.settings.teams):
         if team.stop is not Stop.NONE and not team.shares:
             problem = f"has no effect: team {team.name} has no queue"
-            remedy = "leave it out; what runs outside of queues is scaled down by its owner"
+            remedy = "leave it out; owners scale down what runs outside queues themselves"
             yield SettingsProblem(f"teams.{number}.stop", repr(team.stop.value), problem, remedy, "stop-without-queue", refused=False)
 
 
@@ -110,8 +110,8 @@ def limits_are_of_shares(resolved: ResolvedSettings) -> Iterator[SettingsProblem
                     allowed = nearest(name, shares or resolved.queued_pools)
                     yield SettingsProblem(path, "", "is not a pool that serves a queued class", allowed, "share-of-no-queued-pool")
                 elif name not in shares:
-                    remedy = f"write shares.{name} too (0 means: borrow alone)"
-                    yield SettingsProblem(path, str(limits[name]), "has no share beside it", remedy, "limit-without-share")
+                    remedy = f"set shares.{name} too (0 means: only borrow)"
+                    yield SettingsProblem(path, str(limits[name]), "has no share to go with it", remedy, "limit-without-share")
         if isinstance(owner.settings, CohortSettings):
             # A department may lend more than is its own and no team's: its teams' shares count too.
             continue
@@ -149,13 +149,11 @@ def unqueued_gpus_are_of_unqueued_pools(resolved: ResolvedSettings) -> Iterator[
     for name, pool in open_pools.items():
         promised = resolved.unqueued_gpus[name]
         if not pool.queued and promised > pool.ceiling.gpus:
-            problem = (
-                f"teams may use {promised} GPUs of pool {name} at once, but its ceiling is {pool.ceiling.gpus}: the last to come waits"
-            )
+            problem = f"teams may use {promised} GPUs of pool {name} at once, but its ceiling is {pool.ceiling.gpus}: the last to ask waits"
             yield SettingsProblem("teams", "", problem, "lower them, or raise the ceiling", "unqueued-gpus-above-ceiling", refused=False)
         if promised == 0 and not pool.queued:
             problem = f"no team may use pool {name}: none has unqueued GPUs of it"
-            remedy = f"write unqueued.{name} for the teams that run services"
+            remedy = f"set unqueued.{name} for the teams that run services"
             yield SettingsProblem("teams", "", problem, remedy, "pool-that-nobody-may-use", refused=False)
 
 
@@ -165,7 +163,7 @@ def every_queued_pool_has_an_owner_or_a_borrower(resolved: ResolvedSettings) -> 
     for name in resolved.queued_pools:
         if name not in named:
             problem = f"no team may use pool {name}: none has a share of it"
-            remedy = f"write shares.{name} for a team (0 means: borrow alone)"
+            remedy = f"set shares.{name} for a team (0 means: only borrow)"
             yield SettingsProblem("teams", "", problem, remedy, "pool-that-nobody-may-use", refused=False)
 
 
@@ -212,7 +210,7 @@ def budgets_cover_what_is_guaranteed(resolved: ResolvedSettings) -> Iterator[Set
 def _over(path: str, budget: int, cost: Decimal, unknown: list[str]) -> Iterator[SettingsProblem]:
     if cost <= budget:
         return
-    rest = f", without {', '.join(unknown)} whose price is not known" if unknown else ""
+    rest = f", without {', '.join(unknown)}, whose price is not known" if unknown else ""
     usd = cost.quantize(Decimal(1), ROUND_HALF_UP)
     problem = f"is below the {usd} USD a month of the guaranteed GPUs, used around the clock{rest}"
     yield SettingsProblem(path, str(budget), problem, "lower shares or ceilings, or raise it", "budget-below-guarantee", refused=False)
@@ -250,7 +248,7 @@ def managed_prometheus_is_on(resolved: ResolvedSettings) -> Iterator[SettingsPro
     if not isinstance(settings, GkeSettings) or settings.observability.managed_prometheus:
         return
     if settings.measurement.prometheus is PrometheusKind.MANAGED:
-        problem = "is not there with observability.managed_prometheus false"
+        problem = "does not exist with observability.managed_prometheus: false"
         remedy = f"name another Prometheus: {PrometheusKind.OPERATOR} or {PrometheusKind.ANNOTATIONS}"
         yield SettingsProblem("measurement.prometheus", PrometheusKind.MANAGED, problem, remedy, "prometheus-not-managed")
 

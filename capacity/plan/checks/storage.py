@@ -20,7 +20,7 @@ def file_systems_have_subnets(resolved: ResolvedSettings) -> Iterator[SettingsPr
     if isinstance(settings, EksSettings) and settings.cluster.existing is not None and not settings.network.existing_private_subnets:
         for purpose, kind in settings.storage.file_systems.items():
             needed = "a mount target in each zone" if kind is StorageKind.EFS else "a subnet"
-            problem = f"needs {needed}, and the subnets of a cluster that is there already are not known"
+            problem = f"needs {needed}, but the subnets of an existing cluster are not known"
             remedy = "name its VPC in network.existing_vpc and the nodes' subnets in network.existing_private_subnets"
             yield SettingsProblem(f"storage.{purpose}", repr(kind.value), problem, remedy, f"{kind.value}-without-subnets")
 
@@ -30,8 +30,8 @@ def file_systems_have_room_for_all_teams(resolved: ResolvedSettings) -> Iterator
     settings = resolved.settings
     if isinstance(settings, EksSettings) and settings.storage.has_efs and (teams := len(settings.teams)) > EFS_TEAMS:
         for purpose in settings.storage.in_efs:
-            problem = f"is for up to {EFS_TEAMS} teams, as its policy names the access point of each, and there are {teams}"
-            remedy = "use s3, or have the teams on two platforms"
+            problem = f"supports up to {EFS_TEAMS} teams, as its policy names each team's access point, but there are {teams}"
+            remedy = "use s3, or split the teams over two platforms"
             yield SettingsProblem(f"storage.{purpose}", repr(StorageKind.EFS.value), problem, remedy, "efs-teams")
 
 
@@ -41,10 +41,8 @@ def days_are_those_of_buckets(resolved: ResolvedSettings) -> Iterator[SettingsPr
     if not isinstance(settings, EksSettings) or settings.storage.checkpoints is not StorageKind.EFS:
         return
     if "checkpoint_days" in settings.storage.model_fields_set:
-        problem = (
-            "deletes checkpoints in the bucket alone, and those of workloads are in EFS, which keeps files until somebody deletes them"
-        )
-        remedy = "have the work delete its older checkpoints, and leave this out if nothing writes to the bucket"
+        problem = "deletes checkpoints only in the bucket, but workloads write theirs to EFS, which keeps files until somebody deletes them"
+        remedy = "have the workloads delete their older checkpoints, and leave this out if nothing writes to the bucket"
         days = str(settings.storage.checkpoint_days)
         yield SettingsProblem("storage.checkpoint_days", days, problem, remedy, "checkpoints-kept-in-efs", refused=False)
 
@@ -56,7 +54,7 @@ def file_systems_are_used(resolved: ResolvedSettings) -> Iterator[SettingsProble
         return
     for kind, where in ((StorageKind.EFS, "storage.checkpoints or storage.datasets"), (StorageKind.LUSTRE, "storage.datasets")):
         if kind in settings.storage.model_fields_set and kind not in settings.storage.file_systems.values():
-            problem, remedy = "says how a file system is made, and there is none", f"write {kind} in {where}, or leave this out"
+            problem, remedy = "configures a file system, but there is none", f"set {where} to {kind}, or leave this out"
             yield SettingsProblem(f"storage.{kind}", "set", problem, remedy, f"{kind}-not-used", refused=False)
 
 
@@ -64,7 +62,7 @@ def lustre_is_in_a_zone_of_the_nodes(resolved: ResolvedSettings) -> Iterator[Set
     """It is in the private subnet of its zone."""
     settings = resolved.settings
     if isinstance(settings, EksSettings) and (zone := settings.storage.lustre.zone) is not None and zone not in settings.zones:
-        problem = "is none of the platform's zones, and only those have a subnet"
+        problem = "is not one of the platform's zones, and only those have a subnet"
         yield SettingsProblem("storage.lustre.zone", repr(zone), problem, f"use one of {', '.join(settings.zones)}", "lustre-zone")
 
 
@@ -74,7 +72,7 @@ def lustre_takes_the_key(resolved: ResolvedSettings) -> Iterator[SettingsProblem
     if not isinstance(settings, EksSettings) or not settings.storage.has_lustre or settings.storage.encryption_key is None:
         return
     if settings.storage.lustre.deployment is LustreDeployment.SCRATCH_2:
-        problem = "is encrypted with keys of FSx, which takes storage.encryption_key for PERSISTENT_2 alone"
+        problem = "is encrypted with keys of FSx, which accepts storage.encryption_key only for PERSISTENT_2"
         yield SettingsProblem("storage.lustre.deployment", "SCRATCH_2", problem, "use PERSISTENT_2", "lustre-without-the-key")
 
 

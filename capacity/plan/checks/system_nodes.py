@@ -36,15 +36,15 @@ def controllers_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProble
     each = f"{room.of_each.cpu_milli}m vCPU and {room.of_each.memory_mib} MiB for at most {room.of_each.pods} pods"
     apart = [each for each in room.pods if each.apart and (each.replicas or 0) > room.nodes]
     for pod in apart:
-        problem = f"is less than controllers.{pod.name}.replicas {pod.replicas}, and no two copies of it share a node"
-        yield SettingsProblem(path, str(room.nodes), problem, "raise it, or have fewer copies", "system-pool-too-small")
+        problem = f"is less than controllers.{pod.name}.replicas {pod.replicas}, but no two copies of it share a node"
+        yield SettingsProblem(path, str(room.nodes), problem, "raise it, or lower the replicas", "system-pool-too-small")
     if waiting := room.waiting(room.nodes):
         problem = f"nodes of {pool.machine}, with {each} each, have no room for {_named(waiting)}"
         remedy = "use a larger cluster.system_pool.machine or more nodes, or smaller controllers"
         yield SettingsProblem(path, str(room.nodes), problem, remedy, "system-pool-too-small")
     elif not apart and (waiting := room.waiting(room.nodes - 1)):
-        problem = f"nodes of {pool.machine}, with {each} each, have no room for {_named(waiting)} while one of them is lost"
-        remedy = "use a larger cluster.system_pool.machine or one node more"
+        problem = f"nodes of {pool.machine}, with {each} each, have no room for {_named(waiting)} when one node is lost"
+        remedy = "use a larger cluster.system_pool.machine or one more node"
         yield SettingsProblem(path, str(room.nodes), problem, remedy, "system-pool-without-spare", refused=False)
 
 
@@ -68,13 +68,13 @@ def what_secures_a_cluster_is_of_one_that_is_made(resolved: ResolvedSettings) ->
     if settings.cluster.existing is not None:
         for name in ("secrets_kms_key", "posture", "vulnerability_scanning", "binary_authorization"):
             if (value := getattr(security, name)) is not None:
-                problem = f"is not set on {settings.cluster.existing}, which is there already and is its owner's"
+                problem = f"is not set on {settings.cluster.existing}: it is an existing cluster, and its owner's to configure"
                 path = f"cluster.security.{name}"
                 yield SettingsProblem(path, repr(str(value)), problem, "leave it out", "security-of-existing-cluster")
     if security.vulnerability_scanning is VulnerabilityScanning.ENTERPRISE:
         # docs.cloud.google.com/kubernetes-engine/docs/deprecations: Advanced Vulnerability Insights; read 2026-11-25.
-        problem = "is Advanced Vulnerability Insights, which Google announced to shut down on 2026-06-16"
-        remedy = "leave it out, and scan images where they are kept (Artifact Analysis)"
+        problem = "is Advanced Vulnerability Insights, which Google announced it would shut down on 2026-06-16"
+        remedy = "leave it out, and scan images in their registry (Artifact Analysis)"
         yield SettingsProblem(
             "cluster.security.vulnerability_scanning", "'enterprise'", problem, remedy, "scanning-shut-down", refused=False
         )
@@ -99,10 +99,10 @@ def former_accelerators_have_no_pool(resolved: ResolvedSettings) -> Iterator[Set
     for number, name in enumerate(settings.cluster.former_accelerators):
         path = f"cluster.former_accelerators.{number}"
         if name not in known:
-            yield SettingsProblem(path, name, "is no GPU of GKE's that is known", nearest(name, known), "unknown-accelerator")
+            yield SettingsProblem(path, name, "is not a known GPU of GKE", nearest(name, known), "unknown-accelerator")
         elif name in used and gke_could_boot(resolved, name):
-            problem = "is the GPU of a pool, which a limit of 1 would hold back"
-            yield SettingsProblem(path, name, problem, "take it out: the limit is then what its pools may have", "accelerator-with-pool")
+            problem = "is the GPU of a pool, and a limit of 1 would cap the pool"
+            yield SettingsProblem(path, name, problem, "remove it: the limit is then what its pools may have", "accelerator-with-pool")
 
 
 CHECKS = (

@@ -27,12 +27,12 @@ def tpus_are_in_pools_of_our_own(resolved: ResolvedSettings) -> Iterator[Setting
     """On Autopilot and in compute classes GKE makes the nodes, by fields that nobody here has asked a cluster about."""
     for pool in _pools(resolved).values():
         if resolved.autopilot:
-            problem = "has TPU chips, which the platform serves in node pools of its own, and Autopilot has none"
-            remedy = "use cluster.mode: standard, or a machine with NVIDIA's GPUs"
+            problem = "has TPU chips, which need node pools, and Autopilot has none"
+            remedy = "use cluster.mode: standard, or a machine with NVIDIA GPUs"
             yield SettingsProblem(f"{pool.path}.machine", repr(pool.settings.machine), problem, remedy, "tpus-on-autopilot")
         climbing = sorted(name for name in set(pool.settings.serves) & set(resolved.classes) if _climbs(resolved, name))
         for name in climbing:
-            problem = f"serves class {name}, which moves on at a stock-out: its compute class would have to name TPU chips"
+            problem = f"serves class {name}, which falls back at a stock-out: its compute class would have to name TPU chips"
             remedy = f"let it serve a class with fallback: quota, or set classes.{name}.fallback to quota"
             yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "tpus-in-compute-class")
 
@@ -46,8 +46,8 @@ def slices_are_for_jobs_alone(resolved: ResolvedSettings) -> Iterator[SettingsPr
     for pool in _pools(resolved).values():
         for name in sorted(set(pool.settings.serves) & set(resolved.classes)):
             if _is_slice(pool) and not resolved.classes[name].queued:
-                problem = f"serves class {name}, whose pods wait in no queue and come one by one, and a slice is used whole"
-                remedy = "let it serve queued classes alone, or leave tpu_topology out for nodes with chips of their own"
+                problem = f"serves class {name}, whose pods wait in no queue and start one by one, but a slice is used as a whole"
+                remedy = "let it serve only queued classes, or leave tpu_topology out for nodes that work on their own"
                 yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "slice-for-single-pods")
 
 
@@ -68,7 +68,7 @@ def whole_hosts_are_given_away(resolved: ResolvedSettings) -> Iterator[SettingsP
                 unit = pool.ceiling.gpus if _is_slice(pool) else pool.gpus_per_node
                 if chips % unit:
                     what = f"the {unit} chips of the slice" if _is_slice(pool) else f"the {unit} chips of a {pool.machines[0].name}"
-                    problem = f"is no multiple of {what}, of which work takes all"
+                    problem = f"is not a multiple of {what}, which work takes as a whole"
                     lower = chips // unit * unit
                     near = f"{lower} or {lower + unit}" if lower + unit <= pool.ceiling.gpus else str(lower)
                     path = f"{kind}.{number}.{field}.{name}"

@@ -128,8 +128,8 @@ def what_nothing_reads_is_told(resolved: ResolvedSettings) -> Iterator[SettingsP
 def _unread(settings: PlatformSettings, theirs: Theirs, path: str) -> SettingsProblem:
     value = _value(settings, path)
     written = value.model_dump(mode="json", exclude_unset=True) if isinstance(value, Record) else _plain(value)
-    problem = f"is a setting of {theirs.what}, which somebody else has made ({theirs.setting}): nothing reads it"
-    remedy = f"leave it out and have its owner set it, or take out {theirs.setting}"
+    problem = f"is a setting of {theirs.what}, which is not the stack's ({theirs.setting}): nothing reads it"
+    remedy = f"leave it out and have its owner set it, or remove {theirs.setting}"
     # Without protection nothing less is there than was asked for.
     refused = path in theirs.refused and value is not False
     return SettingsProblem(path, shown(written), problem, remedy, "setting-of-existing-part", refused=refused)

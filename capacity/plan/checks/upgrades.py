@@ -31,8 +31,8 @@ def upgrades_leave_runs_their_time(resolved: ResolvedSettings) -> Iterator[Setti
         upgraded = pool.settings.capacity_type in {CapacityType.ON_DEMAND, CapacityType.RESERVED} and not maintenance.holds_nodes
         met = sorted(set(pool.settings.serves) & set(longest))
         if upgraded and met and isinstance(pool.settings, GkePool) and not pool.settings.hold_upgrades:
-            problem = f"a window opens every {between} hours, and runs of {', '.join(met)} on {pool.name} are longer: an upgrade stops them"
-            remedy = "open it on fewer days, say hold_upgrades on the pool, or give the class a shorter run_limit_hours"
+            problem = f"a window opens every {between} hours, but runs of {', '.join(met)} on {pool.name} are longer: an upgrade stops them"
+            remedy = "open it on fewer days, set hold_upgrades on the pool, or give the class a shorter run_limit_hours"
             written = ", ".join(maintenance.days) or "every day"
             yield SettingsProblem("cluster.maintenance", written, problem, remedy, "upgrade-within-a-run", refused=False)
 
@@ -46,7 +46,7 @@ def exclusions_are_short_enough(resolved: ResolvedSettings) -> Iterator[Settings
     for at, each in whole:
         if each.days is not None and each.days > WITHOUT_UPGRADES_DAYS:
             problem = f"is {each.days} days long; GKE's documentation allows {WITHOUT_UPGRADES_DAYS} days without any upgrade"
-            remedy = f"use {ExclusionScope.NO_MINOR_OR_NODE_UPGRADES}, which replaces no node either"
+            remedy = f"use {ExclusionScope.NO_MINOR_OR_NODE_UPGRADES}, which replaces no nodes either"
             yield SettingsProblem(f"cluster.maintenance.exclusions.{at}", each.name, problem, remedy, "exclusion-too-long", refused=False)
     if len(whole) > WITHOUT_UPGRADES:
         problem = f"has {len(whole)} exclusions of all upgrades; GKE's documentation allows {WITHOUT_UPGRADES}"

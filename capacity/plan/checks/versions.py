@@ -23,7 +23,7 @@ def addons_are_not_too_old(resolved: ResolvedSettings) -> Iterator[SettingsProbl
     for name, version in _pins(resolved).items():
         floor = shipped_versions().addons_at_least.get(name)
         if floor is not None and version_order(version) < version_order(floor.version):
-            remedy = f"allowed is {floor.version} or newer, or {EKS_DEFAULT}"
+            remedy = f"allowed: {floor.version} or newer, or {EKS_DEFAULT}"
             yield SettingsProblem(f"cluster.addon_versions.{name}", repr(version), floor.because, remedy, "addon-too-old")
 
 
@@ -40,10 +40,10 @@ def kube_proxy_follows_the_cluster(resolved: ResolvedSettings) -> Iterator[Setti
     if not 0 <= behind <= most:
         wrong = "newer than" if behind < 0 else f"more than {most} minor versions older than"
         yield SettingsProblem(
-            path, repr(version), f"is {wrong} the cluster's {cluster}, which Kubernetes does not take", remedy, "kube-proxy-skew"
+            path, repr(version), f"is {wrong} the cluster's {cluster}, which Kubernetes does not support", remedy, "kube-proxy-skew"
         )
     elif behind:
-        problem = f"is older than the cluster's {cluster}; a new cluster does not get it, and one that is up keeps it"
+        problem = f"is older than the cluster's {cluster}; a new cluster does not get it, and a running one keeps it"
         yield SettingsProblem(path, repr(version), problem, remedy, "kube-proxy-behind", refused=False)
 
 
@@ -56,8 +56,8 @@ def addons_are_known_for_the_version(resolved: ResolvedSettings) -> Iterator[Set
     left = [name.value for name in (Addon.KUBE_PROXY, Addon.COREDNS, Addon.VPC_CNI) if name not in _named(resolved)]
     if left:
         known = list(table.kubernetes)
-        problem = f"has no known versions of {', '.join(left)}; EKS chooses them when it makes them, and an upgrade leaves them behind"
-        remedy = f"name them in cluster.addon_versions; known are those of {known[0]} to {known[-1]}"
+        problem = f"has no known versions of {', '.join(left)}; EKS chooses them when it creates them, and an upgrade leaves them behind"
+        remedy = f"name them in cluster.addon_versions; versions are known for {known[0]} to {known[-1]}"
         yield SettingsProblem("cluster.version", repr(cluster), problem, remedy, "addons-not-known", refused=False)
 
 
@@ -70,18 +70,18 @@ def karpenter_works_with_the_version(resolved: ResolvedSettings) -> Iterator[Set
     version, path = own or table.chart.version, "controllers.karpenter.version" if own else "cluster.version"
     known = table.range_of(version)
     if known is None:
-        problem = f"is a minor version that is not known here; the platform is written for {minor_version(table.chart.version)}"
+        problem = f"is a minor version that Flexspot does not know; the platform is written for {minor_version(table.chart.version)}"
         remedy = "see https://karpenter.sh/docs/upgrading/ for what changed, or leave it out"
         yield SettingsProblem(path, repr(version), problem, remedy, "karpenter-not-known", refused=False)
     elif cluster is not None and not known.has(cluster):
-        problem = f"Karpenter {version} works with Kubernetes {known.least} to {known.most}, and calls itself incompatible with {cluster}"
+        problem = f"Karpenter {version} works with Kubernetes {known.least} to {known.most}, and reports itself incompatible with {cluster}"
         fitting = [minor for minor, each in table.kubernetes.items() if each.has(cluster)]
         remedy = f"use {' or '.join(fitting)}" if fitting else "name a newer one in controllers.karpenter.version, or stay below"
         yield SettingsProblem(path, repr(own or cluster), problem, remedy, "karpenter-of-another-version")
     elif minor_version(version) != minor_version(table.chart.version):
         problem = f"is not the minor version that the platform's policies and node classes are written for, {table.chart.version}"
         yield SettingsProblem(
-            path, repr(version), problem, "leave it out, or read what changed", "karpenter-of-another-minor", refused=False
+            path, repr(version), problem, "leave it out, or read its release notes", "karpenter-of-another-minor", refused=False
         )
 
 
@@ -100,11 +100,11 @@ def kueue_works_with_the_version(resolved: ResolvedSettings) -> Iterator[Setting
     if own is None:
         return
     if version_order(own) < version_order(table.at_least.version):
-        remedy = f"allowed is {table.at_least.version} or newer"
+        remedy = f"allowed: {table.at_least.version} or newer"
         yield SettingsProblem(path, repr(own), table.at_least.because, remedy, "kueue-too-old")
     elif minor_version(own) != minor_version(written):
         problem = f"is not the minor version that the platform's configuration is written for, {written}"
-        yield SettingsProblem(path, repr(own), problem, "leave it out, or read what changed", "kueue-of-another-minor", refused=False)
+        yield SettingsProblem(path, repr(own), problem, "leave it out, or read its release notes", "kueue-of-another-minor", refused=False)
 
 
 def jobset_is_the_one_that_is_rendered_for(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -115,7 +115,7 @@ def jobset_is_the_one_that_is_rendered_for(resolved: ResolvedSettings) -> Iterat
     written, own = shipped_versions().jobset.version, wanted.version
     if own is not None and minor_version(own) != minor_version(written):
         problem = f"is not the minor version that JobSets are rendered for, {written}"
-        path, remedy = "controllers.jobset.version", "leave it out, or read what changed"
+        path, remedy = "controllers.jobset.version", "leave it out, or read its release notes"
         yield SettingsProblem(path, repr(own), problem, remedy, "jobset-of-another-minor", refused=False)
 
 
@@ -126,7 +126,7 @@ def load_balancer_controller_has_its_policy(resolved: ResolvedSettings) -> Itera
         return
     written, own = shipped_versions().load_balancer_controller.version, wanted.version
     if own is not None and minor_version(own) != minor_version(written):
-        problem = f"is not the minor version that the policy of its role is of, {written}"
+        problem = f"is not the minor version that its role's policy is written for, {written}"
         remedy = "leave it out, or compare docs/install/iam_policy.json of both versions"
         path = "controllers.load_balancer_controller.version"
         yield SettingsProblem(path, repr(own), problem, remedy, "load-balancer-controller-of-another-minor", refused=False)
@@ -142,11 +142,14 @@ def gke_has_what_is_used(resolved: ResolvedSettings) -> Iterator[SettingsProblem
         floor = gke_floors()[feature]
         least = floor.of(autopilot=resolved.autopilot)
         if version is None and floor.older_in_channels:
-            problem = f"{user} needs GKE {least} or newer, and a channel may give an older one"
-            remedy = f"say {minor_version(least)!r} or newer"
+            problem = f"{user} needs GKE {least} or newer, but a channel may give an older one"
+            remedy = f"set it to {minor_version(least)!r} or newer"
             yield SettingsProblem(path, "missing", problem, remedy, "gke-version-not-said", refused=False)
         elif version is not None and is_below(version, least):
-            problem, remedy = f"{user} needs GKE {least} or newer", f"say {minor_version(least)!r} or newer, or leave out what needs it"
+            problem, remedy = (
+                f"{user} needs GKE {least} or newer",
+                f"set it to {minor_version(least)!r} or newer, or leave out what needs it",
+            )
             yield SettingsProblem(path, repr(version), problem, remedy, "gke-too-old")
 
 
@@ -154,8 +157,8 @@ def gke_version_stays_on_offer(resolved: ResolvedSettings) -> Iterator[SettingsP
     """GKE makes clusters of the releases that their channel offers on the day; after some weeks it is others."""
     version = _gke_version(resolved)
     if version is not None and names_a_patch(version):
-        problem = "names one patch, which its channel offers for some weeks: after them GKE makes no cluster of it"
-        remedy = f"say {minor_version(version)!r}, of which GKE takes its newest release"
+        problem = "names one patch, which its channel offers for some weeks only: after that GKE creates no cluster with it"
+        remedy = f"set it to {minor_version(version)!r}: GKE then uses its newest release"
         yield SettingsProblem("cluster.min_version", repr(version), problem, remedy, "gke-release-leaves-the-channel", refused=False)
 
 

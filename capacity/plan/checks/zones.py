@@ -21,7 +21,7 @@ def zones_are_two_to_six(resolved: ResolvedSettings) -> Iterator[SettingsProblem
     """EKS wants its control plane in two zones at least, and there are not more than six."""
     settings = resolved.settings
     if isinstance(settings, EksSettings) and len(settings.zones) not in EKS_ZONES:
-        problem = f"EKS needs {EKS_ZONES[0]} zones at least" if len(settings.zones) < EKS_ZONES[0] else "no region of AWS has so many"
+        problem = f"EKS needs at least {EKS_ZONES[0]} zones" if len(settings.zones) < EKS_ZONES[0] else "no region of AWS has so many"
         rule = "too-few-zones" if len(settings.zones) < EKS_ZONES[0] else "too-many-zones"
         yield SettingsProblem("zones", ", ".join(settings.zones), problem, f"name {EKS_ZONES[0]} to {EKS_ZONES[-1]}", rule)
 
@@ -31,20 +31,20 @@ def zones_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProb
     control_plane = resolved.settings.network.control_plane_zones if isinstance(resolved.settings, EksSettings) else ()
     named, ids = [[zone for zone in resolved.zones if _is_id(resolved, zone) is by_id] for by_id in (False, True)]
     if named and ids:
-        problem = "has names and ids of zones, of which nobody knows which are the same"
+        problem = "mixes zone names and zone ids, and which of them are the same is not known"
         yield SettingsProblem("zones", ", ".join(resolved.zones), problem, "use one of the two", "zone-names-and-ids")
         return
     if any(_is_id(resolved, zone) is not bool(ids) for zone in control_plane):
-        problem = f"is not by {'id' if ids else 'name'}, as `zones` is, and nobody knows which are the same"
-        yield SettingsProblem(_OF_EKS, ", ".join(control_plane), problem, "write both alike", "zone-names-and-ids")
+        problem = f"is not by {'id' if ids else 'name'}, as `zones` is, and which of them are the same is not known"
+        yield SettingsProblem(_OF_EKS, ", ".join(control_plane), problem, "write both the same way", "zone-names-and-ids")
         return
     yield from _listed_zones(resolved, "zones", resolved.zones)
     yield from _listed_zones(resolved, _OF_EKS, control_plane)
     for number, machine in enumerate(_described(resolved)):
         path = f"machines.{number}.zones"
         if any(_is_id(resolved, zone) is not bool(ids) for zone in machine.zones):
-            problem = f"is not by {'id' if ids else 'name'}, as `zones` is, and nobody knows which are the same"
-            yield SettingsProblem(path, ", ".join(machine.zones), problem, "write both alike", "zone-names-and-ids")
+            problem = f"is not by {'id' if ids else 'name'}, as `zones` is, and which of them are the same is not known"
+            yield SettingsProblem(path, ", ".join(machine.zones), problem, "write both the same way", "zone-names-and-ids")
         else:
             yield from _listed_zones(resolved, path, machine.zones)
     yield from _zones_of_pools(resolved)
@@ -62,11 +62,11 @@ def zonal_clusters_are_there_already(resolved: ResolvedSettings) -> Iterator[Set
     if not isinstance(settings, GkeSettings) or (zone := settings.cluster.zone) is None:
         return
     if settings.cluster.existing is None:
-        problem = "is of a cluster that is there already; one that is made is regional"
+        problem = "is for an existing cluster; a new one is regional"
         remedy = "leave it out, or name the cluster in cluster.existing"
         yield SettingsProblem(_OF_GKE, repr(zone), problem, remedy, "zone-of-a-cluster-that-is-made")
     elif resolved.autopilot:
-        problem, remedy = "is of a zonal cluster, and all of Autopilot's are regional", "leave it out, or say mode: standard"
+        problem, remedy = "is for a zonal cluster, but all Autopilot clusters are regional", "leave it out, or set mode: standard"
         yield SettingsProblem(_OF_GKE, repr(zone), problem, remedy, "autopilot-in-a-zone")
     else:
         yield from _outside(resolved, _OF_GKE, zone)
@@ -87,7 +87,7 @@ def _listed_zones(resolved: ResolvedSettings, path: str, zones: tuple[str, ...])
     for number, zone in enumerate(zones):
         yield from _outside(resolved, f"{path}.{number}", zone)
         if zone in zones[:number]:
-            yield SettingsProblem(f"{path}.{number}", repr(zone), "stands twice", "zones are unique", "duplicate-name")
+            yield SettingsProblem(f"{path}.{number}", repr(zone), "is listed twice", "list each zone once", "duplicate-name")
 
 
 def _outside(resolved: ResolvedSettings, path: str, zone: str) -> Iterator[SettingsProblem]:
@@ -102,7 +102,7 @@ def _zones_of_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
         for number, zone in enumerate(pool.settings.zones):
             path = f"{pool.path}.zones.{number}"
             if zone in pool.settings.zones[:number]:
-                yield SettingsProblem(path, repr(zone), "stands twice", "leave one of them out", "duplicate-name")
+                yield SettingsProblem(path, repr(zone), "is listed twice", "remove one of them", "duplicate-name")
             elif resolved.zones and zone not in resolved.zones:
                 yield SettingsProblem(
                     path, repr(zone), "is not a zone of the platform", nearest(zone, resolved.zones), "zone-outside-region"
@@ -168,7 +168,7 @@ def control_planes_have_zones(resolved: ResolvedSettings) -> Iterator[SettingsPr
         return
     named = settings.network.control_plane_zones
     if len(named) == 1:
-        yield SettingsProblem(_OF_EKS, named[0], "EKS needs a control plane's addresses in two zones", "name two or more", "too-few-zones")
+        yield SettingsProblem(_OF_EKS, named[0], "EKS needs control plane addresses in two zones", "name two or more", "too-few-zones")
     elif len(settings.control_plane_cidrs) != len(settings.control_plane_zones):
         problem = f"has {len(settings.control_plane_cidrs)} ranges for {len(settings.control_plane_zones)} zones of the control plane"
         written = ", ".join(settings.control_plane_cidrs)
@@ -177,8 +177,8 @@ def control_planes_have_zones(resolved: ResolvedSettings) -> Iterator[SettingsPr
     for number, zone in enumerate(settings.control_plane_zones):
         # The name is that of accounts of November 2025 and later, and most often that of others.
         if zone in ZONES_WITHOUT_EKS or zone == "us-east-1e":
-            problem = f"is {'' if is_zone_id(zone) else 'most often use1-az3, '}a zone in which EKS has no control planes"
-            remedy = "choose another zone" if named else "name others in network.control_plane_zones; nodes may be here"
+            problem = f"is {'' if is_zone_id(zone) else 'most often use1-az3, '}a zone in which EKS runs no control planes"
+            remedy = "choose another zone" if named else "name others in network.control_plane_zones; nodes may be in this zone"
             path = f"{_OF_EKS if named else 'zones'}.{number}"
             yield SettingsProblem(path, repr(zone), problem, remedy, "zone-without-eks", refused=is_zone_id(zone))
 

@@ -77,7 +77,7 @@ def pool(source: Source, written: Field, where: str) -> Iterator[View]:
     yield GkeNodePool(source.identity, True, False, where, written)
 
 
-_TAINTED_BY = "GKE adds that taint by itself only to a pool that is made when the cluster has nodes without GPUs already"
+_TAINTED_BY = "GKE itself adds that taint only to a pool that is created when the cluster already has nodes without GPUs"
 """docs.cloud.google.com/kubernetes-engine/docs/how-to/gpus, "Create a GPU node pool" (2026-11-25). Nodes with TPUs get theirs always."""
 
 

@@ -61,7 +61,7 @@ def read(source: Source) -> Iterator[Pool]:
         bounds=(_ceilings(spec, kinds) if concerned is not False else _ceilings_without_gpus(spec),),
         offer=offer,
         spot=_may_be_spot(spec),
-        spot_field=f"what it says of {CAPACITY_TYPE_LABEL}: nothing means any",
+        spot_field=f"its requirements on {CAPACITY_TYPE_LABEL}: none means any",
         notice_seconds=Decimal(EC2_NOTICE_SECONDS),
         gpus=_most(spec, kinds),
         node_gpus=offer.most_gpus,

@@ -104,7 +104,7 @@ def test_a_pool_that_cannot_be_is_listed_with_the_reason_and_what_is_said_of_it_
     [why] = told_of(proposal, "module.t4")
 
     assert "t4-shared" not in pools(proposal)
-    assert "splits GPUs of a pool that a queue gives away in whole" in why
+    assert "splits GPUs, but the pool's queue admits only whole ones" in why
     assert [each for each in found.guesses if each.path.startswith("pools.t4-shared.")] == []
     assert all("t4-shared" not in each.get("shares", {}) for each in proposal.settings["teams"])
     assert "no machine of the catalog" in told_of(proposal, "module.odd")[0]

@@ -19,7 +19,7 @@ def test_autopilot_is_accepted_with_one_warning_of_what_caps_spend() -> None:
     plan = plan_of("gke", AUTOPILOT)
 
     assert [(each.rule, each.path) for each in plan.warnings] == [("autopilot-without-ceilings", "cluster.mode")]
-    assert "only Kueue, ResourceQuota and project quota cap spend there" in plan.warnings[0].text
+    assert "only Kueue, ResourceQuota and project quota cap spend" in plan.warnings[0].text
     assert told(what_caps_spend_is_said, "gke", {}) == []
 
 
@@ -117,7 +117,7 @@ def test_a_class_whose_pools_have_too_little_in_common_to_keep_to_them_is_refuse
 
     assert (problem.rule, problem.path, problem.value) == ("class-reaches-other-pools", "classes.training", "l4-spot, a100-spot")
     assert problem.problem == (
-        "all that its pools have in common is gke-accelerator-count: 1, gke-spot: true, so a queue would give its jobs nodes of t4-spot too"
+        "its pools have only gke-accelerator-count: 1, gke-spot: true in common, so a queue would give its jobs nodes of t4-spot too"
     )
     assert problem.allowed == "let t4-spot serve training as well, or split the class into one for each kind of node"
 

@@ -92,7 +92,7 @@ def test_a_release_without_an_image_for_neuron_devices_is_refused(tmp_path: Path
 
     assert problem.refused
     assert str(problem).startswith(
-        "cluster.ami (is 'al2023@v20270105'): has no image with Neuron's driver for Kubernetes 1.35; no node of trn would be launched; "
+        "cluster.ami (is 'al2023@v20270105'): has no image with Neuron's driver for Kubernetes 1.35; no node of trn would launch; "
     )
 
 
@@ -107,7 +107,7 @@ def test_a_raised_version_is_told_which_images_it_needs() -> None:
     [problem] = found(images_are_of_the_version, "eks", {"cluster.ami": "al2023@v20250807", "cluster.version": "1.35"})
 
     assert str(problem) == (
-        "cluster.ami (is 'al2023@v20250807'): has images for Kubernetes 1.28 to 1.33 and none for 1.35; no node would be launched; "
+        "cluster.ami (is 'al2023@v20250807'): has images for Kubernetes 1.28 to 1.33 but none for 1.35; no node would launch; "
         "for Kubernetes 1.35: al2023@v20260114 to al2023@v20261112, the newest known; `flexspot images refresh` asks AWS for others"
     )
     [unknown] = found(images_are_of_the_version, "eks", {"cluster.ami": "al2023@v20261112", "cluster.version": "1.99"})

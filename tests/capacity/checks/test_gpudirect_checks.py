@@ -40,8 +40,8 @@ def test_machines_with_cards_for_rdma_are_taken(machine: str) -> None:
     [
         ("a3-megagpu-8g", "needs a daemon with NET_ADMIN"),
         ("a3-highgpu-8g", "needs a daemon with NET_ADMIN"),
-        ("a2-highgpu-8g", "has no network cards for RDMA"),
-        ("a3-highgpu-4g", "has no network cards for RDMA"),
+        ("a2-highgpu-8g", "has no RDMA network cards"),
+        ("a3-highgpu-4g", "has no RDMA network cards"),
     ],
 )
 def test_machines_without_are_refused_with_why_and_with_those_that_have_it(machine: str, words: str) -> None:
@@ -52,7 +52,7 @@ def test_machines_without_are_refused_with_why_and_with_those_that_have_it(machi
     assert problem.path.endswith(".network")
     assert words in problem.problem
     assert f"machine {machine}" in problem.problem
-    assert "leave it out for the ordinary network, or take a machine that has it: a3-ultragpu-8g, " in str(problem)
+    assert "leave it out for the ordinary network, or use a machine that has it: a3-ultragpu-8g, " in str(problem)
 
 
 def test_a_pool_in_several_zones_and_pools_of_two_zones_are_refused() -> None:

@@ -52,7 +52,7 @@ def test_vcpu_and_memory_that_end_a_pool_of_64_gpus_early_say_where(machine: str
     [limit] = refused("eks", {f"pools.0.{name}": written for name, written in caps.items()})
 
     assert (limit.rule, limit.path, limit.value) == ("gpu-limit-unreachable", "pools.0", "max_vcpu: 512, max_memory_gib: 4096")
-    assert limit.problem == f"with {machine} the pool ends at {reach} GPUs, its ceiling of 64 is out of reach"
+    assert limit.problem == f"with {machine} the pool stops at {reach} GPUs and never reaches its ceiling of 64"
 
 
 def test_sharing_among_teams_that_are_one_queue_has_no_effect_and_is_warned_of() -> None:

@@ -40,7 +40,7 @@ def test_names_of_one_project_and_of_the_clusters_region_are_taken(network: str,
             SUBNETWORK.replace("acme-net", "other"),
             "subnetwork-of-another-project",
             "existing_subnetwork",
-            "name both of one project",
+            "name both from one project",
         ),
         (
             NETWORK,

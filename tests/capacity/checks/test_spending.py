@@ -59,7 +59,7 @@ def test_a_pool_without_a_price_is_named_where_the_budget_is_too_small_without_i
 
     [warning] = build_plan(settings_of("eks", two_pools), prices=book).warnings
 
-    assert "used around the clock, without a10g-spot whose price is not known" in warning.text
+    assert "used around the clock, without a10g-spot, whose price is not known" in warning.text
 
 
 def test_a_reservation_costs_what_on_demand_costs() -> None:

@@ -44,7 +44,7 @@ def test_a_range_beside_a_vpc_that_is_there_is_told_once_whoever_has_made_the_cl
         [problem] = found(what_nothing_reads_is_told, "eks", {**changes, "network": network})
         assert (problem.path, problem.value, problem.refused) == ("network.vpc_cidr", "'10.9.0.0/16'", False)
         assert f"({setting}): nothing reads it" in problem.problem
-        assert problem.allowed == f"leave it out and have its owner set it, or take out {setting}"
+        assert problem.allowed == f"leave it out and have its owner set it, or remove {setting}"
 
 
 @pytest.mark.parametrize("plugin", ["nvidia_device_plugin", "dcgm_exporter"])

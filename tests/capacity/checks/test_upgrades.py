@@ -44,7 +44,7 @@ def test_the_window_the_class_and_the_pool_are_named() -> None:
     [problem] = found(upgrades_leave_runs_their_time, "gke", RESERVED)
 
     assert problem.value == "every day"
-    assert problem.problem == "a window opens every 24 hours, and runs of training on l4-spot are longer: an upgrade stops them"
+    assert problem.problem == "a window opens every 24 hours, but runs of training on l4-spot are longer: an upgrade stops them"
 
 
 @pytest.mark.parametrize(

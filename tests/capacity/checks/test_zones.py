@@ -142,7 +142,7 @@ def test_nodes_may_be_in_a_zone_without_control_planes() -> None:
     zones: dict[str, Any] = {"zones": ["use1-az3", "use1-az1", "use1-az2"]}
 
     [problem] = found(control_planes_have_zones, "eks", zones)
-    assert "name others in network.control_plane_zones; nodes may be here" in str(problem)
+    assert "name others in network.control_plane_zones; nodes may be in this zone" in str(problem)
     assert told(control_planes_have_zones, "eks", zones | {"network.control_plane_zones": ["use1-az1", "use1-az2"]}) == []
     elsewhere = zones | {"network.control_plane_zones": ["use1-az1", "use1-az3"]}
     assert told(control_planes_have_zones, "eks", elsewhere) == ["refused: zone-without-eks at network.control_plane_zones.1"]

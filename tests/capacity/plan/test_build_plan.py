@@ -61,7 +61,7 @@ def test_what_works_and_is_probably_not_meant_is_a_warning_of_the_plan() -> None
     [warning] = plan_of(local(pool("p", "g6.xlarge", "spot", 1, "training"))).warnings
 
     assert (warning.rule, warning.path) == ("pool-that-nobody-may-use", "teams")
-    assert warning.text.startswith("no team may use pool p: none has a share of it; write shares.p")
+    assert warning.text.startswith("no team may use pool p: none has a share of it; set shares.p")
 
 
 def test_warnings_are_not_told_among_what_is_refused() -> None:

@@ -86,7 +86,7 @@ def test_a_class_with_gpus_in_one_pool_and_neuron_devices_in_another_is_refused_
 
     assert (problem.rule, problem.path) == ("class-with-several-accelerators", "classes.training")
     assert problem.value == "nvidia.com/gpu: l4; aws.amazon.com/neuron: trn"
-    assert "make a class of its own for each" in problem.allowed
+    assert "add a class for each accelerator" in problem.allowed
 
 
 def test_machines_with_other_accelerators_are_no_alternatives_of_a_pool() -> None:

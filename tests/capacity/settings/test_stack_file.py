@@ -246,7 +246,7 @@ def test_of_a_long_list_the_eight_that_look_most_alike_are_shown() -> None:
     sizes = [f"g6.{size}xlarge" for size in (2, 4, 8, 12, 16, 24, 48)]
     others = ["p4d.24xlarge", "p5.48xlarge", "zebra"]
 
-    hint, _, shown = nearest("g6.4xlrge", [*others, *sizes]).partition(" allowed are 10, among them: ")
+    hint, _, shown = nearest("g6.4xlrge", [*others, *sizes]).removesuffix(" and 2 more").partition(" allowed: ")
 
     assert hint == "did you mean g6.4xlarge?"
     assert len(shown.split(", ")) == 8

@@ -61,7 +61,7 @@ NO_IMAGE = {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBac
 @pytest.mark.parametrize(
     "one,of_kueue,pods,state,why",
     [
-        (job(suspend=True), [], [], State.WAITING, "Kueue has not looked at it yet"),
+        (job(suspend=True), [], [], State.WAITING, "Kueue has not processed it yet"),
         (job(suspend=True), [workload(NO_QUOTA)], [], State.WAITING, NO_QUOTA["message"]),
         (job(suspend=True), [workload(GIVEN_UP, active=False)], [], State.WAITING, "Kueue gave up on it: Deactivated: exceeded the max"),
         (
@@ -76,7 +76,7 @@ NO_IMAGE = {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBac
             *(job(suspend=True), [workload(said("QuotaReserved", "True", "QuotaReserved", ""), checks=[WAITS_FOR_DWS])]),
             *([], State.WAITING, "dws: waits for capacity in us-central1"),
         ),
-        (job(active=2), [], [], State.STARTING, "its pods are being made"),
+        (job(active=2), [], [], State.STARTING, "its pods are being created"),
         (job(active=2), [], [pending(**NO_NODE)], State.STARTING, "no node yet: 0/3 nodes are available"),
         (job(active=2), [], [pending(**NO_IMAGE)], State.STARTING, "ImagePullBackOff: not found"),
         (job(active=2, ready=1), [], [pending(**NO_NODE)], State.RUNNING, "no node yet: 0/3 nodes are available"),
@@ -101,8 +101,8 @@ def test_what_a_workload_or_a_pod_of_another_job_says_is_not_its_own() -> None:
 
     [waits, starts] = states([job(suspend=True), job("later", uid="u2", active=1)], [workload(NO_QUOTA, uid="u9")], [other])
 
-    assert waits.why == "Kueue has not looked at it yet"
-    assert starts.why == "its pods are being made"
+    assert waits.why == "Kueue has not processed it yet"
+    assert starts.why == "its pods are being created"
 
 
 def gang(*parts: Object, **status: Any) -> Object:
@@ -167,7 +167,7 @@ def test_pods_of_an_earlier_job_of_the_name_are_not_its_own() -> None:
     own["metadata"] = {**own["metadata"], "ownerReferences": [{"kind": "Job", "uid": "u1"}]}
 
     assert pods_of("Job", "bert", "u1", [earlier, own]) == [own]
-    assert [each.why for each in states([job(active=2)], [], [earlier])] == ["its pods are being made"]
+    assert [each.why for each in states([job(active=2)], [], [earlier])] == ["its pods are being created"]
 
 
 @pytest.mark.parametrize("resource", ["nvidia.com/gpu", "aws.amazon.com/neuron"])

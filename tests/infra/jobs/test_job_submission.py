@@ -47,14 +47,14 @@ def test_a_script_of_this_machine_is_sent_and_a_command_of_the_image_is_not(tmp_
         script_of(["gone.py"])
     assert "-- python train.py" in refused.value.remedy
     script.write_bytes(b"#" * 900_001)
-    with pytest.raises(ExplainedError, match="has 900001 bytes, and 900000 can be sent"):
+    with pytest.raises(ExplainedError, match="has 900001 bytes; at most 900000 can be sent"):
         script_of([str(script)])
 
 
 @pytest.mark.parametrize(
     "name,content,told",
     [
-        ("my train.py", b"pass", "cannot be the name of a script that is sent"),
+        ("my train.py", b"pass", "is not a name under which a script can be sent"),
         ("train.py", b"\xff\xfe", "cannot be read as text"),
     ],
 )

@@ -89,7 +89,7 @@ def test_a_link_is_no_file_whose_content_is_read(clone: Clone) -> None:
 
 @pytest.mark.parametrize("written", ["nowhere", "--output=x", "", "HEAD:a.yaml", "@{-9}"])
 def test_what_is_no_revision_is_refused_with_what_to_do(clone: Clone, written: str) -> None:
-    with pytest.raises(ExplainedError, match="is no revision") as refused:
+    with pytest.raises(ExplainedError, match="is not a revision") as refused:
         Repository(clone.root).commit(written)
 
     assert refused.value.exit_code == 2
@@ -107,7 +107,7 @@ def test_histories_without_a_common_commit_are_refused(clone: Clone) -> None:
 
 
 def test_a_folder_in_no_repository_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ExplainedError, match="is in no Git repository"):
+    with pytest.raises(ExplainedError, match="is not in a Git repository"):
         repository_of(tmp_path)
 
 

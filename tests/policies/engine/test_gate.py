@@ -65,9 +65,9 @@ def test_a_violation_names_rule_resource_reason_and_remedy_in_this_order() -> No
 
     assert level == "mandatory"
     assert message == (
-        "gpu-pool-without-taint: NodePool gpu: it makes GPU nodes (by its requirement on karpenter.k8s.aws/instance-family), "
-        "and spec.template.spec.taints holds no taint on nvidia.com/gpu that keeps other pods away.\n"
-        "  To fix it: add to spec.template.spec.taints: {key: nvidia.com/gpu, value: present, effect: NoSchedule}\n"
+        "gpu-pool-without-taint: NodePool gpu: it creates GPU nodes (by its requirement on karpenter.k8s.aws/instance-family), "
+        "but spec.template.spec.taints has no taint on nvidia.com/gpu that keeps other pods off.\n"
+        "  To fix it: add {key: nvidia.com/gpu, value: present, effect: NoSchedule} to spec.template.spec.taints\n"
         "  FLX001; see docs/rules/gpu-pool-without-taint.md; see https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases"
     )
 
@@ -227,7 +227,7 @@ def test_a_setting_that_is_not_understood_blocks_once_and_names_all_of_them() ->
     assert level == "mandatory"
     assert "there is no 'gpu-pool-without-tait'; did you mean gpu-pool-without-taint?" in message
     assert "gpu-pool-without-limit.mots: there is no 'mots'; did you mean most?" in message
-    assert "gpu-pool-without-limit.most: 'many' is not allowed; allowed is a whole number of 0 or more" in message
+    assert "gpu-pool-without-limit.most: 'many' is not allowed; allowed: a whole number of 0 or more" in message
     assert server.analyze("pulumi:pulumi:Stack", "dev", {}) == []
 
 

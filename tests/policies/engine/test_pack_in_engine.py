@@ -26,7 +26,7 @@ def level_of(case: Case) -> str | None:
 
 def rules_of(event: dict[str, Any]) -> list[str]:
     """The rule that speaks, or those that wait together for what is not known yet."""
-    _, waits, rules = event["message"].partition("The rules judge again when the values are known: ")
+    _, waits, rules = event["message"].partition("These rules judge again once the values are known: ")
     return rules.split(", ") if waits else [event["policyName"]]
 
 

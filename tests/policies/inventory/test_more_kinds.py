@@ -73,7 +73,7 @@ def test_a_container_node_pool_is_told_of_in_its_own_words() -> None:
     said = failing(pool)
 
     assert "spec.autoscaling.maxNodeCount or spec.autoscaling.totalMaxNodeCount" in said["gpu-pool-without-limit"]
-    assert "spec.nodeConfig.taint holds no taint" in said["gpu-pool-without-taint"]
+    assert "spec.nodeConfig.taint has no taint" in said["gpu-pool-without-taint"]
     pool["spec"]["nodeConfig"]["taint"] = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]
     pool["spec"]["autoscaling"]["maxNodeCount"] = 3
     assert not {"gpu-pool-without-limit", "gpu-pool-without-taint"} & set(failing(pool))

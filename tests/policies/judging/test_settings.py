@@ -53,13 +53,13 @@ def test_a_parameter_that_is_not_set_keeps_its_default() -> None:
     [
         ({"exmaple": "advisory"}, "exmaple: there is no 'exmaple'; did you mean example? allowed: example"),
         ({"zzz": "advisory"}, "zzz: there is no 'zzz'; allowed: example"),
-        ({"example": "loud"}, "example.level: 'loud' is not allowed; allowed is one of mandatory, advisory, disabled"),
-        ({"example": 3}, "example.level: 3 is not allowed; allowed is one of mandatory, advisory, disabled"),
-        ({"example": {"most": -1}}, "example.most: -1 is not allowed; allowed is a whole number of 0 or more"),
-        ({"example": {"most": True}}, "example.most: True is not allowed; allowed is a whole number of 0 or more"),
-        ({"example": {"label": ""}}, "example.label: '' is not allowed; allowed is a text"),
-        ({"example": {"keys": []}}, "example.keys: [] is not allowed; allowed is a list of at least one text"),
-        ({"example": {"keys": [1]}}, "example.keys: [1] is not allowed; allowed is a list of at least one text"),
+        ({"example": "loud"}, "example.level: 'loud' is not allowed; allowed: mandatory, advisory, disabled"),
+        ({"example": 3}, "example.level: 3 is not allowed; allowed: mandatory, advisory, disabled"),
+        ({"example": {"most": -1}}, "example.most: -1 is not allowed; allowed: a whole number of 0 or more"),
+        ({"example": {"most": True}}, "example.most: True is not allowed; allowed: a whole number of 0 or more"),
+        ({"example": {"label": ""}}, "example.label: '' is not allowed; allowed: a string"),
+        ({"example": {"keys": []}}, "example.keys: [] is not allowed; allowed: a list of at least one string"),
+        ({"example": {"keys": [1]}}, "example.keys: [1] is not allowed; allowed: a list of at least one string"),
     ],
 )
 def test_what_is_wrong_is_named_with_what_is_allowed(written: dict[str, Any], problem: str) -> None:
@@ -72,12 +72,12 @@ SUPPRESSION = {"rule": "example", "object": "Pod/a/b", "reason": "a trial"}
 @pytest.mark.parametrize(
     "entry,problem",
     [
-        ({**SUPPRESSION, "rule": ["a"]}, "suppressions.0.rule: ['a'] is not allowed; allowed is a text"),
-        ({**SUPPRESSION, "until": ["x"]}, "suppressions.0.until: ['x'] is not allowed; allowed is a day such as 2026-12-31"),
-        ({**SUPPRESSION, "reason": {"why": "x"}}, "suppressions.0.reason: {'why': 'x'} is not allowed; allowed is a text"),
+        ({**SUPPRESSION, "rule": ["a"]}, "suppressions.0.rule: ['a'] is not allowed; allowed: a string"),
+        ({**SUPPRESSION, "until": ["x"]}, "suppressions.0.until: ['x'] is not allowed; allowed: a date such as 2026-12-31"),
+        ({**SUPPRESSION, "reason": {"why": "x"}}, "suppressions.0.reason: {'why': 'x'} is not allowed; allowed: a string"),
         ({**SUPPRESSION, "rule": "exmaple"}, "suppressions.0.rule: there is no 'exmaple'; did you mean example? allowed: example"),
-        ({**SUPPRESSION, "until": "soon"}, "suppressions.0: until=soon is no day; write one such as until=2026-12-31"),
-        (5, "suppressions.0: 5 is not allowed; allowed is an entry with rule, object, reason, until, by"),
+        ({**SUPPRESSION, "until": "soon"}, "suppressions.0: until=soon is not a date; write one such as until=2026-12-31"),
+        (5, "suppressions.0: 5 is not allowed; allowed: an entry with rule, object, reason, until, by"),
         ({**SUPPRESSION, 7: "x"}, "suppressions.0.7: there is no 7; allowed: by, object, reason, rule, until"),
     ],
 )

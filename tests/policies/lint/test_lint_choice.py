@@ -51,7 +51,7 @@ def test_rules_are_selected_by_name_by_code_and_by_patterns_of_either(asked: lis
 
 
 def test_a_name_that_no_rule_has_is_told_with_the_nearest() -> None:
-    with pytest.raises(ValueError, match=r"no rule is called gpu-pool-without-tain; did you mean gpu-pool-without-taint\?"):
+    with pytest.raises(ValueError, match=r"there is no rule gpu-pool-without-tain; did you mean gpu-pool-without-taint\?"):
         selected(["gpu-pool-without-tain"], judged_rules())
 
 
@@ -142,13 +142,13 @@ def test_a_rule_that_is_off_is_on_where_a_path_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "written,told",
     [
-        ("paths: tests", "paths: allowed is a list of entries"),
-        ("paths: [{match: [a]}]", "paths.0: allowed is an entry with `match`"),
+        ("paths: tests", "paths: must be a list of entries"),
+        ("paths: [{match: [a]}]", "paths.0: must be an entry with `match`"),
         ("paths: [{match: [a], rules: {gpu-pool-without-tain: advisory}}]", "did you mean gpu-pool-without-taint?"),
         ("paths: [{match: [a], rules: {gpu-pool-without-taint: loud}}]", "'loud' is not allowed"),
-        ("paths: [{match: [], rules: {}}]", "paths.0.match: [] is not allowed; allowed is a list of patterns"),
-        ("paths: [{match: [1, a], rules: {}}]", "paths.0.match: [1, 'a'] is not allowed; allowed is a list of patterns"),
-        ("pages: [a]", "pages: allowed is the address"),
+        ("paths: [{match: [], rules: {}}]", "paths.0.match: [] is not allowed; allowed: a list of patterns"),
+        ("paths: [{match: [1, a], rules: {}}]", "paths.0.match: [1, 'a'] is not allowed; allowed: a list of patterns"),
+        ("pages: [a]", "pages: must be the URL"),
     ],
 )
 def test_what_is_wrong_with_paths_is_told(written: str, told: str, tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_comment_with_a_reason_accepts_a_violation(place: str, tmp_path: Path)
     [
         ("flexspot.dev/ignore-gpu-pool-without-taint:", "it gives no reason"),
         ("flexspot.dev/ignore-gpu-pool-without-taint", "it gives no reason"),
-        ("flexspot.dev/ignore-gpu-pool-without-taint: for now; until=2020-01-01", "it ended on 2020-01-01"),
+        ("flexspot.dev/ignore-gpu-pool-without-taint: for now; until=2020-01-01", "it expired on 2020-01-01"),
         ("flexspot.dev/ignore-gpu-pool-without-tain: for now", "did you mean gpu-pool-without-taint?"),
     ],
 )
@@ -257,7 +257,9 @@ def test_junit_has_a_failure_for_what_fails_a_run_and_no_other(tmp_path: Path) -
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
     failure = next(case for case in suite if case.get("name", "").startswith(TAINT_RULE))
     assert (failure.get("file"), failure.get("line")) == (f"{tmp_path}/pool.yaml", "11")
-    assert "To fix it: add to spec.template.spec.taints" in (failure[0].text or "")
+    assert "To fix it: add {key: nvidia.com/gpu, value: present, effect: NoSchedule} to spec.template.spec.taints" in (
+        failure[0].text or ""
+    )
 
 
 def test_junit_of_a_clean_run_passes_and_of_hostile_names_is_xml(tmp_path: Path) -> None:

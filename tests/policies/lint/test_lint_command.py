@@ -109,7 +109,7 @@ def test_a_diff_is_shown_a_fix_is_written_and_what_is_left_is_told(repository: P
 
     code, printed, told = flexspot_lint(repository, "teams", "--fix")
     assert code == 1
-    assert "pool.yaml:3: missing-owner-labels is left: whose it is, --owner KEY=VALUE must say." in told
+    assert "pool.yaml:3: missing-owner-labels is left: name its owner with --owner KEY=VALUE." in told
     assert "team: research" not in pool.read_text()
     assert "spot-pool-without-taint" not in printed
 

@@ -127,7 +127,7 @@ def test_an_item_of_a_list_is_mended_where_it_stands(tmp_path: Path) -> None:
     "text,name,reason",
     [
         (JOB.replace("name: tränen", "name: '{{ .Values.name }}'"), "work.yaml", "the document is a template"),
-        (JOB.replace("    spec:\n", "    spec: &pods\n"), "work.yaml", "anchors may share what would be changed"),
+        (JOB.replace("    spec:\n", "    spec: &pods\n"), "work.yaml", "anchors may share what would change"),
         (f"```yaml\n{JOB}```\n", "work.md", "only files ending in .yaml, .yml, .json are changed"),
         (f"{JOB}---\n{JOB}", "work.yaml", "the file does not hold one object of this name"),
         (JOB.replace("metadata: {name: tränen, namespace: research}", "metadata:"), "work.yaml", "metadata.labels has no value"),
@@ -146,7 +146,7 @@ def test_nobody_is_made_up_for_an_owner(tmp_path: Path) -> None:
     text, fixes = fixed(tmp_path, POOL, owner=None)
 
     assert "labels" not in text
-    assert {(each.finding.rule, why) for each, why in fixes.left} == {("missing-owner-labels", "whose it is, --owner KEY=VALUE must say")}
+    assert {(each.finding.rule, why) for each, why in fixes.left} == {("missing-owner-labels", "name its owner with --owner KEY=VALUE")}
 
 
 def test_a_grace_period_that_somebody_wrote_is_theirs(tmp_path: Path) -> None:

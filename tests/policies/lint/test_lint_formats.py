@@ -51,9 +51,9 @@ def test_json_has_the_keys_that_programs_rely_on(tmp_path: Path) -> None:
         "line": 9,
         "object": "karpenter.sh/v1/NodePool/gpu",
         "clusters": [],
-        "message": "it makes GPU nodes (by its requirement on karpenter.k8s.aws/instance-family), "
-        "and spec.template.spec.taints holds no taint on nvidia.com/gpu that keeps other pods away",
-        "remediation": "add to spec.template.spec.taints: {key: nvidia.com/gpu, value: present, effect: NoSchedule}",
+        "message": "it creates GPU nodes (by its requirement on karpenter.k8s.aws/instance-family), "
+        "but spec.template.spec.taints has no taint on nvidia.com/gpu that keeps other pods off",
+        "remediation": "add {key: nvidia.com/gpu, value: present, effect: NoSchedule} to spec.template.spec.taints",
         "references": "docs/rules/gpu-pool-without-taint.md; "
         "https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#example-use-cases",
         "fixable": False,
@@ -90,7 +90,7 @@ def test_text_is_lines_with_place_rule_and_remedy_and_a_summary() -> None:
         "1 high in 2 objects of 1 files.",
         "1 suppressed.",
         "1 could not be decided from these files.",
-        "not judged: 2 templates that have to be rendered first.",
+        "not judged: 2 templates that must be rendered first.",
     ]
     details = as_text(report, details=True)
     assert "suppressed gpu-pool-without-taint (FLX001): NodePool b: it has no taint (kept empty, until 2030-01-31, by team-a)" in details

@@ -100,6 +100,6 @@ def test_every_unknown_field_of_an_object_is_told_in_one_run(tmp_path: Path) -> 
     report = linted(tmp_path, pool_yaml=UNTAINTED_POOL.replace("  limits:\n", "  limit: 3\n  weigth: 1\n  limits:\n"))
 
     [each] = [each for each in report.open if each.finding.rule == "unknown-field"]
-    assert "spec.limit is no field" in each.finding.message
-    assert "spec.weigth is no field" in each.finding.message
+    assert "spec.limit is not a field" in each.finding.message
+    assert "spec.weigth is not a field" in each.finding.message
     assert "did you mean weight?" in each.finding.message

@@ -63,7 +63,7 @@ def test_a_check_that_fails_on_an_object_refuses_it_as_the_api_server_does(tmp_p
 
     assert found is Verdict.FAIL
     assert message.startswith(
-        "a container's image is not of registry.acme.com; the check fails on this object, and the API server would refuse it:"
+        "a container's image is not of registry.acme.com; evaluating the check failed on this object, so the API server would refuse it:"
     )
     assert "image" in message
 
@@ -129,39 +129,39 @@ def test_what_an_expression_may_read_of_an_unknown_value_is_undecided(check: str
 @pytest.mark.parametrize(
     "entry,told",
     [
-        ({"name": "a", "kinds": ["Job"], "check": "object.spec.", "message": "m"}, "own-rules.0.check: it is no expression of CEL"),
+        ({"name": "a", "kinds": ["Job"], "check": "object.spec.", "message": "m"}, "own-rules.0.check: it is not a CEL expression"),
         ({"name": "a", "kinds": ["Job"], "check": "objct.spec == 1", "message": "m"}, "undeclared reference to 'objct"),
-        ({"name": "a", "kinds": ["Job"], "check": "true", "when": "1 +", "message": "m"}, "own-rules.0.when: it is no expression of CEL"),
+        ({"name": "a", "kinds": ["Job"], "check": "true", "when": "1 +", "message": "m"}, "own-rules.0.when: it is not a CEL expression"),
         ({"name": "a", "kinds": ["Job"], "check": "true", "variables": {"b": "("}, "message": "m"}, "own-rules.0.variables.b: it is no"),
-        ({"name": "a", "kinds": ["Job"], "check": "1 + 1", "message": "m"}, "own-rules.0.check: it gives a value of type int"),
-        ({"name": "a", "kinds": ["Job"], "check": "true", "when": "object.spec", "message": "m"}, "own-rules.0.when: it gives a"),
+        ({"name": "a", "kinds": ["Job"], "check": "1 + 1", "message": "m"}, "own-rules.0.check: it returns a value of type int"),
+        ({"name": "a", "kinds": ["Job"], "check": "true", "when": "object.spec", "message": "m"}, "own-rules.0.when: it returns a"),
         (
             {"name": "a", "kinds": ["Job"], "check": "true", "variables": {"x": "variables.x"}, "message": "m"},
-            "own-rules.0.variables.x: it names variables.x, which is not defined before it",
+            "own-rules.0.variables.x: it uses variables.x, which is not defined before it",
         ),
         (
             {"name": "a", "kinds": ["Job"], "check": "true", "variables": {"x": "variables.y", "y": "1"}, "message": "m"},
-            "own-rules.0.variables.x: it names variables.y, which is not defined before it",
+            "own-rules.0.variables.x: it uses variables.y, which is not defined before it",
         ),
         (
             {"name": "a", "kinds": ["Job"], "check": "variables.nope == 1", "message": "m"},
-            "own-rules.0.check: it names variables.nope, which is not defined",
+            "own-rules.0.check: it uses variables.nope, which is not defined",
         ),
         (
             {"name": "a", "kinds": ["Job"], "check": "true", "when": "variables.nope", "message": "m"},
-            "own-rules.0.when: it names variables.nope, which is not defined",
+            "own-rules.0.when: it uses variables.nope, which is not defined",
         ),
         ({"name": "a", "kinds": ["Job"], "message": "m"}, "own-rules.0.check: it is missing"),
         ({"name": "A b", "kinds": ["Job"], "check": "true", "message": "m"}, "own-rules.0.name: 'A b' is not allowed"),
         (
             {"name": "fractional-gpu", "kinds": ["Job"], "check": "true", "message": "m"},
-            "there is a rule fractional-gpu already",
+            "name: fractional-gpu is already taken",
         ),
-        ({"name": "a", "kinds": ["Job"], "check": "true", "message": "m", "code": "FLX001"}, "code: there is a rule FLX001 already"),
-        ({"name": "a", "kinds": "Job", "check": "true", "message": "m"}, "own-rules.0.kinds: allowed is a list of kinds"),
+        ({"name": "a", "kinds": ["Job"], "check": "true", "message": "m", "code": "FLX001"}, "code: FLX001 is already taken"),
+        ({"name": "a", "kinds": "Job", "check": "true", "message": "m"}, "own-rules.0.kinds: must be a list of kinds"),
         ({"name": "a", "kinds": ["Job"], "check": "true", "message": "m", "levl": "x"}, "did you mean level?"),
         ({"name": "a", "kinds": ["Job"], "check": "true", "message": "m", "severity": "loud"}, "'loud' is not allowed"),
-        ("a", "own-rules.0: allowed is a mapping with name, kinds, check, message"),
+        ("a", "own-rules.0: must be a mapping with name, kinds, check, message"),
     ],
 )
 def test_what_is_wrong_with_a_rule_is_told_where_it_stands(entry: Any, told: str) -> None:
@@ -191,7 +191,7 @@ def test_who_has_not_the_evaluator_is_told_what_to_install(monkeypatch: pytest.M
     problems: list[str] = []
     read_own_rules([{"name": "a", "kinds": ["Job"], "check": "true", "message": "m"}], [], problems)
 
-    assert problems == ["own-rules.0.check: the evaluator of CEL is not installed: install flexspot with its extra, flexspot[own-rules]"]
+    assert problems == ["own-rules.0.check: the CEL evaluator is not installed: install flexspot with its extra, flexspot[own-rules]"]
 
 
 def test_a_baseline_tells_own_rules_apart(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_two_own_rules_of_one_code_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ExplainedError) as raised:
         configured(tmp_path, yaml.safe_dump({"own-rules": rules}))
 
-    assert raised.value.evidence == ("own-rules.1.code: there is a rule ACME1 already",)
+    assert raised.value.evidence == ("own-rules.1.code: ACME1 is already taken",)
 
 
 def test_an_own_rule_without_a_code_is_selected_by_that_of_its_name(tmp_path: Path) -> None:

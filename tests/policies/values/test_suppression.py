@@ -50,10 +50,10 @@ def test_an_annotation_with_a_reason_suppresses_and_is_told(place: int) -> None:
     [
         ("gpu-container-without-limit", "", "it gives no reason"),
         ("gpu-container-without-limit", "; until=2027-01-01", "it gives no reason"),
-        ("gpu-container-without-limit", "a test; until=soon", "until=soon is no day"),
-        ("gpu-container-without-limit", "a test; until=2026-05-31", "it ended on 2026-05-31"),
+        ("gpu-container-without-limit", "a test; until=soon", "until=soon is not a date"),
+        ("gpu-container-without-limit", "a test; until=2026-05-31", "it expired on 2026-05-31"),
         ("gpu-container-without-limits", "a test", "did you mean gpu-container-without-limit?"),
-        ("zzz", "a test", "there is no rule 'zzz'; there are "),
+        ("zzz", "a test", "there is no rule 'zzz'; allowed: "),
     ],
 )
 def test_a_suppression_that_is_not_whole_is_a_finding_and_suppresses_nothing(name: str, text: str, problem: str) -> None:
@@ -95,12 +95,12 @@ def test_the_settings_suppress_nothing_else() -> None:
 @pytest.mark.parametrize(
     "written,problem",
     [
-        ({}, "suppressions: it is a list of entries with rule, object, reason, until, by"),
+        ({}, "suppressions: must be a list of entries with rule, object, reason, until, by"),
         ([{"object": "a", "reason": "b"}], "suppressions.0.rule: it is missing"),
         ([{"rule": "job-without-queues", "object": "a", "reason": "b"}], "did you mean job-without-queue?"),
         ([{"rule": "job-without-queue", "object": "a", "reason": "b", "untill": "c"}], "did you mean until?"),
-        ([{"rule": "job-without-queue", "object": "a", "reason": "b", "until": "May"}], "until=May is no day"),
-        (["text"], "suppressions.0: 'text' is not allowed; allowed is an entry with rule"),
+        ([{"rule": "job-without-queue", "object": "a", "reason": "b", "until": "May"}], "until=May is not a date"),
+        (["text"], "suppressions.0: 'text' is not allowed; allowed: an entry with rule"),
     ],
 )
 def test_a_suppression_of_the_settings_that_is_not_whole_is_a_problem_of_theirs(written: Any, problem: str) -> None:
@@ -118,7 +118,7 @@ def test_a_day_of_yaml_is_a_day() -> None:
 
 def test_locked_is_true_or_false() -> None:
     assert read_settings({"job-without-queue": {"locked": "yes"}}, all_rules()).problems == (
-        "job-without-queue.locked: 'yes' is not allowed; allowed is true or false",
+        "job-without-queue.locked: 'yes' is not allowed; allowed: true or false",
     )
 
 
