@@ -237,7 +237,7 @@ def test_what_contradicts_itself_is_refused(url: str, options: dict[str, Any], t
 
 @pytest.mark.usefixtures("world")
 def test_a_region_that_is_misspelt_is_told_with_the_one_that_is_meant() -> None:
-    with pytest.raises(ExplainedError, match="eu-centrl-1 is no region") as caught:
+    with pytest.raises(ExplainedError, match="eu-centrl-1 is not an AWS region") as caught:
         access_to("https://proxy.test", auth=CloudAuth.AWS, aws_region="eu-centrl-1")
 
     assert caught.value.remedy.startswith("did you mean eu-central-1? ")
