@@ -183,7 +183,7 @@ class KueueConfiguration(View):
 class Query(View):
     """One expression. `where` is the path to it and `role` what it is there for, such as `alert GpuIdle`.
 
-    `templated`: a dashboard fills in variables before it asks, so that it may be it is not PromQL until its variables are filled in.
+    `templated`: a dashboard fills in variables before it asks, so that it may be no PromQL as it stands.
     """
 
     where: str
@@ -224,5 +224,5 @@ def tree_of(query: Query) -> Node | Outcome:
     if tree is not None:
         return tree
     if query.templated or not text:
-        return not_applicable("it is not PromQL until its variables are filled in")
+        return not_applicable("it is not PromQL as it stands")
     return undecided(f"{query.described} cannot be parsed as PromQL, or is too long to parse")

@@ -33,7 +33,7 @@ def judge(queue: ClusterQueue, _: Parameters, inventory: Inventory) -> Outcome:
             return fails(f"{at} is set but the queue has no cohort: the API server refuses it", _JOIN, at)
         if borrows is True or reclaims is True:
             at = f"spec.preemption.{'borrow' if borrows is True else 'reclaim'}WithinCohort"
-            return fails(f"{at} is set but the queue has no cohort: there is no queue to preempt in", _JOIN, at)
+            return fails(f"{at} is set but the queue has no cohort: there are no other queues to preempt", _JOIN, at)
     borrowing = (each for each in limits if each[0].endswith("borrowingLimit"))
     at = next((path for path, limit in borrowing if isinstance(amount := limit.number(), Decimal) and amount > 0), "")
     at = at or ("spec.preemption.borrowWithinCohort" if borrows is True else "")

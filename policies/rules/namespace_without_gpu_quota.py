@@ -42,7 +42,7 @@ def judge(judged: Namespace | LocalQueue, _: Parameters, inventory: Inventory) -
     keys = _quota_keys(name, inventory)
     return fails(
         f"namespace {name} has GPU work but no ResourceQuota with {' or '.join(keys)}",
-        f"add a ResourceQuota to {name} with spec.hard {' and '.join(keys)}: what its queues may give it, plus what runs without one",
+        f"add a ResourceQuota to {name} with spec.hard {' and '.join(keys)}: what its queues may give it, plus work outside queues",
     )
 
 

@@ -25,11 +25,7 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
     """Pods that must share a node anyway, by name or by affinity, may share its volume; ReadWriteOncePod takes one pod even there."""
     claims = list(claims_of(pods.pod))
     if not claims:
-        return (
-            not_applicable("it mounts no PersistentVolumeClaim")
-            if pods.pod.at("volumes").known
-            else undecided(f"{pods.where}.volumes is not known yet")
-        )
+        return not_applicable("it mounts no claim") if pods.pod.at("volumes").known else undecided(f"{pods.where}.volumes is not known yet")
     copies = copies_of(pods)
     if copies is not UNKNOWN and copies <= 1:
         return not_applicable("it runs one pod at a time")

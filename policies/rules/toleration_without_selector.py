@@ -27,9 +27,7 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     named = [(place, str(each.at("key").text())) for place, each in tolerations.named if each.at("key").text() in keys]
     if not named:
         known = tolerations.complete and all(each.at("key").known for each in tolerations.fields)
-        return (
-            not_applicable("it tolerates no taint of such capacity") if known else undecided(f"{pods.where}.tolerations is not known yet")
-        )
+        return not_applicable("it tolerates no such taint") if known else undecided(f"{pods.where}.tolerations is not known yet")
     options = options_of(pods, inventory)
     if options is None or asks is UNKNOWN or not all(option.complete for option in options):
         return undecided(f"{pods.where}: what it requests or selects, or what its queue leads to, is not known")

@@ -68,4 +68,4 @@ def test_the_component_and_the_policy_refuse_the_same_pools(names: list[str], gp
 
     assert told.startswith("gpu-limit-unreachable: ") == (finding.verdict is Verdict.FAIL), (told, finding.message)
     if told:
-        assert told.partition("end it at ")[2].partition(";")[0] == finding.message.partition("end it at ")[2]
+        assert told.partition("allow only ")[2].partition(";")[0] == finding.message.partition("allow only ")[2]

@@ -68,7 +68,7 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
         ("local", {"pods": 2, "at_once": 1}, "is fewer than the 2 pods, which train together: the first would wait for the others"),
         ("local", {"jobset": True}, "jobset (is true): is for several pods, and this job has one; leave it out, or give pods"),
         ("local", {"retries": 0}, "retries (is 0): should be at least 1"),
-        ("local", {"epochs": 3}, "epochs: is not an input; did you mean pods? allowed are"),
+        ("local", {"epochs": 3}, "epochs: is not an input; did you mean pods? allowed: "),
         ("local", {"image": None}, "image: is missing; give it"),
     ],
 )
