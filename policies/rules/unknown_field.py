@@ -38,13 +38,18 @@ def judge(written: KubernetesObject, _: Parameters) -> Outcome:
 _TOLD = 10
 """How many fields of one object are named."""
 
+_ALLOWED = 12
+"""How many allowed fields are named."""
+
 
 def _told(path: str, allowed: dict[str, Any]) -> tuple[str, str, str]:
     """The path of a field, what may be meant, and what to do."""
     near = get_close_matches(path.rpartition(".")[2], allowed, n=1)
     if near:
         return path, f"did you mean {near[0]}?", f"use {near[0]} instead"
-    return path, f"allowed: {', '.join(sorted(allowed)[:12])}", f"remove {path}"
+    names = sorted(allowed)
+    more = f" and {len(names) - _ALLOWED} more" if len(names) > _ALLOWED else ""
+    return path, f"allowed: {', '.join(names[:_ALLOWED])}{more}", f"remove {path}"
 
 
 _NESTED: Final = frozenset({dict, list, Unknown})

@@ -169,7 +169,8 @@ def work_ends_before_its_node(resolved: ResolvedSettings) -> Iterator[SettingsPr
     for name, each in resolved.classes.items():
         if each.queued and (each.run_limit_hours is None or each.run_limit_hours > most):
             limit = "missing" if each.run_limit_hours is None else str(each.run_limit_hours)
-            problem = f"is above {most}: Auto Mode drains a node after {most} hours, and terminates it {DRAIN_HOURS} hours later"
+            problem = "allows more" if each.run_limit_hours is None else f"is above {most}"
+            problem += f": Auto Mode drains a node after {most} hours, and terminates it {DRAIN_HOURS} hours later"
             remedy = f"set it to {most} or less, or let the class write checkpoints"
             path = f"classes.{name}.run_limit_hours"
             yield SettingsProblem(path, limit, problem, remedy, "run-limit-beyond-auto-mode", refused=not each.checkpoint)
