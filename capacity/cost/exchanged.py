@@ -95,24 +95,24 @@ def exchanged_plan(cost: PlanCost, into: InCurrency, whole: Figures | None = Non
 class ExchangedCheck(BudgetCheck):
     """A budget and what is held against it in another currency. How it stands, and by how many percent, is so in US dollars."""
 
-    in_usd: BudgetCheck
+    decided: BudgetCheck
 
     @property
     def standing(self) -> Standing:
         """Decided in US dollars."""
-        return self.in_usd.standing
+        return self.decided.standing
 
     @property
     def spent_percent(self) -> Decimal:
         """Likewise."""
-        return self.in_usd.spent_percent
+        return self.decided.spent_percent
 
 
 def exchanged_checks(checks: Sequence[BudgetCheck], cost: PlanCost, scenario: Scenario) -> list[ExchangedCheck]:
     """The `checks` of a plan with the amounts of its exchanged `cost`, which a report shows elsewhere, too."""
     told = budget_checks(cost, scenario)
     return [
-        ExchangedCheck(now.owner, now.budget_usd, now.spent_usd, was.unknown, was.near_percent, now.at_most_usd, in_usd=was)
+        ExchangedCheck(now.owner, now.budget_usd, now.spent_usd, was.unknown, was.near_percent, now.at_most_usd, decided=was)
         for was, now in zip(checks, told, strict=True)
     ]
 
