@@ -211,7 +211,7 @@ def test_where_there_is_no_project_the_command_says_so(installed: Installed, tmp
         refused = installed.flexspot(*command, folder=tmp_path)
 
         assert refused.returncode == 2
-        assert "is in no project" in refused.stderr
+        assert "is not in a project" in refused.stderr
         assert "Traceback" not in refused.stderr
     assert list(tmp_path.iterdir()) == []
 
