@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import json
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
+from heapq import heappop, heappush
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from unittest import mock
@@ -58,9 +60,10 @@ class Declared:
 
 @dataclass
 class Declarations:
-    """Everything that a program declares, by `TYPE NAME`, and the ids of what it reads; both in the order of their names.
+    """Everything that a program declares, by `TYPE NAME`, and the ids of what it reads.
 
-    What waits for nothing is declared in another order each time, so no test shall see that order.
+    Both are in the order of their names, but each after all that it waits for. What waits for nothing is declared in another order each
+    time, so no test shall see that order.
     """
 
     made: dict[str, Declared] = field(default_factory=dict[str, Declared])
@@ -82,6 +85,20 @@ class Declarations:
             found |= reached
             todo += reached
         return found
+
+    def ordered(self) -> Declarations:
+        """The same in the order that tests see."""
+        waits = {name: (each.after | {each.parent}) & self.made.keys() for name, each in self.made.items()}
+        sorter = TopologicalSorter(waits)
+        sorter.prepare()
+        ready, made = list[str](), dict[str, Declared]()
+        while sorter.is_active():
+            for name in sorter.get_ready():
+                heappush(ready, name)
+            first = heappop(ready)
+            made[first] = self.made[first]
+            sorter.done(first)
+        return Declarations(made, sorted(self.read))
 
 
 def id_of(name: str) -> str:
@@ -209,7 +226,7 @@ def under_mocks(stack: str, program: Callable[[], object], monitor: Preview, *, 
     # for nobody.
     with mock.patch("pulumi.runtime.resource._get_stack_trace", source_pb2.StackTrace), mock.patch("pulumi.log.debug", _unsaid):
         run()
-    return Declarations(dict(sorted(monitor.declarations.made.items())), sorted(monitor.declarations.read))
+    return monitor.declarations.ordered()
 
 
 def _unsaid(*_: object, **__: object) -> None:
