@@ -115,7 +115,7 @@ class _Engine:
         self._run.steps.append(Step(name, Operation.REPLACE, paths, first))
 
     def _provider_gone(self, new: Declared) -> bool:
-        return _provider(new) in self._gone
+        return new.own_provider in self._gone
 
     def _delete_dependents(self, root: str) -> None:
         """What the engine deletes before `root`: each old resource that would be replaced if it did not know what it has of it."""
@@ -125,7 +125,7 @@ class _Engine:
             old = self._before[name]
             if old.type.startswith(COMPONENTS) or name in self._gone or name in self._deleted_first:
                 continue
-            if _provider(old) in condemned:
+            if old.own_provider in condemned:
                 paths: tuple[str, ...] = ("its provider",)
             else:
                 touched = [key for key, origins in old.by_input.items() if origins & condemned]
@@ -182,10 +182,3 @@ def _marked(value: Any, origins: set[str]) -> Any:
     if is_object(value):
         return _mark(origins) if value == {"$unknown": True} else {key: _marked(each, origins) for key, each in value.items()}
     return [_marked(each, origins) for each in value] if is_list(value) else value
-
-
-def _provider(each: Declared) -> str:
-    """The provider of a resource as `TYPE NAME`, "" where it is the default one."""
-    _, _, kinds, named = f"{each.provider}::::::".split("::", 3)
-    name = named.partition("::")[0]
-    return f"{kinds.rpartition('$')[2]} {name}" if name and not name.startswith("default") else ""

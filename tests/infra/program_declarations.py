@@ -57,6 +57,12 @@ class Declared:
     replaced_for: list[str] = field(default_factory=list[str])
     """The inputs for whose changes the program has it made anew, whatever its provider would do."""
 
+    @property
+    def own_provider(self) -> str:
+        """The provider that it is given, as `TYPE NAME`; "" where it has a default one."""
+        provider = _named(self.provider.rpartition("::")[0]) if self.provider else ""
+        return "" if provider.rpartition(" ")[2].startswith("default") else provider
+
 
 @dataclass
 class Declarations:
@@ -88,7 +94,7 @@ class Declarations:
 
     def ordered(self) -> Declarations:
         """The same in the order that tests see."""
-        waits = {name: (each.after | {each.parent}) & self.made.keys() for name, each in self.made.items()}
+        waits = {name: (each.after | {each.parent, each.own_provider}) & self.made.keys() for name, each in self.made.items()}
         sorter = TopologicalSorter(waits)
         sorter.prepare()
         ready, made = list[str](), dict[str, Declared]()
