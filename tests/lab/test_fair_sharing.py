@@ -106,4 +106,5 @@ def test_teams_without_a_share_of_their_own_have_gpus_in_proportion_to_their_wei
     total = sum(gpus.values())
     assert total > 0.6 * GPUS, f"of {GPUS} GPUs {total:.1f} were given away on average: most stood idle"
     shares = {team: held / total * sum(WEIGHTS.values()) for team, held in gpus.items()}
-    assert shares == pytest.approx(WEIGHTS, rel=0.1), gpus
+    # Conditions have whole seconds, and a turn is about ten of them long.
+    assert shares == pytest.approx(WEIGHTS, rel=0.15), gpus
