@@ -19,13 +19,21 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, parse_qsl, quote, urlsplit
 
 from loopback_server import Reply, Request, serving
+from typer.testing import CliRunner
+
+from capacity.values.errors import ExplainedError
+from infra.cli.app import app
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Generator
+    from pathlib import Path
 
     import pytest
     from fake_prometheus import FakePrometheus
+
+DAY = ("--from", "2026-10-01", "--to", "2026-10-02", "--format", "json")
+"""The period of reports, for the command line."""
 
 _AUTHORIZATION = re.compile(
     r"AWS4-HMAC-SHA256 Credential=(?P<key>[^/]+)/(?P<scope>\d{8}/[^/]+/[^/]+/aws4_request), SignedHeaders=(?P<names>[^,]+), "
@@ -169,3 +177,13 @@ def without_clouds(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, "true")
     # Or google-auth asks gcloud for one.
     monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "acme-ai-dev")
+
+
+def told_of(url: str, ca: Path, *arguments: str | Path, code: int, hidden: tuple[str, ...]) -> str:
+    """What `chargeback` says of a server, an ExplainedError as `main` would show it; nothing `hidden` is in it."""
+    result = CliRunner().invoke(app, ["chargeback", "--prometheus", url, "--ca", str(ca), *map(str, (*DAY, *arguments))])
+    error = result.exception if isinstance(result.exception, ExplainedError) else None
+    shown = result.output if error is None else str(error)
+    assert not [each for each in hidden if each in shown]
+    assert (result.exit_code if error is None else error.exit_code) == code, shown
+    return result.stdout if error is None else shown

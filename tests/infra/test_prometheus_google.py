@@ -18,11 +18,9 @@ from credential_servers import google, write_service_account
 from fake_prometheus import FakePrometheus
 from loopback_certificate import certificate
 from loopback_server import Reply, Request, serving
-from signed_prometheus import GoogleGate, guarded, on_this_machine, refused_by_google, without_clouds
-from typer.testing import CliRunner
+from signed_prometheus import DAY, GoogleGate, guarded, on_this_machine, refused_by_google, told_of, without_clouds
 
 from capacity.values.errors import ExplainedError
-from infra.cli.app import app
 from infra.prometheus.access import CloudAuth, access_to
 
 if TYPE_CHECKING:
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.thorough
 
-DAY = ("--from", "2026-10-01", "--to", "2026-10-02", "--format", "json")
 HOST = "monitoring.googleapis.com"
 PROJECT = "/v1/projects/acme-ai-dev/location/global/prometheus"
 TOKEN = "a-token-of-the-tests"  # noqa: S105 -- credential_servers' own
@@ -48,15 +45,8 @@ class World:
         self.month.pod("train", "spot-1", 0, 12 * HOUR, gpus=4)
 
     def run(self, url: str, *arguments: str | Path, code: int = 0) -> str:
-        """What the command prints; an ExplainedError as `main` would show it."""
-        result = CliRunner().invoke(app, ["chargeback", "--prometheus", url, "--ca", str(self.ca), *map(str, (*DAY, *arguments))])
-        shown = str(result.exception) if isinstance(result.exception, ExplainedError) else result.output
-        assert TOKEN not in shown
-        if isinstance(result.exception, ExplainedError):
-            assert result.exception.exit_code == code, shown
-            return shown
-        assert result.exit_code == code, shown
-        return result.stdout
+        """What the command says."""
+        return told_of(url, self.ca, *arguments, code=code, hidden=(TOKEN,))
 
     def asked(self, gate: Callable[[Request], Reply | None], code: int = 0) -> str:
         """What the command says of Google's own address with a server behind `gate`."""

@@ -99,7 +99,7 @@ def _text_rows(counted: _Bytes, currency: str) -> Iterator[list[Entry]]:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise BillError(f"after row {counted.row}: the file is cut off or damaged ({error})") from error
     except UnicodeDecodeError as error:
-        raise BillError(f"after row {counted.row}: the file is no UTF-8 text") from error
+        raise BillError(f"after row {counted.row}: the file is not UTF-8 text") from error
 
 
 def _entries(found: Iterable[tuple[Form, dict[str, str]]], counted: _Bytes | Rows, currency: str) -> Iterator[list[Entry]]:

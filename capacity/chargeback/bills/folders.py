@@ -86,7 +86,7 @@ def parts_of(path: Path, start: int, end: int) -> list[Path]:
     if not parts:
         raise BillError("it is a folder without a bill of the report's period" if files else "it is an empty folder")
     if strange := next((each for each in parts if not each.name.lower().endswith(ENDINGS)), None):
-        raise BillError(f"{strange.relative_to(path)} is no part of a bill: parts end in {', '.join(ENDINGS)}; give its files one by one")
+        raise BillError(f"{strange.relative_to(path)} is not part of a bill: parts end in {', '.join(ENDINGS)}; give its files one by one")
     manifests = _topmost([each for each in within if _MANIFEST.fullmatch(each.name)])
     chosen: list[Path] = []
     for month in sorted({months[each] for each in parts}, key=str):
@@ -146,7 +146,7 @@ def _newest(parts: list[_Part]) -> list[Path]:
     if len(folders) > 1:
         if len({each[:-1] for each in folders}) > 1 or not all(each and _REFRESH.fullmatch(each[-1]) for each in folders):
             shown = ", ".join("/".join(each) or "." for each in folders[:4])
-            raise BillError(f"it has a month in several folders ({shown}), and which of them counts is not told; give one of them")
+            raise BillError(f"it has a month in several folders ({shown}), and nothing says which of them counts; give one of them")
         # Their names begin with the time of the refresh.
         parts = [each for each in parts if each.folder == folders[-1]]
     exports = sorted({each.export for each in parts})
@@ -199,4 +199,4 @@ def _keys(root: Path, manifest: Path) -> list[str]:
         keys = [each if isinstance(each, str) else each.get("s3Uri") or each["key"] for each in listed]
         return [str(each).removeprefix("s3://") for each in keys]
     except (ValueError, RecursionError, TypeError, KeyError, AttributeError, StopIteration) as error:
-        raise BillError(f"{manifest.relative_to(root)} is no manifest that lists the parts of a bill") from error
+        raise BillError(f"{manifest.relative_to(root)} is not a manifest that lists the parts of a bill") from error

@@ -91,7 +91,7 @@ class Rows:
         except BillError:
             raise
         except UnicodeDecodeError as error:
-            raise BillError(f"after row {self.row}: a text is no UTF-8") from error
+            raise BillError(f"after row {self.row}: a text is not UTF-8") from error
         except MemoryError as error:
             raise BillError(
                 f"after row {self.row}: the next rows need more than {MAX_MEMORY_BYTES // 2**20} MiB, as no bill's do"
@@ -99,7 +99,7 @@ class Rows:
         except (pa.ArrowException, OSError, OverflowError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
-            raise BillError(f"after row {self.row}: it is no Parquet that can be read, or is damaged ({_short(error)})") from error
+            raise BillError(f"after row {self.row}: it is not readable Parquet, or is damaged ({_short(error)})") from error
 
     def _batches(self, source: Any, raw: IO[bytes]) -> Iterator[tuple[Form, dict[str, str]]]:
         # A footer's lists and texts are no longer than the footer; the limits are the library's own against what claims to be.

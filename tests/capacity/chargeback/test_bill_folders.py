@@ -146,7 +146,7 @@ WRONG = {
     "several exports (files without a number, b)": ("a.parquet", "b-00001.parquet"),
     "in several folders (x, y)": ("x/cur-00001.parquet", "y/cur-00001.parquet"),
     f"in several folders (., {NEWER})": ("cur-00001.parquet", f"{NEWER}/cur-00001.parquet"),
-    "cur-00001.zip is no part of a bill": ("cur-00001.zip",),
+    "cur-00001.zip is not part of a bill": ("cur-00001.zip",),
 }
 
 
@@ -165,7 +165,7 @@ def test_a_manifest_that_is_none_is_told(tmp_path: Path, written: str) -> None:
     part(tmp_path, "cur-00001.parquet")
     (tmp_path / "cur-Manifest.json").write_text(written)
 
-    assert "cur-Manifest.json is no manifest that lists the parts of a bill" in refused(tmp_path)
+    assert "cur-Manifest.json is not a manifest that lists the parts of a bill" in refused(tmp_path)
 
 
 def test_a_part_that_cannot_be_used_is_named(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_footer_that_is_too_long_or_none_is_refused(tmp_path: Path, whole: byt
     length = parquet.MAX_FOOTER_BYTES + 1
 
     assert "its footer has" in refused(tmp_path, b"PAR1" + bytes(length) + struct.pack("<I", length) + b"PAR1")
-    assert "it is no Parquet that can be read" in refused(tmp_path, b"PAR1" + b"\xff" * 40 + struct.pack("<I", 40) + b"PAR1")
+    assert "it is not readable Parquet" in refused(tmp_path, b"PAR1" + b"\xff" * 40 + struct.pack("<I", 40) + b"PAR1")
     assert "damaged" in refused(tmp_path, whole[:4] + bytes(len(whole) - 8 - _footer(whole)) + whole[-8 - _footer(whole) :])
 
 

@@ -301,7 +301,7 @@ def test_a_long_row_group_is_read_some_thousand_rows_at_a_time(tmp_path: Path) -
 
 CHANGES: list[tuple[Callable[[pa.Table], pa.Table], str]] = [
     (lambda whole: whole.drop_columns(["line_item_unblended_cost"]), "columns are missing: line_item_unblended_cost"),
-    (lambda _: pa.table({"a": [1]}), "those of no bill"),
+    (lambda _: pa.table({"a": [1]}), "not those of any bill"),
     (lambda whole: _set(whole, "line_item_unblended_cost", pa.array([0.5], pa.float32())), "type float, which does not hold cents exactly"),
     (
         lambda whole: _set(whole, "line_item_unblended_cost", pa.array([5], pa.duration("s"))),
@@ -315,7 +315,7 @@ CHANGES: list[tuple[Callable[[pa.Table], pa.Table], str]] = [
     (lambda whole: _set(whole, "line_item_usage_start_date", pa.array([1.5])), "'1.5', which is no time"),
     (lambda whole: _set(whole, "line_item_usage_start_date", pa.array([2**62], pa.timestamp("ms"))), "a time that no calendar has"),
     (lambda whole: _set(whole, "line_item_currency_code", pa.array(["EUR"])), "row 1: the amount is in EUR"),
-    (lambda whole: _set(whole, "line_item_product_code", pa.array([b"\xff\xfe"])), "a text is no UTF-8"),
+    (lambda whole: _set(whole, "line_item_product_code", pa.array([b"\xff\xfe"])), "a text is not UTF-8"),
     (lambda whole: whole.append_column("line_item_unblended_cost", pa.array([0.5])), "line_item_unblended_cost is there more than once"),
     (lambda _: pa.table({f"c{number}": [1] for number in range(2_001)}), "2,001 columns, as no bill has"),
     (lambda whole: whole.append_column("product_region", _deep(12)), "nested"),
