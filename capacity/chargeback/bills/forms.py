@@ -62,5 +62,7 @@ def form_of(header: Sequence[str]) -> Form:
             best, missing = form, lacking
     if len(missing) == len(best.needed):
         names = ", ".join(form.name for form in FORMS)
-        raise BillError(f"its columns are not those of any bill that can be read ({names}); the first line of a table must name the columns")
+        raise BillError(
+            f"its columns are not those of any bill that can be read ({names}); the first line of a table must name the columns"
+        )
     raise BillError(f"it looks like a {best.name}, and these columns are missing: {', '.join(missing)}")
