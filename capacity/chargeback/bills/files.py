@@ -28,9 +28,9 @@ MAX_LINE_BYTES = 4 * 2**20
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file begins as one of Parquet does. Raises OSError."""
+    """Whether a file begins as one of Parquet does, encrypted or not (parquet.MAGIC, parquet.ENCRYPTED). Raises OSError."""
     with path.open("rb") as raw:
-        return raw.read(4) == b"PAR1"
+        return raw.read(4) in {b"PAR1", b"PARE"}
 
 
 def read_bill(path: Path, seen: dict[str, str], currency: str = US_DOLLARS) -> Iterator[list[Entry]]:
@@ -48,6 +48,8 @@ def read_bill(path: Path, seen: dict[str, str], currency: str = US_DOLLARS) -> I
 
             table = Rows(path)
             digest, found = hashlib.file_digest(raw, "sha256"), _entries(table, table, currency)
+        elif path.suffix == ".parquet" and path.stat().st_size:
+            raise BillError("it does not begin as Parquet does, whatever its name says; download it again")
         else:
             counted = _Bytes(raw, path.stat().st_size)
             digest, found = counted.digest, _text_rows(counted, currency)

@@ -39,7 +39,7 @@ MAGIC: Final = b"PAR1"
 """Ends a file, and begins it."""
 
 ENCRYPTED: Final = b"PARE"
-"""Ends a file whose footer is encrypted."""
+"""Begins and ends a file whose footer is encrypted."""
 
 MAX_FOOTER_BYTES = 16 * 2**20
 MAX_DEPTH = 12
