@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from queue_objects import class_job, pool_node, program_objects, renamed
+from queue_objects import admission_objects, class_job, pool_node, program_objects, renamed
 
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
 from lab.cluster import POD, condition
 from lab.exercise.play import JOB, NODE, WORKLOAD, release, running_pods
+from policies.admission.guarantee import ENDING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -136,11 +137,19 @@ def unchanged(_each: KubeObject) -> None:
 
 @contextmanager
 def queues_of(
-    cluster: Cluster, register: Register, nodes: dict[str, int], adapt: Callable[[KubeObject], None] = unchanged, **settings: Any
+    cluster: Cluster,
+    register: Register,
+    nodes: dict[str, int],
+    adapt: Callable[[KubeObject], None] = unchanged,
+    *,
+    endings_kept: bool = True,
+    **settings: Any,
 ) -> Generator[QueueGround]:
     """A platform of `settings`, with so many fake nodes of its pools, on the lab for as long as the context lasts.
 
-    `adapt` changes an object in place where a test cannot wait for what is shipped.
+    `adapt` changes an object in place where a test cannot wait for what is shipped. `endings_kept` says whether the platform has its policy
+    flexspot-guarantee-ending: without it a Job that Kueue preempts in the second in which it ends keeps its GPUs for ever. The other
+    admission policies are not there: a cluster has one set of them.
     """
     suffix = uuid4().hex[:6]
     settings = {"cloud": "local", "environment": "test", "owner": "ann", "cohort": "acme", **settings}
@@ -148,14 +157,30 @@ def queues_of(
     ground = QueueGround(cluster, settings, plan, program_objects(plan, register), suffix)
     for each in ground.objects:
         adapt(each)
+    endings = _policy_of_endings(ground, register) if endings_kept else []
     try:
-        cluster.apply(*ground.objects)
+        cluster.apply(*ground.objects, *endings)
         for pool, count in nodes.items():
             ground.add_nodes(pool, count)
         _wait_until_ready(ground)
         yield ground
     finally:
         _clean_up(ground)
+        for each in reversed(endings):
+            cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"])
+
+
+def _policy_of_endings(ground: QueueGround, register: Register) -> list[KubeObject]:
+    """The policy under a name of the ground's own, for its own namespaces: others on the lab are without it."""
+    declared = admission_objects(ground.plan, register)
+    found = [each for each in declared if ENDING in (each["metadata"]["name"], each["spec"].get("policyName"))]
+    own = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [team.namespace for team in ground.plan.teams]}
+    for each in found:
+        each["metadata"]["name"] = ground.own(each["metadata"]["name"])
+        if "policyName" in each["spec"]:
+            each["spec"] |= {"policyName": ground.own(ENDING), "matchResources": {"namespaceSelector": {"matchExpressions": [own]}}}
+    assert [each["kind"] for each in found] == ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]
+    return found
 
 
 def by_job(workloads: list[KubeObject]) -> dict[str, KubeObject]:

@@ -36,7 +36,7 @@ BY_ONE_POD = {"completionMode": "Indexed", "successPolicy": {"rules": [{"succeed
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
     """Two teams that own four GPUs each; one node of four with a kubelet, and one without."""
-    with spot_platform(cluster, register, nodes=1) as made:
+    with spot_platform(cluster, register, nodes=1, endings_kept=False) as made:
         pool = next(each for each in made.plan.pools if each.name == made.own("l4-spot"))
         silent = pool_node(pool, f"silent-{made.suffix}")
         for each in (silent["metadata"]["labels"], silent["metadata"]["annotations"]):
@@ -112,7 +112,7 @@ def test_with_the_guarantee_it_ends_first_and_its_gpus_are_others(ground: QueueG
 def test_with_the_guarantee_a_job_ends_that_is_stopped_before_its_ended_pod_is_counted(cluster: Cluster, register: Register) -> None:
     """Without it about one of four keeps its GPUs for ever, with SuccessCriteriaMet and without the start time that Complete needs."""
     with (
-        spot_platform(cluster, register, nodes=1) as ground,
+        spot_platform(cluster, register, nodes=1, endings_kept=False) as ground,
         holding(cluster, admission_objects(ground.plan, register), ground.own("alpha")),
     ):
         for attempt in range(4):
