@@ -67,7 +67,7 @@ class EksPlace:
 def check_form(where: str, value: str, pattern: str) -> None:
     """Raises ValueError, beginning with `where`, for a value that is not of one of the forms of capacity.values.names."""
     if not re.fullmatch(pattern, value):
-        raise ValueError(f"{where} is {value!r}; allowed is {FORMS[pattern]}; correct it")
+        raise ValueError(f"{where} is {value!r}; it must be {FORMS[pattern]}")
 
 
 def check_cluster_name(where: str, cluster: str) -> None:
@@ -85,14 +85,14 @@ def check_place(where: str, account: str, partition: str, region: str) -> None:
     """Raises ValueError for an account, a partition or a region that AWS does not have, and for a region of another partition."""
     if not _ACCOUNT.fullmatch(account):
         raise ValueError(
-            f"{where} account is {account!r}; allowed is an account's id, 12 digits, in quotes; `aws sts get-caller-identity` shows it"
+            f"{where} account is {account!r}; it must be an account's id, 12 digits, in quotes; `aws sts get-caller-identity` shows it"
         )
     check_choice(f"{where} partition", partition, list(PARTITIONS))
     check_form(f"{where} region", region, AWS_REGION)
     home = partition_of(region)
     if home != partition:
         raise ValueError(
-            f"{where} partition is {partition!r} with region {region}; allowed is the region's own, {home}; correct one of them"
+            f"{where} partition is {partition!r} with region {region}; it must be the region's own, {home}; change one of the two"
         )
 
 
@@ -174,7 +174,7 @@ def check_kms_key(owner: str, key: pulumi.Input[str] | None) -> None:
     writes. https://docs.aws.amazon.com/kms/latest/developerguide/cmks-in-iam-policies.html
     """
     if isinstance(key, str) and not _KEY.fullmatch(key):
-        raise ValueError(f"{owner}: kms_key is {key!r}; allowed is {FORMS[AWS_KEY]}: `aws kms describe-key --key-id ALIAS` shows it")
+        raise ValueError(f"{owner}: kms_key is {key!r}; it must be {FORMS[AWS_KEY]}: `aws kms describe-key --key-id ALIAS` shows it")
 
 
 NETWORK_NAME_LENGTH = 63
@@ -190,7 +190,7 @@ def check_name(where: str, name: str, longest: int, shortest: int = 1) -> None:
     """Raises ValueError, beginning with `where`, for a name that Google Cloud would refuse."""
     if not _NAME.fullmatch(name) or not shortest <= len(name) <= longest:
         raise ValueError(
-            f"{where} is {name!r}; allowed are {shortest} to {longest} lower-case letters, digits and hyphens, a letter first, no hyphen "
+            f"{where} is {name!r}; it must be {shortest} to {longest} lower-case letters, digits and hyphens, a letter first, no hyphen "
             "last; rename it"
         )
 
@@ -199,7 +199,7 @@ def check_project(where: str, project: str) -> None:
     """Raises ValueError, beginning with `where`, for what cannot be the id of a project."""
     if not re.fullmatch(GCP_PROJECT, project):
         raise ValueError(
-            f"{where} is {project!r}; allowed is a project's id, 6 to 30 lower-case letters, digits and hyphens, not its number or its "
+            f"{where} is {project!r}; it must be a project's id, 6 to 30 lower-case letters, digits and hyphens, not its number or its "
             "display name; `gcloud projects list` shows it"
         )
 

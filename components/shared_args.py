@@ -49,9 +49,7 @@ def ipv4_range(where: str, written: str) -> IPv4Network:
     try:
         return IPv4Network(written)
     except ValueError as error:
-        raise ValueError(
-            f"{where} is {written!r}; allowed is an IPv4 range without host bits, such as 10.0.0.0/20; correct it ({error})"
-        ) from error
+        raise ValueError(f"{where} is {written!r}; it must be an IPv4 range without host bits, such as 10.0.0.0/20 ({error})") from error
 
 
 class NodeTaint(TypedDict):

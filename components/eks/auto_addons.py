@@ -71,7 +71,7 @@ class AutoAddons(pulumi.ComponentResource):
         check_place(where, args["account"], args.get("partition", "aws"), args["region"])
         check_role_options(where, args.get("iam_path"), args.get("permissions_boundary"))
         if RECOMMENDED in args.get("addon_versions", {}).values() and not args.get("version"):
-            raise ValueError(f"{where} version is missing, and an add-on's is {RECOMMENDED}; allowed is a version such as 1.35; name it")
+            raise ValueError(f"{where} version is missing, and an add-on's is {RECOMMENDED}; it must be a version such as 1.35; name it")
         super().__init__("flexspot:index:AutoAddons", name, {**args}, opts)
         policies = ConfigMap(
             f"{name}-network-policies",

@@ -64,7 +64,7 @@ class AutoSystemPool(pulumi.ComponentResource):
     def __init__(self, name: str, args: AutoSystemPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         most = args.get("max_nodes", SystemPool.default("max_nodes"))
         if most < 1:
-            raise ValueError(f"AutoSystemPool {name}: max_nodes is {most}; allowed is at least 1; leave it out for 4")
+            raise ValueError(f"AutoSystemPool {name}: max_nodes is {most}; it must be at least 1; leave it out for 4")
         if args["pool"] in {"system", "general-purpose"}:
             raise ValueError(f"AutoSystemPool {name}: pool is {args['pool']!r}, which EKS makes itself; rename it")
         super().__init__("flexspot:index:AutoSystemPool", name, {**args}, opts)

@@ -57,7 +57,7 @@ def _check_nodes(where: str, shape: ClusterShape) -> None:
         if (value is None) != shape.auto_mode:
             given = "given" if value is not None else "not given"
             raise ValueError(
-                f"{where} {key} is {given} with auto_mode {shape.auto_mode}; allowed is one of the two: in Auto Mode nodes are AWS's; "
+                f"{where} {key} is {given} with auto_mode {shape.auto_mode}; only one of the two can be set: in Auto Mode nodes are AWS's; "
                 f"{'leave it out' if shape.auto_mode else 'give it'}"
             )
     if not shape.auto_mode:
@@ -68,7 +68,7 @@ def _check_nodes(where: str, shape: ClusterShape) -> None:
 def _check_services(where: str, written: str) -> None:
     ipv4_range(f"{where} services_cidr", written)
     if not fits_eks_services(written):
-        raise ValueError(f"{where} services_cidr is {written!r}; allowed is {EKS_SERVICES}; use 172.20.0.0/16 if in doubt")
+        raise ValueError(f"{where} services_cidr is {written!r}; it must be {EKS_SERVICES}; use 172.20.0.0/16 if in doubt")
 
 
 def _check_cidrs(where: str, shape: ClusterShape) -> None:
@@ -77,12 +77,12 @@ def _check_cidrs(where: str, shape: ClusterShape) -> None:
             ipv4_range(f"{where} {key}", written)
         if too_wide(ranges):
             raise ValueError(
-                f"{where} {key} is {ranges!r}; allowed is no range wider than /8, a good part of the internet; name the ranges of your own "
+                f"{where} {key} is {ranges!r}; no range may be wider than /8, a good part of the internet; name the ranges of your own "
                 "network"
             )
     if (shape.access == Access.PUBLIC_CIDRS) != bool(shape.cidrs):
         raise ValueError(
-            f"{where} cidrs is {shape.cidrs!r} with access {shape.access}; allowed is at least one range with public_cidrs and none with "
+            f"{where} cidrs is {shape.cidrs!r} with access {shape.access}; it must have at least one range with public_cidrs and none with "
             "private; name the ranges of your own network, or leave them out"
         )
 
@@ -92,7 +92,7 @@ def _check_admins(where: str, shape: ClusterShape) -> None:
     strangers = [arn for arn in shape.admin_role_arns if not form.fullmatch(arn)]
     if strangers or len(set(shape.admin_role_arns)) < len(shape.admin_role_arns):
         raise ValueError(
-            f"{where} admin_role_arns is {shape.admin_role_arns!r}; allowed are ARNs of roles, each once, such as "
+            f"{where} admin_role_arns is {shape.admin_role_arns!r}; it must have ARNs of roles, each once, such as "
             f"arn:{shape.partition}:iam::{shape.account}:role/platform-admin; a user or a session has none: name its role"
         )
 
@@ -100,16 +100,16 @@ def _check_admins(where: str, shape: ClusterShape) -> None:
 def _check_system_pool(where: str, pool: SystemPool) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", pool.machine) or _ARM.fullmatch(pool.machine):
         raise ValueError(
-            f"{where} system_pool.machine is {pool.machine!r}; allowed is an instance type with an x86 processor; name one, such as "
+            f"{where} system_pool.machine is {pool.machine!r}; it must be an instance type with an x86 processor; name one, such as "
             "m6i.large"
         )
     if not 1 <= pool.min_nodes <= pool.max_nodes:
         raise ValueError(
-            f"{where} system_pool has min_nodes {pool.min_nodes} and max_nodes {pool.max_nodes}; allowed is 1 <= min_nodes <= max_nodes; "
+            f"{where} system_pool has min_nodes {pool.min_nodes} and max_nodes {pool.max_nodes}; 1 <= min_nodes <= max_nodes must hold; "
             "raise max_nodes"
         )
     if pool.disk_gib < _SMALLEST_DISK_GIB:
-        raise ValueError(f"{where} system_pool.disk_gib is {pool.disk_gib}; allowed is at least {_SMALLEST_DISK_GIB}; use 50 if in doubt")
+        raise ValueError(f"{where} system_pool.disk_gib is {pool.disk_gib}; it must be at least {_SMALLEST_DISK_GIB}; use 50 if in doubt")
 
 
 def _check_versions(where: str, versions: dict[str, str]) -> None:
@@ -119,13 +119,13 @@ def _check_versions(where: str, versions: dict[str, str]) -> None:
             continue
         if not re.fullmatch(ADDON_VERSION, version):
             raise ValueError(
-                f"{where} addon_versions.{addon} is {version!r}; allowed is {RECOMMENDED}, or a version as EKS spells it, such as "
+                f"{where} addon_versions.{addon} is {version!r}; it must be {RECOMMENDED}, or a version as EKS spells it, such as "
                 "v1.14.3-eksbuild.3; `aws eks describe-addon-versions` lists them"
             )
         floor = shipped_versions().addons_at_least.get(Addon(addon))
         if floor is not None and version_order(version) < version_order(floor.version):
             raise ValueError(
-                f"{where} addon_versions.{addon} is {version!r}; allowed is {floor.version} or newer, because "
+                f"{where} addon_versions.{addon} is {version!r}; it must be {floor.version} or newer, because "
                 f"{floor.because}; name a newer one"
             )
 

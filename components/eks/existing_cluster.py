@@ -75,7 +75,7 @@ def problems(args: ExistingEksClusterArgs, found: FoundCluster) -> Iterator[str]
     cluster, place = args["cluster"], f"--name {args['cluster']} --region {args['region']}"
     if found.mode == "CONFIG_MAP":
         yield (
-            f"the authentication mode of {cluster} is CONFIG_MAP; allowed are API_AND_CONFIG_MAP and API, because Karpenter's "
+            f"the authentication mode of {cluster} is CONFIG_MAP; it must be API_AND_CONFIG_MAP or API, because Karpenter's "
             f"nodes and teams' roles get access entries; its owner changes that with `aws eks update-cluster-config {place} "
             "--access-config authenticationMode=API_AND_CONFIG_MAP`, which leaves aws-auth as it is and cannot be taken back"
         )

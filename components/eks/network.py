@@ -118,7 +118,7 @@ def check_network(name: str, shape: NetworkShape) -> None:
     strangers = [service for service in shape.services if not re.fullmatch(_SERVICE, service)]
     if strangers or len(set(shape.services)) < len(shape.services):
         raise ValueError(
-            f"{where} endpoints is {shape.endpoints!r}; allowed are short names of services, each once, such as ecr.api; leave out what "
+            f"{where} endpoints is {shape.endpoints!r}; it must have short names of services, each once, such as ecr.api; leave out what "
             "stands before: com.amazonaws and the region"
         )
 
@@ -128,7 +128,7 @@ def _check_zones(where: str, key: str, zones: list[str], region: str) -> None:
     alike = any(all(re.fullmatch(form, zone) for zone in zones) for form in forms)
     if len(zones) not in EKS_ZONES or not alike or len(set(zones)) < len(zones):
         raise ValueError(
-            f"{where} {key} is {zones!r}; allowed are two to six zones of {region}, each once, all by name or all by id; name "
+            f"{where} {key} is {zones!r}; it must have two to six zones of {region}, each once, all by name or all by id; name "
             f"some, such as {region}a and {region}b, or {zone_id_prefix(region)}1 and {zone_id_prefix(region)}2"
         )
 
@@ -139,14 +139,14 @@ def _check_ranges(where: str, shape: NetworkShape) -> None:
     for key, written in (("private_cidrs", shape.private_cidrs), ("public_cidrs", shape.public_cidrs)):
         if len(written) != len(shape.zones):
             raise ValueError(
-                f"{where} {key} is {written!r} for {len(shape.zones)} zones; allowed is one range for each zone, in the order of zones; "
+                f"{where} {key} is {written!r} for {len(shape.zones)} zones; it must have one range for each zone, in the order of zones; "
                 "add or remove some"
             )
         subnets += [(f"{key} {each}", _sized(f"{where} {key}", each)) for each in written]
     zones = shape.control_plane_zones or shape.zones[: network_settings.CONTROL_PLANE_ZONES]
     if shape.control_plane_cidrs and len(shape.control_plane_cidrs) != len(zones):
         raise ValueError(
-            f"{where} control_plane_cidrs is {shape.control_plane_cidrs!r} for {len(zones)} zones of the control plane; allowed is one "
+            f"{where} control_plane_cidrs is {shape.control_plane_cidrs!r} for {len(zones)} zones of the control plane; it must have one "
             "range for each zone, in the order of control_plane_zones; add or remove some"
         )
     subnets += [(f"control_plane_cidrs {each}", _sized(f"{where} control_plane_cidrs", each)) for each in shape.control_plane.values()]
@@ -161,9 +161,7 @@ def _check_ranges(where: str, shape: NetworkShape) -> None:
 def _sized(where: str, written: str) -> IPv4Network:
     found = ipv4_range(where, written)
     if not AWS_WIDEST <= found.prefixlen <= AWS_NARROWEST:
-        raise ValueError(
-            f"{where} is {written!r}; allowed are sizes from /{AWS_WIDEST} to /{AWS_NARROWEST}, which is what AWS takes; resize it"
-        )
+        raise ValueError(f"{where} is {written!r}; its size must be from /{AWS_WIDEST} to /{AWS_NARROWEST}, which is what AWS takes")
     return found
 
 

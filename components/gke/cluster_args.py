@@ -280,15 +280,15 @@ def check_cluster(name: str, shape: ClusterShape) -> None:
     _check_choice(f"{where} release_channel", shape.release_channel, list(ReleaseChannel))
     if ipv4_range(f"{where} control_plane_cidr", shape.control_plane_cidr).prefixlen != CONTROL_PLANE_PREFIX:
         raise ValueError(
-            f"{where} control_plane_cidr is {shape.control_plane_cidr!r}; allowed is a /{CONTROL_PLANE_PREFIX}; GKE takes no other size"
+            f"{where} control_plane_cidr is {shape.control_plane_cidr!r}; it must be a /{CONTROL_PLANE_PREFIX}; GKE takes no other size"
         )
     _check_cidrs(where, shape)
     least, most = GkeNetwork.bounds("max_pods_per_node")
     if not least <= shape.max_pods_per_node <= most:
-        raise ValueError(f"{where} max_pods_per_node is {shape.max_pods_per_node}; allowed are {least} to {most}; use 110 if in doubt")
+        raise ValueError(f"{where} max_pods_per_node is {shape.max_pods_per_node}; it must be {least} to {most}; use 110 if in doubt")
     if shape.groups_domain is not None and not re.fullmatch(DOMAIN, shape.groups_domain):
         raise ValueError(
-            f"{where} groups_domain is {shape.groups_domain!r}; allowed is a domain; write it as in an address, such as acme.com"
+            f"{where} groups_domain is {shape.groups_domain!r}; it must be a domain; write it as in an address, such as acme.com"
         )
     checked_options(f"{where} maintenance", Maintenance, shape.maintenance)
     checked_options(f"{where} security", GkeSecurity, shape.security)
@@ -302,7 +302,7 @@ def _check_zones(where: str, shape: ClusterShape) -> None:
     strangers = [zone for zone in shape.zones if not re.fullmatch(re.escape(shape.region) + "-[a-z]", zone)]
     if not shape.zones or strangers or len(set(shape.zones)) < len(shape.zones):
         raise ValueError(
-            f"{where} zones is {shape.zones!r}; allowed are zones of {shape.region}, each once and at least one; name some, such as "
+            f"{where} zones is {shape.zones!r}; it must have zones of {shape.region}, each once and at least one; name some, such as "
             f"{shape.region}-a"
         )
 
@@ -317,7 +317,7 @@ def _check_cidrs(where: str, shape: ClusterShape) -> None:
         ipv4_range(f"{where} runner_cidrs", written)
     if too_wide(shape.runner_cidrs):
         raise ValueError(
-            f"{where} runner_cidrs is {shape.runner_cidrs!r}; allowed is no range wider than /{WIDEST}; name the ranges of your runners"
+            f"{where} runner_cidrs is {shape.runner_cidrs!r}; no range may be wider than /{WIDEST}; name the ranges of your runners"
         )
     if shape.runner_cidrs and shape.access == Access.DNS_IAM:
         raise ValueError(
@@ -331,7 +331,7 @@ def _check_cidrs(where: str, shape: ClusterShape) -> None:
         return
     if not ranges or too_wide(shape.cidrs):
         raise ValueError(
-            f"{where} cidrs is {shape.cidrs!r} with access public_cidrs; allowed is at least one range and none wider than /{WIDEST}; "
+            f"{where} cidrs is {shape.cidrs!r} with access public_cidrs; it must have at least one range, and none wider than /{WIDEST}; "
             "name the ranges of your own network, or use dns_iam"
         )
 
@@ -355,19 +355,19 @@ def _check_standard(where: str, shape: ClusterShape) -> None:
 
 def _check_system_pool(where: str, pool: SystemPool, zones: int) -> None:
     if not pool.machine:
-        raise ValueError(f"{where} system_pool.machine is empty; allowed is a machine type; name one, such as e2-standard-4")
+        raise ValueError(f"{where} system_pool.machine is empty; it must be a machine type; name one, such as e2-standard-4")
     if not 1 <= pool.min_nodes <= pool.max_nodes:
         raise ValueError(
-            f"{where} system_pool has min_nodes {pool.min_nodes} and max_nodes {pool.max_nodes}; allowed is 1 <= min_nodes <= max_nodes; "
+            f"{where} system_pool has min_nodes {pool.min_nodes} and max_nodes {pool.max_nodes}; 1 <= min_nodes <= max_nodes must hold; "
             "raise max_nodes"
         )
     if pool.max_nodes < zones:
         raise ValueError(
-            f"{where} system_pool.max_nodes is {pool.max_nodes} in {zones} zones; allowed is at least {zones}, because the pool starts "
+            f"{where} system_pool.max_nodes is {pool.max_nodes} in {zones} zones; it must be at least {zones}, because the pool starts "
             "with a node in each; raise it, or name fewer zones"
         )
     if pool.disk_gib < _SMALLEST_DISK_GIB:
-        raise ValueError(f"{where} system_pool.disk_gib is {pool.disk_gib}; allowed is at least {_SMALLEST_DISK_GIB}; use 100 if in doubt")
+        raise ValueError(f"{where} system_pool.disk_gib is {pool.disk_gib}; it must be at least {_SMALLEST_DISK_GIB}; use 100 if in doubt")
     if pool.boot_disk_type is not None:
         _check_choice(f"{where} system_pool.boot_disk_type", pool.boot_disk_type, list(BootDisk))
 
@@ -392,9 +392,9 @@ def _check_ceilings(where: str, auto_provisioning: GkeAutoProvisioningArgs) -> N
     for name, ceiling in ceilings.items():
         if ceiling is None or not 1 <= ceiling <= LARGEST_CEILING:
             raise ValueError(
-                f"{where} auto_provisioning.{name} is {ceiling}; allowed are 1 to {LARGEST_CEILING:,}; set what the whole cluster may "
+                f"{where} auto_provisioning.{name} is {ceiling}; it must be 1 to {LARGEST_CEILING:,}; set what the whole cluster may "
                 "have at most, its declared pools included"
             )
     for name in accelerators:
         if not re.fullmatch(r"[a-z][a-z0-9-]*-[a-z0-9-]*[a-z0-9]", name):
-            raise ValueError(f"{where} auto_provisioning.accelerators names {name!r}; allowed are GKE's names of GPUs; write nvidia-l4")
+            raise ValueError(f"{where} auto_provisioning.accelerators names {name!r}; it must be GKE's name of a GPU; write nvidia-l4")

@@ -178,7 +178,7 @@ class ExistingGkeCluster(pulumi.ComponentResource):
             raise ValueError(f"{where} mode is {mode!r}; allowed: {', '.join(GkeMode)}")
         called, region, zone = args["cluster"], args["region"], args.get("zone")
         if zone is not None and not zone.startswith(f"{region}-"):
-            raise ValueError(f"{where} zone is {zone!r}; allowed is a zone of {region}; name the cluster's own; a regional one has none")
+            raise ValueError(f"{where} zone is {zone!r}; it must be a zone of {region}; name the cluster's own; a regional one has none")
         location = zone or region
         super().__init__("flexspot:index:ExistingGkeCluster", name, {**args}, opts)
         # What depends on the system nodes of a cluster of ours depends on this one as a whole.

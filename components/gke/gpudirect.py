@@ -119,13 +119,13 @@ def _check(name: str, args: GkeRdmaNetworksArgs, cidr: str) -> None:
     check_project(f"{where} project", args["project"])
     check_name(f"{where} network", args["network"], NETWORK_NAME_LENGTH)
     if not re.fullmatch(re.escape(args["region"]) + "-[a-z]", args["zone"]):
-        raise ValueError(f"{where} zone is {args['zone']!r}; allowed is a zone of {args['region']}, such as {args['region']}-a; correct it")
+        raise ValueError(f"{where} zone is {args['zone']!r}; it must be a zone of {args['region']}, such as {args['region']}-a")
     if not 1 <= args["rdma_networks"] <= _MOST_RDMA_NETWORKS:
-        raise ValueError(f"{where} rdma_networks is {args['rdma_networks']}; allowed are 1 to {_MOST_RDMA_NETWORKS}; correct it")
+        raise ValueError(f"{where} rdma_networks is {args['rdma_networks']}; it must be 1 to {_MOST_RDMA_NETWORKS}")
     written = ipv4_range(f"{where} cidr", cidr)
     if written.prefixlen not in GPUDIRECT_PREFIXES:
         allowed = f"/{GPUDIRECT_PREFIXES[0]} to /{GPUDIRECT_PREFIXES[-1]}"
-        raise ValueError(f"{where} cidr is {cidr!r}; allowed is {allowed}, of which each network gets a sixteenth; correct it")
+        raise ValueError(f"{where} cidr is {cidr!r}; it must be {allowed}, of which each network gets a sixteenth")
 
 
 class GkeRdmaNodesArgs(TypedDict):

@@ -217,12 +217,12 @@ def _scope(name: str, args: KarpenterControllerIdentityArgs) -> ControllerScope:
     # A wildcard or a slash in either name would widen what the controller may pass or read.
     if not _ROLE.fullmatch(args["node_role_name"]):
         raise ValueError(
-            f"{where} node_role_name is {args['node_role_name']!r}; allowed are 1 to {ROLE_NAME_LENGTH} letters, digits and _+=,.@-; "
+            f"{where} node_role_name is {args['node_role_name']!r}; it must be 1 to {ROLE_NAME_LENGTH} letters, digits and _+=,.@-; "
             "use node_role_name(cluster)"
         )
     if not _QUEUE.fullmatch(args["queue_name"]):
         raise ValueError(
-            f"{where} queue_name is {args['queue_name']!r}; allowed are 1 to {QUEUE_NAME_CHARACTERS} letters, digits, hyphens and "
+            f"{where} queue_name is {args['queue_name']!r}; it must be 1 to {QUEUE_NAME_CHARACTERS} letters, digits, hyphens and "
             "underscores; use queue_name(cluster)"
         )
     check_form(f"{where} namespace", args.get("namespace", ""), RESOURCE_NAME)
@@ -301,7 +301,7 @@ class KarpenterController(pulumi.ComponentResource):
     def __init__(self, name: str, args: KarpenterControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         replicas = args.get("replicas", KarpenterSize.default("replicas"))
         if replicas < 1:
-            raise ValueError(f"KarpenterController {name}: replicas is {replicas}; allowed is at least 1; leave it out for 2")
+            raise ValueError(f"KarpenterController {name}: replicas is {replicas}; it must be at least 1; leave it out for 2")
         version = args.get("version", shipped_versions().chart(Chart.KARPENTER).version)
         check_form(f"KarpenterController {name}: version", version, CHART_VERSION)
         super().__init__("flexspot:index:KarpenterController", name, {**args}, opts)

@@ -96,7 +96,7 @@ def problems(args: ExistingKarpenterArgs, found: FoundKarpenter) -> Iterator[str
         return
     if environment["CLUSTER_NAME"] != args["cluster"]:
         yield (
-            f"{called} is told the cluster's name {environment['CLUSTER_NAME']}, not {args['cluster']}; allowed is the controller of "
+            f"{called} is told the cluster's name {environment['CLUSTER_NAME']}, not {args['cluster']}; it must be the controller of "
             f"{args['cluster']} itself; name its Deployment, NAMESPACE/NAME, in cluster.existing_karpenter.deployment"
         )
     if not environment.get("INTERRUPTION_QUEUE"):
@@ -126,7 +126,7 @@ class ExistingKarpenter(pulumi.ComponentResource):
         where = f"ExistingKarpenter {name}:"
         namespace, _, own = args["deployment"].partition("/")
         if not namespace or not own or "/" in own:
-            raise ValueError(f"{where} deployment is {args['deployment']!r}; allowed is NAMESPACE/NAME; write kube-system/karpenter")
+            raise ValueError(f"{where} deployment is {args['deployment']!r}; it must be NAMESPACE/NAME; write kube-system/karpenter")
         super().__init__("flexspot:index:ExistingKarpenter", name, {**args}, opts)
         child = pulumi.ResourceOptions(parent=self)
         controller = ReadObject(f"{name}-controller", DEPLOYMENT, args["deployment"], child)

@@ -187,12 +187,12 @@ class NodeTerminationHandler(pulumi.ComponentResource):
         node_selector = args.get("node_selector", SPOT_NODES)
         if args["karpenter_queue"] is not None:
             raise ValueError(
-                f"{RULE}: NodeTerminationHandler {name} has karpenter_queue {args['karpenter_queue']!r}; allowed is None: Karpenter drains "
+                f"{RULE}: NodeTerminationHandler {name} has karpenter_queue {args['karpenter_queue']!r}; it must be None: Karpenter drains "
                 "its nodes itself, and both would drain the same ones; leave the handler out"
             )
         if not node_selector:
             raise ValueError(
-                f"NodeTerminationHandler {name}: node_selector is {node_selector}; allowed is at least one label, or it would run on all "
+                f"NodeTerminationHandler {name}: node_selector is {node_selector}; it must have at least one label, or it would run on all "
                 "nodes; name a label of the nodes that AWS may take back, or leave it out"
             )
         super().__init__("flexspot:index:NodeTerminationHandler", name, {**args, "node_selector": node_selector}, opts)

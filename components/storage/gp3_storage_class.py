@@ -47,7 +47,7 @@ class Gp3StorageClass(pulumi.ComponentResource):
         called = args.get("name", CLASS_NAME)
         if not called:
             raise ValueError(
-                f"Gp3StorageClass {name}: name is ''; allowed is the name of a Kubernetes object; leave it out for {CLASS_NAME}"
+                f"Gp3StorageClass {name}: name is ''; it must be the name of a Kubernetes object; leave it out for {CLASS_NAME}"
             )
         super().__init__("flexspot:index:Gp3StorageClass", name, {**args}, opts)
         made = StorageClass(

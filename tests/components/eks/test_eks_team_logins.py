@@ -45,8 +45,8 @@ def test_roles_of_one_name_have_entries_of_their_own_whatever_their_account_and_
 @pytest.mark.parametrize(
     "changes,problem",
     [
-        ({"groups": {"nlp": ["nlp"]}}, "groups names 'nlp', which is 'nlp'; allowed is the ARN of a role"),
-        ({"groups": {f"arn:aws:iam::{ACCOUNT}:user/ada": ["nlp"]}}, "allowed is the ARN of a role"),
+        ({"groups": {"nlp": ["nlp"]}}, "groups names 'nlp', which is 'nlp'; it must be the ARN of a role"),
+        ({"groups": {f"arn:aws:iam::{ACCOUNT}:user/ada": ["nlp"]}}, "it must be the ARN of a role"),
         ({"groups": {ROLE: []}}, "has none for"),
         ({"groups": {ROLE: [""]}}, "groups has ''"),
         ({"groups": {ROLE: ["system:masters"]}}, "EKS keeps what begins with system:, eks:, aws:, amazon:, iam:"),

@@ -130,10 +130,10 @@ def test_where_nobody_could_be_asked_what_is_written_down_is_known_and_the_rest_
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"cluster": "lab cluster"}, "cluster is 'lab cluster'; allowed is letters, digits, hyphens and underscores, 100 at most"),
-        ({"account": "1234"}, "account is '1234'; allowed is an account's id, 12 digits"),
+        ({"cluster": "lab cluster"}, "cluster is 'lab cluster'; it must be letters, digits, hyphens and underscores, 100 at most"),
+        ({"account": "1234"}, "account is '1234'; it must be an account's id, 12 digits"),
         ({"partition": "gcp"}, "partition is 'gcp'; allowed: aws, aws-cn, aws-us-gov"),
-        ({"region": "cn-north-1"}, "partition is 'aws' with region cn-north-1; allowed is the region's own, aws-cn"),
+        ({"region": "cn-north-1"}, "partition is 'aws' with region cn-north-1; it must be the region's own, aws-cn"),
     ],
 )
 def test_what_aws_does_not_have_is_refused_before_anything_is_read(change: dict[str, str], problem: str) -> None:

@@ -67,6 +67,6 @@ def test_in_auto_mode_the_version_of_kubernetes_must_be_said() -> None:
     wanted: Any = {"cluster": "a", "cluster_name": "a", "account": "111122223333", "region": "us-east-1", "labels": {}}
 
     with pytest.raises(
-        ValueError, match=r"version is missing, and an add-on's is recommended; allowed is a version such as 1\.35; name it"
+        ValueError, match=r"version is missing, and an add-on's is recommended; it must be a version such as 1\.35; name it"
     ):
         AutoAddons("addons", wanted | {"addon_versions": {"metrics-server": "recommended"}})

@@ -150,7 +150,7 @@ def test_a_zonal_cluster_is_looked_up_and_named_by_its_zone() -> None:
 def test_a_zone_of_another_region_is_refused_before_anything_is_read(zone: str) -> None:
     cloud = ReadCloud(found)
 
-    with pytest.raises(ValueError, match=f"ExistingGkeCluster cluster: zone is '{zone}'; allowed is a zone of us-central1; name the"):
+    with pytest.raises(ValueError, match=f"ExistingGkeCluster cluster: zone is '{zone}'; it must be a zone of us-central1; name the"):
         seen(cloud, zone=zone)
 
     assert (cloud.made, cloud.read) == ([], [])

@@ -135,15 +135,15 @@ def test_every_resource_is_the_components_child_and_named_after_it(register: Reg
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"project": "Acme"}, "project is 'Acme'; allowed is a project's id"),
-        ({"project": "123456789012"}, "project is '123456789012'; allowed is a project's id"),
-        ({"network": "n" * 64}, "network is '" + "n" * 64 + "'; allowed are 1 to 63 lower-case letters"),
-        ({"network": "Flexspot"}, "network is 'Flexspot'; allowed are"),
-        ({"network": "flexspot-"}, "network is 'flexspot-'; allowed are"),
-        ({"pods_range": "Pods"}, "pods_range is 'Pods'; allowed are"),
+        ({"project": "Acme"}, "project is 'Acme'; it must be a project's id"),
+        ({"project": "123456789012"}, "project is '123456789012'; it must be a project's id"),
+        ({"network": "n" * 64}, "network is '" + "n" * 64 + "'; it must be 1 to 63 lower-case letters"),
+        ({"network": "Flexspot"}, "network is 'Flexspot'; it must be"),
+        ({"network": "flexspot-"}, "network is 'flexspot-'; it must be"),
+        ({"pods_range": "Pods"}, "pods_range is 'Pods'; it must be"),
         ({"pods_range": "same", "services_range": "same"}, "pods_range and services_range are both 'same'"),
-        ({"nodes_cidr": "10.0.0.1/20"}, "nodes_cidr is '10.0.0.1/20'; allowed is an IPv4 range without host bits"),
-        ({"services_cidr": "big"}, "services_cidr is 'big'; allowed is an IPv4 range"),
+        ({"nodes_cidr": "10.0.0.1/20"}, "nodes_cidr is '10.0.0.1/20'; it must be an IPv4 range without host bits"),
+        ({"services_cidr": "big"}, "services_cidr is 'big'; it must be an IPv4 range"),
         ({"services_cidr": "10.64.16.0/20"}, "pods_cidr is 10.64.0.0/14, which overlaps with services_cidr, 10.64.16.0/20"),
     ],
 )

@@ -112,10 +112,10 @@ def test_every_resource_is_the_components_child_and_named_after_it(register: Reg
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"account_id": "nodes"}, "account_id is 'nodes'; allowed are 6 to 30 lower-case letters"),
-        ({"account_id": "1-cluster"}, "account_id is '1-cluster'; allowed are"),
-        ({"account_id": "Flexspot"}, "account_id is 'Flexspot'; allowed are"),
-        ({"project": "acme"}, "project is 'acme'; allowed is a project's id"),
+        ({"account_id": "nodes"}, "account_id is 'nodes'; it must be 6 to 30 lower-case letters"),
+        ({"account_id": "1-cluster"}, "account_id is '1-cluster'; it must be"),
+        ({"account_id": "Flexspot"}, "account_id is 'Flexspot'; it must be"),
+        ({"project": "acme"}, "project is 'acme'; it must be a project's id"),
     ],
 )
 def test_what_google_cloud_would_refuse_is_refused_before_anything_is_registered(

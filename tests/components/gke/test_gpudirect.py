@@ -73,11 +73,11 @@ def test_names_of_networks_and_subnetworks_come_in_the_order_of_a_nodes_cards(re
 @pytest.mark.parametrize(
     "changes,problem",
     [
-        ({"zone": "us-east4-b"}, "zone is 'us-east4-b'; allowed is a zone of us-central1"),
-        ({"rdma_networks": 0}, "rdma_networks is 0; allowed are 1 to 15"),
-        ({"rdma_networks": 16}, "rdma_networks is 16; allowed are 1 to 15"),
-        ({"cidr": "192.168.0.0/24"}, "cidr is '192.168.0.0/24'; allowed is /8 to /20"),
-        ({"cidr": "192.168.0.1/16"}, "cidr is '192.168.0.1/16'; allowed is an IPv4 range"),
+        ({"zone": "us-east4-b"}, "zone is 'us-east4-b'; it must be a zone of us-central1"),
+        ({"rdma_networks": 0}, "rdma_networks is 0; it must be 1 to 15"),
+        ({"rdma_networks": 16}, "rdma_networks is 16; it must be 1 to 15"),
+        ({"cidr": "192.168.0.0/24"}, "cidr is '192.168.0.0/24'; it must be /8 to /20"),
+        ({"cidr": "192.168.0.1/16"}, "cidr is '192.168.0.1/16'; it must be an IPv4 range"),
         ({"network": "Prod"}, "network is 'Prod'"),
     ],
 )

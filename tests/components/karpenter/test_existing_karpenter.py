@@ -80,7 +80,7 @@ def test_one_that_is_in_order_is_known_by_its_deployment() -> None:
         (
             deployment(CLUSTER_NAME="other"),
             definition(),
-            "is told the cluster's name other, not ml; allowed is .* name its Deployment, NAMESPACE/NAME, in cluster.existing_karpenter",
+            "is told the cluster's name other, not ml; it must be .* name its Deployment, NAMESPACE/NAME, in cluster.existing_karpenter",
         ),
         (deployment(INTERRUPTION_QUEUE=None), definition(), r"no interruption queue.*its owner sets settings\.interruptionQueue"),
         (
@@ -132,7 +132,7 @@ def test_where_nobody_could_be_asked_nothing_is_refused() -> None:
 def test_a_deployment_without_its_namespace_is_refused_before_anything_is_read(written: str) -> None:
     cloud = asked(deployment())
 
-    with pytest.raises(ValueError, match="allowed is NAMESPACE/NAME; write kube-system/karpenter"):
+    with pytest.raises(ValueError, match="it must be NAMESPACE/NAME; write kube-system/karpenter"):
         outputs_of(cloud, lambda: ExistingKarpenter("karpenter", arguments(deployment=written)))
 
     assert (cloud.made, cloud.read) == ([], [])

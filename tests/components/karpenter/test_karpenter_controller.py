@@ -145,7 +145,7 @@ def test_its_children_are_its_own_and_named_after_it() -> None:
 def test_less_than_one_copy_is_refused_before_anything_is_registered(replicas: int) -> None:
     said, resources = refusal(lambda: KarpenterController("karpenter", args(replicas=replicas)))
 
-    assert said == f"KarpenterController karpenter: replicas is {replicas}; allowed is at least 1; leave it out for 2"
+    assert said == f"KarpenterController karpenter: replicas is {replicas}; it must be at least 1; leave it out for 2"
     assert resources == []
 
 

@@ -157,10 +157,10 @@ def test_its_children_are_its_own_and_named_after_it() -> None:
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"cluster": "prod eu"}, "cluster is 'prod eu'; allowed"),
-        ({"account": "11112222333"}, "account is '11112222333'; allowed"),
+        ({"cluster": "prod eu"}, "cluster is 'prod eu'; it must be"),
+        ({"account": "11112222333"}, "account is '11112222333'; it must be"),
         ({"partition": "azure"}, "partition is 'azure'; allowed"),
-        ({"region": "eu-west"}, "region is 'eu-west'; allowed"),
+        ({"region": "eu-west"}, "region is 'eu-west'; it must be"),
         ({"partition": "aws-cn"}, "partition is 'aws-cn' with region eu-west-1"),
     ],
 )

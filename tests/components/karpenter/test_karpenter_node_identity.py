@@ -96,8 +96,8 @@ def test_its_children_are_its_own_and_named_after_it() -> None:
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"cluster": ""}, "cluster is ''; allowed"),
-        ({"cluster": "prod.eu"}, "cluster is 'prod.eu'; allowed"),
+        ({"cluster": ""}, "cluster is ''; it must be"),
+        ({"cluster": "prod.eu"}, "cluster is 'prod.eu'; it must be"),
         ({"cluster": "c" * 101}, "100 at most"),
         ({"partition": "gcp"}, "partition is 'gcp'; allowed"),
     ],

@@ -71,10 +71,10 @@ def test_its_release_is_its_own_and_named_after_it() -> None:
     [
         (
             {"karpenter_queue": "training"},
-            "termination-handler-beside-karpenter: NodeTerminationHandler handler has karpenter_queue 'training'; allowed is None",
+            "termination-handler-beside-karpenter: NodeTerminationHandler handler has karpenter_queue 'training'; it must be None",
         ),
         ({"karpenter_queue": ""}, "termination-handler-beside-karpenter: NodeTerminationHandler handler has karpenter_queue ''"),
-        ({"node_selector": {}}, "NodeTerminationHandler handler: node_selector is {}; allowed is at least one label"),
+        ({"node_selector": {}}, "NodeTerminationHandler handler: node_selector is {}; it must have at least one label"),
     ],
 )
 def test_what_would_drain_nodes_twice_or_watch_all_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str) -> None:

@@ -49,7 +49,7 @@ def test_a_budget_may_be_left_out(budget: str | None, register: Register) -> Non
 @pytest.mark.parametrize("written", ["much", "", "NaN", "Infinity", "-1"])
 def test_what_is_no_amount_is_refused_before_anything_is_registered(key: str, written: str, register: Register) -> None:
     def declare() -> None:
-        with pytest.raises(ValueError, match=f"MonthlyCost cost: {key} of dev is '{written}'; allowed is an amount of 0 or more"):
+        with pytest.raises(ValueError, match=f"MonthlyCost cost: {key} of dev is '{written}'; it must be an amount of 0 or more"):
             MonthlyCost("cost", cost_args(**{key: written}))
 
     assert register(declare).of("flexspot:index:MonthlyCost") == []

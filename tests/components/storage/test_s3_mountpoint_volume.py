@@ -134,7 +134,7 @@ def test_its_children_are_its_own_and_named_after_it(register: Register) -> None
         ({"team": "Red"}, "team is 'Red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
         ({"namespace": "n" * 64}, "namespace is 'nnn"),
         ({"claim": "check.points"}, "claim is 'check.points'"),
-        ({"region": "us-east-1a"}, "region is 'us-east-1a'; allowed is a region such as us-east-1"),
+        ({"region": "us-east-1a"}, "region is 'us-east-1a'; it must be a region such as us-east-1"),
         ({"folder": "/red"}, "folder has '/red'; a folder is a path"),
         ({"folder": "red --prefix blue"}, "folder has 'red --prefix blue'"),
         ({"run_as_user": 0}, "run_as_user is 0; restricted Pod Security refuses root: give the pods' id, at least 1"),

@@ -158,7 +158,7 @@ def test_its_children_are_its_own_and_named_after_it(register: Register) -> None
         ({"queue": "dev.red.images"}, "queue is 'dev.red.images'; a name has letters, digits, - and _, and begins with a letter or digit"),
         ({"queue": "images.fifo"}, "queue is 'images.fifo'"),
         ({"queue": ""}, "queue is ''"),
-        ({"account": "acme"}, "account is 'acme'; allowed is an account's id, 12 digits"),
+        ({"account": "acme"}, "account is 'acme'; it must be an account's id, 12 digits"),
         ({"region": "cn-north-1"}, "partition is 'aws' with region cn-north-1"),
         ({"grace_seconds": 43171}, "grace_seconds is 43171; a lease can outlast 0 to 43170: give the workers' grace period"),
         ({"grace_seconds": -1}, "grace_seconds is -1"),
@@ -169,7 +169,7 @@ def test_its_children_are_its_own_and_named_after_it(register: Register) -> None
         ({"retention_days": 14}, "retention_days is 14; 1 to 13 can be had"),
         ({"max_attempts": 1}, "max_attempts is 1; 2 to 1000 can be had"),
         ({"max_attempts": 1001}, "max_attempts is 1001"),
-        ({"kms_key": "alias/ai"}, "kms_key is 'alias/ai'; allowed is a key's ARN such as arn:aws:kms:"),
+        ({"kms_key": "alias/ai"}, "kms_key is 'alias/ai'; it must be a key's ARN such as arn:aws:kms:"),
         ({"tags": {"": "red"}}, "tags has the key ''"),
     ],
 )
