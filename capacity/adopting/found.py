@@ -177,7 +177,7 @@ class Found:
         while name in taken:
             name = f"{name_of(wanted)[: LONGEST_NAME - len(str(number)) - 1]}-{number}"
             number += 1
-        return name, None if name == wanted else f"{address} has another name, which is taken or is no name of a pool"
+        return name, None if name == wanted else f"{address} has another name, which is taken or is not a valid name of a pool"
 
 
 def one_line(text: str) -> str:

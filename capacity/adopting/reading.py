@@ -104,7 +104,7 @@ def _manifests(managed: list[TerraformResource], found: Found) -> tuple[list[Blo
         if each.type in _MANIFESTS:
             written = _manifest(each)
             if written is None:
-                found.leave_out(each.address, "its manifest is not in the state, or is no object", "read the cluster too: --kubeconfig")
+                found.leave_out(each.address, "its manifest is not in the state, or is not an object", "read the cluster too: --kubeconfig")
                 continue
             if (kind := written.text("kind") or "?") not in _KINDS:
                 found.leave_out(each.address, f"is an object of kind {kind}, which says nothing of pools or teams", "keep it in Terraform")

@@ -122,7 +122,7 @@ def read_node_pool(resource: TerraformResource, found: Found) -> None:
     catalogued = machines_of(Cloud.GCP).get(machine)
     if machine_with_gpus(Cloud.GCP, machine) is None:
         if catalogued is None and accelerator.number("count"):
-            why = f"{_shown_machine(machine)} is no machine of the catalog"
+            why = f"{_shown_machine(machine)} is not a machine of the catalog"
             found.leave_out(resource.address, why, "describe it under `machines`, and add a pool of it")
         else:
             why = "its machines have no GPUs: it is the cluster's own, for controllers and work without GPUs"

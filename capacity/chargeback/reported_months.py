@@ -87,7 +87,7 @@ def read_teams(path: Path) -> ReportedTeams:
     try:
         month = month_period(report.period.name, report.period.timezone)
     except PeriodError as error:
-        raise ReportError(f"it is of {report.period.name}, which is no calendar month: make it with --month") from error
+        raise ReportError(f"it is of {report.period.name}, which is not a calendar month: make it with --month") from error
     if start != month.start or not start < end <= month.end:
         raise ReportError(f"its times are not those of {month.name} in {month.timezone}: it was changed by hand")
     teams: dict[str, Decimal] = {}

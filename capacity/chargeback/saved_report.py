@@ -60,9 +60,9 @@ def read_saved(path: Path, model: type[ReportT]) -> tuple[ReportT, int, int]:
         start, end = (int(datetime.fromisoformat(each).timestamp()) for each in (report.period.start, report.period.end))
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}" for each in error.errors()[:5])
-        raise ReportError(f"it is no report of flexspot chargeback --format json: {problems}") from error
+        raise ReportError(f"it is not a report of flexspot chargeback --format json: {problems}") from error
     except (ValueError, RecursionError) as error:
-        raise ReportError(f"it is no report of flexspot chargeback --format json: {error}") from error
+        raise ReportError(f"it is not a report of flexspot chargeback --format json: {error}") from error
     return report, start, end
 
 

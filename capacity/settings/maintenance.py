@@ -50,7 +50,7 @@ def _of_the_calendar(written: str) -> str:
     try:
         date.fromisoformat(written)
     except ValueError as error:
-        raise ValueError(f"{written} is no day of the calendar; use one as 2026-12-20") from error
+        raise ValueError(f"{written} is not a day of the calendar; use one as 2026-12-20") from error
     return written
 
 

@@ -95,7 +95,7 @@ def fits_eks_services(written: str) -> bool:
 
 def _is_for_eks_services(written: str) -> str:
     if not fits_eks_services(written):
-        raise ValueError(f"is no range that EKS takes for Services; allowed is {EKS_SERVICES}")
+        raise ValueError(f"is not a range that EKS takes for Services; allowed is {EKS_SERVICES}")
     return written
 
 

@@ -45,9 +45,9 @@ def quantity_problems(request: WorkloadRequest) -> list[SettingsProblem]:
     """Amounts of vCPU and memory that are none."""
     problems: list[SettingsProblem] = []
     if request.cpu is not None and not millicores(request.cpu):
-        problems.append(SettingsProblem("cpu", repr(request.cpu), "is no number of vCPU above 0", "write one such as 8, 1.5 or 500m"))
+        problems.append(SettingsProblem("cpu", repr(request.cpu), "is not a number of vCPU above 0", "write one such as 8, 1.5 or 500m"))
     if request.memory is not None and not mebibytes(request.memory):
-        problem = "is no amount of memory above 0"
+        problem = "is not an amount of memory above 0"
         problems.append(SettingsProblem("memory", repr(request.memory), problem, "write one such as 512Mi or 32Gi"))
     return problems
 

@@ -67,7 +67,7 @@ KINDS: dict[str, WorkloadKind] = {each.name: each for each in _ALL}
 def kind_named(name: str) -> WorkloadKind:
     """The kind of that name. Raises WorkloadError, which names the nearest, for one that there is none of."""
     if name not in KINDS:
-        raise WorkloadError(name, [SettingsProblem("kind", repr(name), "is no kind of workload", nearest(name, KINDS))])
+        raise WorkloadError(name, [SettingsProblem("kind", repr(name), "is not a kind of workload", nearest(name, KINDS))])
     return KINDS[name]
 
 

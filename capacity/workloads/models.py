@@ -134,7 +134,7 @@ def _problems(plan: Plan, request: ModelCacheRequest) -> list[SettingsProblem]:
     problems: list[SettingsProblem] = []
     teams = [each.name for each in plan.teams]
     if request.team not in teams:
-        problems.append(SettingsProblem("team", repr(request.team), "is no team", nearest(request.team, teams)))
+        problems.append(SettingsProblem("team", repr(request.team), "is not a team", nearest(request.team, teams)))
     if plan.cloud is Platform.LOCAL:
         problem = "cannot be mounted: the local platform has no bucket"
         problems.append(SettingsProblem("bucket", repr(request.bucket), problem, "take a stack of gke or eks"))

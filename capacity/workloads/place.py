@@ -61,7 +61,7 @@ def find_place(plan: Plan, request: WorkloadRequest, kind: str, *, queued: bool 
     route = plan.route_of(request.workload_class)
     if team is None:
         teams = [each.name for each in plan.teams]
-        problems.append(SettingsProblem("team", repr(request.team), "is no team", nearest(request.team, teams)))
+        problems.append(SettingsProblem("team", repr(request.team), "is not a team", nearest(request.team, teams)))
     elif request.project and team.projects and request.project not in team.projects:
         problems.append(
             SettingsProblem("project", repr(request.project), f"is no project of team {team.name}", nearest(request.project, team.projects))
@@ -133,7 +133,7 @@ def _without_gpus(plan: Plan, request: WorkloadRequest, team: TeamPlan, route: R
 
 def _no_class(plan: Plan, request: WorkloadRequest) -> SettingsProblem:
     known = [each.workload_class for each in plan.routes]
-    problem = "is no class that a pool of this stack serves"
+    problem = "is not a class that a pool of this stack serves"
     return SettingsProblem("workload_class", repr(request.workload_class), problem, nearest(request.workload_class, known))
 
 

@@ -133,7 +133,7 @@ class _Narrowing:
 
     def _of_models(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
         wanted = self._request.gpu_models
-        problem = f"is no GPU that work of class {self._route.workload_class} of team {self._team.name} can have"
+        problem = f"is not a GPU that work of class {self._route.workload_class} of team {self._team.name} can have"
         remedy = f"it can have {self._gpus(candidates)}{self._elsewhere(candidates)}"
 
         def is_wanted(each: RoutePool) -> bool:
@@ -223,7 +223,7 @@ class _Narrowing:
         found = tuple(each for each in candidates if each.pool not in hosts or hosts[each.pool].gpus_per_node == asked)
         if candidates and not found:
             nodes = ", ".join(f"{name} has {pool.gpus_per_node}" for name, pool in hosts.items())
-            problem = f"is no whole node of class {self._route.workload_class} ({nodes}), and a pod takes all TPU chips of its node"
+            problem = f"is not a whole node of class {self._route.workload_class} ({nodes}), and a pod takes all TPU chips of its node"
             allowed = " or ".join(map(str, sorted({pool.gpus_per_node for pool in hosts.values()})))
             self.problems.append(SettingsProblem("gpus", str(asked), problem, f"ask for {allowed} a pod"))
         return found

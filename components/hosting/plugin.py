@@ -46,7 +46,7 @@ class Plugin(Provider):
         """The component. Raises ValueError for a type that there is not."""
         kind = resource_type.rpartition(":")[2]
         if kind not in self._modules:
-            raise ValueError(f"{resource_type} is no component; there are {', '.join(sorted(self._modules))}")
+            raise ValueError(f"{resource_type} is not a component; the components are {', '.join(sorted(self._modules))}")
         return _host(f"{_PREFIX}{self._modules[kind]}", kind).construct(name, resource_type, inputs, options)
 
 

@@ -215,7 +215,7 @@ def _catalog_pages(session: Any) -> Iterator[dict[str, Any]]:
         response.raise_for_status()
         page: Any = response.json()
         if not isinstance(page, dict):
-            raise MalformedCatalogError("a page that is no object")
+            raise MalformedCatalogError("a page that is not an object")
         found = cast("dict[str, Any]", page)
         yield found
         token = str(found.get("nextPageToken", ""))

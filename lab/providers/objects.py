@@ -34,7 +34,7 @@ def canonical(written: str | float) -> str:
     """The spelling that the API server gives a quantity. Raises NoQuantityError."""
     match = _WRITTEN.fullmatch(str(written))
     if match is None or isinstance(written, bool):
-        raise NoQuantityError(f"{written!r} is no quantity")
+        raise NoQuantityError(f"{written!r} is not a quantity")
     number, suffix, exponent = Decimal(match["number"]), match["suffix"] or "", match["exponent"]
     if suffix in _BINARY:
         return _binary(number * 1024 ** _BINARY[suffix])

@@ -228,5 +228,5 @@ def test_a_component_made_by_the_plugin_is_the_one_that_its_host_makes(component
 
 
 def test_a_component_that_there_is_not_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(ValueError, match=r"flexspot:index:GpuPool is no component; there are .*GpuNodePool"):
+    with pytest.raises(ValueError, match=r"flexspot:index:GpuPool is not a component; the components are .*GpuNodePool"):
         plugin.Plugin().construct("it", "flexspot:index:GpuPool", {}, pulumi.ResourceOptions())

@@ -91,7 +91,7 @@ def test_everything_that_is_wrong_is_told_with_exit_code_2() -> None:
     assert [each.partition(" ")[0] for each in refused.value.evidence] == ["image", "team", "workload_class"]
     with pytest.raises(ExplainedError, match="there is no stack prod"):
         flexspot("render", "checkpointed-job", "-s", "prod")
-    with pytest.raises(ExplainedError, match=r"kind \(is 'job'\): is no kind of workload"):
+    with pytest.raises(ExplainedError, match=r"kind \(is 'job'\): is not a kind of workload"):
         flexspot("render", "job", "-s", "local")
 
 

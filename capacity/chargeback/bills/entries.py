@@ -95,7 +95,7 @@ def number(text: str, what: str) -> Decimal:
         return Decimal(0)
     match = _NUMBER.fullmatch(written)
     if match is None or abs(int(match[1] or 0)) > _MAX_EXPONENT:
-        raise BillError(f"{what} is {written[:40]!r}, which is no number")
+        raise BillError(f"{what} is {written[:40]!r}, which is not a number")
     return Decimal(written)
 
 
@@ -108,7 +108,7 @@ def moment(text: str, what: str) -> int | None:
     try:
         found = datetime.fromisoformat(written.removesuffix(" UTC"))
     except ValueError:
-        raise BillError(f"{what} is {written[:40]!r}, which is no time such as 2026-10-01T00:00:00Z") from None
+        raise BillError(f"{what} is {written[:40]!r}, which is not a time such as 2026-10-01T00:00:00Z") from None
     return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
 
 
@@ -120,7 +120,7 @@ def in_json(row: Mapping[str, str], name: str) -> Any:
     try:
         return json.loads(written, parse_float=str, parse_int=str, parse_constant=str)
     except (ValueError, RecursionError):
-        raise BillError(f"{name} is no JSON") from None
+        raise BillError(f"{name} is not JSON") from None
 
 
 def refuse_another(currency: str, of_report: str) -> None:

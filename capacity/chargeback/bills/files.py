@@ -126,7 +126,7 @@ def _csv_rows(counted: _Bytes, first: str, lines: Iterable[str]) -> Iterator[tup
                 raise BillError(f"row {counted.row}: it has {len(cells)} columns of {len(names)}: the file is cut off or damaged")
             yield form, dict(zip(names, cells, strict=True))
     except csv.Error as error:
-        raise BillError(f"after row {counted.row}: it is no CSV, or is cut off ({error})") from error
+        raise BillError(f"after row {counted.row}: it is not CSV, or is cut off ({error})") from error
 
 
 def _json_rows(counted: _Bytes, first: str, lines: Iterable[str]) -> Iterator[tuple[Form, dict[str, str]]]:
@@ -137,7 +137,7 @@ def _json_rows(counted: _Bytes, first: str, lines: Iterable[str]) -> Iterator[tu
         counted.row += 1
         row = gcp.flat(_object(counted, line))
         if missing := [each for each in form.needed if each not in row and each != "credits"]:
-            raise BillError(f"row {counted.row}: it is no row of a {form.name}: {', '.join(missing)} missing")
+            raise BillError(f"row {counted.row}: it is not a row of a {form.name}: {', '.join(missing)} missing")
         yield form, row
 
 
@@ -145,7 +145,7 @@ def _object(counted: _Bytes, line: str) -> dict[str, Any]:
     try:
         found = json.loads(line, parse_float=str, parse_int=str, parse_constant=str)
     except (ValueError, RecursionError) as error:
-        raise BillError(f"row {counted.row}: it is no JSON object on a line of its own, or is cut off") from error
+        raise BillError(f"row {counted.row}: it is not a JSON object on a line of its own, or is cut off") from error
     if not isinstance(found, dict):
-        raise BillError(f"row {counted.row}: it is no JSON object on a line of its own")
+        raise BillError(f"row {counted.row}: it is not a JSON object on a line of its own")
     return found

@@ -157,5 +157,5 @@ def _object(row: Mapping[str, str], name: str) -> dict[str, object]:
     if isinstance(found, list):
         return {str(each.get("key", "")): each.get("value", "") for each in found if isinstance(each, dict)}
     if not isinstance(found, dict):
-        raise BillError(f"{name} is no object in JSON")
+        raise BillError(f"{name} is not a JSON object")
     return found

@@ -195,5 +195,5 @@ def _list(row: Mapping[str, str], name: str) -> list[dict[str, Any]]:
     if isinstance(found, dict):
         found = [{"key": key, "value": value} for key, value in found.items()]
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise BillError(f"{name} is no JSON list of objects")
+        raise BillError(f"{name} is not a JSON list of objects")
     return found

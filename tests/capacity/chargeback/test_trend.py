@@ -204,8 +204,8 @@ def test_a_month_of_which_a_day_is_not_over_has_no_forecast_and_the_first_has_no
         ({"of": {"prometheus": "https://prometheus.test", "match": 'cluster="b"'}}, 'clusters (--match): none, cluster="b"'),
         ({"idle_policy": "owner"}, "ways to pay for idle GPUs"),
         ({"node_usd": "1.00"}, "sum to 100 USD and not to its 1.00 USD"),
-        ({"lines": [{"team": "vision", "total_usd": "NaN"}]}, "it is no report of"),
-        ({"lines": [{"team": "vision", "total_usd": "-100"}, {"team": "b", "total_usd": "200"}]}, "it is no report of"),
+        ({"lines": [{"team": "vision", "total_usd": "NaN"}]}, "it is not a report of"),
+        ({"lines": [{"team": "vision", "total_usd": "-100"}, {"team": "b", "total_usd": "200"}]}, "it is not a report of"),
         (
             {
                 "period": {
@@ -215,7 +215,7 @@ def test_a_month_of_which_a_day_is_not_over_has_no_forecast_and_the_first_has_no
                     "to": "2026-02-09T00:00:00Z",
                 }
             },
-            "which is no calendar month",
+            "which is not a calendar month",
         ),
         (
             {"period": {"name": "2026-02", "timezone": "UTC", "from": "2026-01-31T00:00:00Z", "to": "2026-03-01T00:00:00Z"}},

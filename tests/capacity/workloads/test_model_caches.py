@@ -54,7 +54,7 @@ def test_a_job_mounts_it_like_a_server() -> None:
         ("prod-gke", {"bucket_region": "US"}, "bucket_region (is 'US'): is not the cluster's region, us-central1"),
         ("prod-eks", {"bucket_region": "eu-west-1"}, "copy them into a bucket in us-east-1"),
         ("local", {}, "cannot be mounted: the local platform has no bucket; take a stack of gke or eks"),
-        ("prod-eks", {"team": "serach"}, "is no team; did you mean search?"),
+        ("prod-eks", {"team": "serach"}, "is not a team; did you mean search?"),
         ("prod-eks", {"bucket": "s3://models"}, "allowed: the name of a bucket, without gs:// or s3://"),
         ("prod-eks", {"folder": "/models/"}, "allowed: a folder of lower-case names"),
         ("prod-eks", {"size": 3}, "size: is not an input"),

@@ -24,8 +24,8 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
 @pytest.mark.parametrize(
     "stack,fields,told",
     [
-        ("prod-gke", {"team": "npl"}, "team (is 'npl'): is no team; did you mean nlp? allowed: ads, nlp, search, vision"),
-        ("dev-eks", {"workload_class": "inference"}, "is no class that a pool of this stack serves; did you mean interactive? allowed:"),
+        ("prod-gke", {"team": "npl"}, "team (is 'npl'): is not a team; did you mean nlp? allowed: ads, nlp, search, vision"),
+        ("dev-eks", {"workload_class": "inference"}, "is not a class that a pool of this stack serves; did you mean interactive? allowed:"),
         ("prod-gke", {"workload_class": "inference", "checkpoints": True}, "is for services and waits in no queue; allowed: best-effort"),
         ("prod-gke", {"workload_class": "spot-low"}, "take a class that does (training), say checkpoints, or make it a QueuedJob"),
         ("prod-gke", {"gpus": 9}, "h100-reserved has 8, a100-flex has 4, h100-queued has 8, l4-spot has 2), and a pod runs on one node"),
@@ -51,8 +51,8 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
             "4 and the default): is more than a node with 1 GPU(s) of class training can give; its machines: g6.xlarge",
         ),
         ("local", {"memory": "16Gi"}, "the default and 16Gi): is more than a node"),
-        ("local", {"cpu": "many"}, "is no number of vCPU above 0; write one such as 8, 1.5 or 500m"),
-        ("local", {"memory": "0Gi"}, "is no amount of memory above 0; write one such as 512Mi or 32Gi"),
+        ("local", {"cpu": "many"}, "is not a number of vCPU above 0; write one such as 8, 1.5 or 500m"),
+        ("local", {"memory": "0Gi"}, "is not an amount of memory above 0; write one such as 512Mi or 32Gi"),
         (
             "local",
             {"capacity": ["reserved"]},
@@ -106,7 +106,7 @@ def test_a_job_that_cannot_run_is_refused_with_what_can(stack: str, fields: dict
         ),
         ("local", "queued-job", {"gpus": -1}, "gpus (is -1): should be at least 0"),
         ("local", "model-server", {"gpus": 0, "workload_class": "inference"}, "gpus (is 0): should be at least 1"),
-        ("local", "cron-job", {}, "kind (is 'cron-job'): is no kind of workload; allowed: checkpointed-job, queued-job, flex-start-job"),
+        ("local", "cron-job", {}, "kind (is 'cron-job'): is not a kind of workload; allowed: checkpointed-job, queued-job, flex-start-job"),
     ],
 )
 def test_a_kind_that_does_not_suit_is_refused_with_one_that_does(stack: str, kind: str, fields: dict[str, Any], told: str) -> None:
