@@ -24,6 +24,12 @@ PODS, RANKS = 2, 2
 LIFE_SECONDS = 240
 """A life that takes longer hangs: on a busy machine loading torch alone takes a minute."""
 
+KILLS = int(os.environ.get("KILLS", "50"))
+"""How often a run is killed by SIGTERM, and as often by SIGKILL."""
+
+PARTS = int(os.environ.get("PARTS", "1"))
+"""Into how many tests the kills of a slow run are divided: a machine of many cores does several side by side."""
+
 POD_VARIABLE = "TRIAL_POD"
 """By which the processes of a pod are found when it is killed: torchrun's workers are in sessions of their own."""
 

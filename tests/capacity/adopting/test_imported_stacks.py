@@ -107,7 +107,7 @@ def test_a_pool_that_cannot_be_is_listed_with_the_reason_and_what_is_said_of_it_
     assert "splits GPUs, but the pool's queue admits only whole ones" in why
     assert [each for each in found.guesses if each.path.startswith("pools.t4-shared.")] == []
     assert all("t4-shared" not in each.get("shares", {}) for each in proposal.settings["teams"])
-    assert "no machine of the catalog" in told_of(proposal, "module.odd")[0]
+    assert "not a machine of the catalog" in told_of(proposal, "module.odd")[0]
 
 
 def test_a_zonal_cluster_has_its_zone_and_the_pool_that_is_in_it() -> None:

@@ -312,7 +312,7 @@ CHANGES: list[tuple[Callable[[pa.Table], pa.Table], str]] = [
     (lambda whole: _set(whole, "line_item_unblended_cost", pa.array([float("nan")])), "row 1: line_item_unblended_cost is 'nan'"),
     (lambda whole: _set(whole, "line_item_unblended_cost", pa.array([float("-inf")])), "'-inf', which is not a number"),
     (lambda whole: _set(whole, "line_item_usage_amount", pa.array([True])), "'true', which is not a number"),
-    (lambda whole: _set(whole, "line_item_usage_start_date", pa.array([1.5])), "'1.5', which is no time"),
+    (lambda whole: _set(whole, "line_item_usage_start_date", pa.array([1.5])), "'1.5', which is not a time"),
     (lambda whole: _set(whole, "line_item_usage_start_date", pa.array([2**62], pa.timestamp("ms"))), "a time that no calendar has"),
     (lambda whole: _set(whole, "line_item_currency_code", pa.array(["EUR"])), "row 1: the amount is in EUR"),
     (lambda whole: _set(whole, "line_item_product_code", pa.array([b"\xff\xfe"])), "a text is not UTF-8"),

@@ -23,7 +23,7 @@ RELEASE = {"name": "release", "starts": "2026-12-20", "ends": "2027-01-04"}
         ({"days": ["sat", "sat"], "hours": 12}, "names a day twice"),
         ({"exclusions": [RELEASE, RELEASE]}, "the same name"),
         ({"exclusions": [RELEASE | {"ends": "2026-12-20"}]}, "not after"),
-        ({"exclusions": [RELEASE | {"starts": "2026-02-30"}]}, "no day of the calendar"),
+        ({"exclusions": [RELEASE | {"starts": "2026-02-30"}]}, "not a day of the calendar"),
         ({"exclusions": [{"name": "release", "starts": "2026-12-20"}]}, "has no day on which it ends"),
         ({"exclusions": [{"name": "release", "starts": "2026-12-20", "scope": "no_minor_upgrades"}]}, None),
         ({"exclusions": [RELEASE | {"name": f"release-{number}"} for number in range(21)]}, "at most 20"),
