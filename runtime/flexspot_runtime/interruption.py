@@ -234,9 +234,17 @@ class _TellTheListener:
 
 def _take_wakeup_from(others: Collection[int], descriptor: int) -> None:
     """Sets the wake-up descriptor if it is one of `others`; leaves it to anybody else."""
-    before = signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
+    before = _set_wakeup(descriptor)
     if before not in others:
-        signal.set_wakeup_fd(before, warn_on_full_buffer=False)
+        _set_wakeup(before)
+
+
+def _set_wakeup(descriptor: int) -> int:
+    """Sets the wake-up descriptor and returns the one before; none for one that was closed meanwhile, which Python refuses."""
+    try:
+        return signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
+    except OSError:
+        return signal.set_wakeup_fd(-1)
 
 
 def _call(callback: Callable[[Notice], None], notice: Notice) -> None:

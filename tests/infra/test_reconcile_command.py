@@ -142,7 +142,7 @@ def test_a_bill_that_cannot_be_used_is_told_with_its_name_and_row(tmp_path: Path
     assert "No such file" in run("--report", report, "--bill", tmp_path / "none.csv", code=2)
     assert "No such file" in run("--report", tmp_path / "none.json", "--bill", bill, code=2)
     bill.write_text("[" * 100_000)
-    assert "no report of flexspot" in run("--report", bill, "--bill", bill, code=2)
+    assert "not a report of flexspot" in run("--report", bill, "--bill", bill, code=2)
 
 
 def test_a_report_as_it_is_written_is_held_against_a_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

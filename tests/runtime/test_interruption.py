@@ -4,6 +4,7 @@ import asyncio
 import math
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -161,6 +162,19 @@ def test_the_handlers_of_before_are_back_afterwards() -> None:
 
     assert signal.getsignal(signal.SIGTERM) is before
     assert signal.set_wakeup_fd(descriptor) == descriptor
+
+
+def test_a_wakeup_descriptor_of_before_that_was_closed_meanwhile_is_not_missed() -> None:
+    before = signal.set_wakeup_fd(-1)
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    signal.set_wakeup_fd(theirs.fileno())
+
+    with Interruption(15.0):
+        ours.close()
+        theirs.close()
+
+    assert signal.set_wakeup_fd(before) == -1
 
 
 def open_descriptors() -> list[str]:
