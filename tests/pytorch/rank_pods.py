@@ -30,6 +30,8 @@ KILLS = int(os.environ.get("KILLS", "50"))
 PARTS = int(os.environ.get("PARTS", "1"))
 """Into how many tests the kills of a slow run are divided: a machine of many cores does several side by side."""
 
+KILLS_OF_A_PART = max(1, KILLS // PARTS)
+
 POD_VARIABLE = "TRIAL_POD"
 """By which the processes of a pod are found when it is killed: torchrun's workers are in sessions of their own."""
 

@@ -81,7 +81,7 @@ def test_the_result_is_that_of_a_run_that_nobody_disturbed(kind: str, ranks: int
     # Loaded once: each life is a fork.
     importlib.import_module(f"flexspot_runtime.{kind}")
     chance = random.Random(f"{kind} {ranks} {part}")  # noqa: S311 -- repeatable, not secret
-    kills = max(1, rank_pods.KILLS // rank_pods.PARTS)
+    kills = rank_pods.KILLS_OF_A_PART
     undisturbed, run = Run(kind, ranks, tmp_path / "undisturbed"), Run(kind, ranks, tmp_path / "killed")
     assert undisturbed.live() == [0] * ranks, (undisturbed.folder / "output").read_text()[-2000:]
     strikes = [signal.SIGTERM, signal.SIGKILL] * kills

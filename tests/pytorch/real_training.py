@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import small_trainer
-from rank_pods import KILLS, LIFE_SECONDS, PARTS, PODS, RANKS, LaunchedPod, Pod, free_port, live, lived, torchrun
+from rank_pods import KILLS, KILLS_OF_A_PART, LIFE_SECONDS, PARTS, PODS, RANKS, LaunchedPod, Pod, free_port, live, lived, torchrun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -138,7 +138,7 @@ def test_the_losses_are_those_of_a_run_that_nobody_disturbed(kind: str, tmp_path
 def test_so_they_are_under_torchrun(kind: str, part: int, tmp_path: Path) -> None:
     undisturbed = Run(kind, tmp_path / "undisturbed", tmp_path / "undisturbed.losses")
     killed = Run(kind, tmp_path / "killed", tmp_path / "killed.losses", by_torchrun=True)
-    survive(undisturbed, killed, random.Random(f"{kind} {part}"), max(1, KILLS // PARTS))  # noqa: S311 -- repeatable, not secret
+    survive(undisturbed, killed, random.Random(f"{kind} {part}"), KILLS_OF_A_PART)  # noqa: S311 -- repeatable, not secret
 
 
 def survive(undisturbed: Run, run: Run, chance: random.Random, kills: int) -> None:

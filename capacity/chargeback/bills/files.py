@@ -14,6 +14,7 @@ from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.chargeback.bills import gcp
 from capacity.chargeback.bills.entries import BillError
 from capacity.chargeback.bills.forms import GOOGLE, MAX_EXPANSION, form_of, most_unpacked
+from capacity.chargeback.bills.parquet_pages import ENCRYPTED, MAGIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,9 +29,9 @@ MAX_LINE_BYTES = 4 * 2**20
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file begins as one of Parquet does, encrypted or not (parquet.MAGIC, parquet.ENCRYPTED). Raises OSError."""
+    """Whether a file begins as one of Parquet does, encrypted or not. Raises OSError."""
     with path.open("rb") as raw:
-        return raw.read(4) in {b"PAR1", b"PARE"}
+        return raw.read(len(MAGIC)) in {MAGIC, ENCRYPTED}
 
 
 def read_bill(path: Path, seen: dict[str, str], currency: str = US_DOLLARS) -> Iterator[list[Entry]]:

@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,17 +29,11 @@ import pyarrow.types as of
 
 from capacity.chargeback.bills.entries import BillError
 from capacity.chargeback.bills.forms import MAX_COLUMNS, MAX_EXPANSION, Form, form_of, most_unpacked
-from capacity.chargeback.bills.parquet_pages import pages
+from capacity.chargeback.bills.parquet_pages import ENCRYPTED, MAGIC, pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from decimal import Decimal
-
-MAGIC: Final = b"PAR1"
-"""Ends a file, and begins it."""
-
-ENCRYPTED: Final = b"PARE"
-"""Begins and ends a file whose footer is encrypted."""
 
 MAX_FOOTER_BYTES = 16 * 2**20
 MAX_DEPTH = 12

@@ -7,12 +7,18 @@ https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thr
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Final, cast
 
 from capacity.chargeback.bills.entries import BillError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+MAGIC: Final = b"PAR1"
+"""Ends a file, and begins it."""
+
+ENCRYPTED: Final = b"PARE"
+"""Begins and ends a file whose footer is encrypted."""
 
 MAX_PAGE_BYTES = 64 * 2**20
 """What a page may unpack to. Writers end a page at 1 MiB, or after the value that passes it."""
