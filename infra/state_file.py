@@ -7,7 +7,7 @@ import os
 import shutil
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import psutil
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 
 SCHEME = "file://"
+
+_CHECKPOINT_VERSION = 3
+"""The form of a state's file whose open steps are read here: CheckpointV3 and DeploymentV3 of sdk/go/common/apitype (3.259.0)."""
 
 
 def mend_state_file(backend_url: str | None, project: str, stack: str) -> str | None:
@@ -44,6 +47,24 @@ def mend_state_file(backend_url: str | None, project: str, stack: str) -> str | 
     shutil.copyfile(copy, fresh)
     os.replace(fresh, state)  # noqa: PTH105 -- one step, over whatever is there
     return f"An earlier run was killed while it wrote the state; the state before that is used, the rest is kept in {cut_off.name}.\n"
+
+
+def may_be_open(backend_url: str | None, project: str, stack: str) -> bool:
+    """Whether an interrupted run may have left steps open: not if the file of the state is here and has none, else only the engine knows.
+
+    To ask the engine takes it a second of CPU, for it decrypts the state; in the file open steps stand in the clear.
+    """
+    if backend_url is None or not backend_url.startswith(SCHEME):
+        return True
+    content = _content(Path(backend_url.removeprefix(SCHEME)) / ".pulumi" / "stacks" / project / f"{stack}.json")
+    latest = _part(_part(content, "checkpoint"), "latest")
+    if _part(content, "version") != _CHECKPOINT_VERSION or not isinstance(_part(latest, "resources"), list):
+        return True
+    return bool(_part(latest, "pending_operations"))
+
+
+def _part(content: object, key: str) -> object:
+    return cast("dict[str, object]", content).get(key) if isinstance(content, dict) else None
 
 
 def _remove_cut_off_attributes(folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.state_file import mend_state_file
+from infra.state_file import may_be_open, mend_state_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,3 +81,36 @@ def test_state_that_is_not_in_files_is_its_backends_own(backend: str | None) -> 
 
 def test_a_stack_that_was_never_deployed_has_no_state_to_mend(state: Path) -> None:
     assert fixed(state) is None
+
+
+BEGUN = {"resources": [], "pending_operations": [{"type": "creating", "resource": {"urn": "urn:pulumi:local::flexspot::a:b:C::d"}}]}
+
+
+@pytest.mark.parametrize(
+    "latest", [{"resources": []}, {"resources": [], "pending_operations": []}, {"resources": [], "pending_operations": None}]
+)
+def test_nothing_is_open_in_a_state_whose_file_says_so(latest: dict[str, object], state: Path) -> None:
+    state.write_text(json.dumps({"version": 3, "checkpoint": {"latest": latest}}))
+
+    assert not may_be_open(f"file://{state.parents[3]}", "flexspot", "local")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"version": 3, "checkpoint": {"latest": BEGUN}},
+        {"version": 4, "checkpoint": {"latest": {"resources": []}}},
+        {"version": 3, "checkpoint": {"latest": None}},
+        {"version": 3, "checkpoint": {"latest": {"operations": []}}},
+        [],
+        None,
+    ],
+    ids=["begun", "another form", "never deployed", "without resources", "no state", "no file"],
+)
+def test_only_the_engine_knows_where_a_step_is_open_or_the_file_has_another_form(content: object, state: Path) -> None:
+    if content is not None:
+        state.write_text(json.dumps(content))
+
+    assert may_be_open(f"file://{state.parents[3]}", "flexspot", "local")
+    assert may_be_open("s3://states", "flexspot", "local")
+    assert may_be_open(None, "flexspot", "local")
