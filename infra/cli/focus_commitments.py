@@ -20,7 +20,7 @@ from infra.cli.spreadsheets import spreadsheet_cell
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity.catalog.spend_commitment import SpendCommitment
+    from capacity.catalog.contract import SpendCommitment
     from capacity.chargeback.charges import Charge
     from capacity.chargeback.report import SpentPlan
 

@@ -30,7 +30,7 @@ def try_rules(
 
     Exit code 0: each object got the verdict in its file's name. 1: one did not, or a rule has no object that passes or none that fails.
     """
-    from capacity.values.printable import printable  # noqa: PLC0415
+    from capacity.values.shown_text import printable  # noqa: PLC0415
     from infra.cli.console import out  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
     from policies.lint.own_rule_fixtures import WORDS, tried  # noqa: PLC0415
 
