@@ -16,8 +16,8 @@ import yaml
 from pulumi import automation, log
 
 from capacity.values.errors import ExplainedError
-from infra.deployment.filled_buckets import filled_buckets_remedy
 from infra.deployment.interrupted import Existing, Identifying, Settling
+from infra.deployment.losses import filled_buckets_remedy
 from infra.own_program import program_of
 from infra.project import FILE, STACK_CONFIG_DIR, Project, project_here
 from infra.rules import pack_configuration

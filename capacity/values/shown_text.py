@@ -1,4 +1,4 @@
-"""Texts as they may be shown: those of other people, which may hold any character, and cells of the tables in the written pages."""
+"""Texts as they may be shown: other people's, which may hold any character, and cells of Markdown's tables and of spreadsheets."""
 
 from __future__ import annotations
 
@@ -39,3 +39,8 @@ def table_cell(text: str) -> str:
 def anchor(heading: str) -> str:
     """What GitHub and the site call a heading: in small letters, a hyphen for each space, without other signs."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def spreadsheet_cell(text: str) -> str:
+    """A spreadsheet takes text that begins like this for a formula, which could send its data elsewhere."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

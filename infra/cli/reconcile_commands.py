@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.saved_reports import saved_report, told
+from infra.cli.given_files import saved_report, told
 
 if TYPE_CHECKING:
     from capacity.chargeback.billed import Bill

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.command_group import command_group
+from infra.cli.command_line import command_group
 from infra.cli.rule_options import Config, configuration_of
 
 app = command_group("The rules that lint, previews and clusters judge by.")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from capacity.values.errors import ExitCode
-from infra.cli.saved_reports import saved_report
+from infra.cli.given_files import saved_report
 
 
 class TrendFormat(StrEnum):
