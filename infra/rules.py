@@ -62,7 +62,7 @@ def checked_stack(path: Path) -> StackPlan:
         raise error.with_lines(lines_of(path.read_text(encoding="utf-8"))) from error
     if not isinstance(found.settings, GkeSettings):
         return found
-    warnings = (*found.plan.warnings, *same_teams_elsewhere(path, found.settings))
+    warnings = (*found.plan.warnings, *_same_teams_elsewhere(path, found.settings))
     return replace(found, plan=replace(found.plan, warnings=warnings))
 
 
@@ -96,7 +96,7 @@ def pack_configuration(stack_file: Path, folder: Path) -> Path | None:
     return path
 
 
-def same_teams_elsewhere(path: Path, settings: GkeSettings) -> Iterator[PlanWarning]:
+def _same_teams_elsewhere(path: Path, settings: GkeSettings) -> Iterator[PlanWarning]:
     """A warning for each other stack file of `path`'s folder that has teams of the same names in the same project.
 
     A project has one pool of workload identities, in which a pod is its namespace and its service account, whatever its cluster: IAM grants

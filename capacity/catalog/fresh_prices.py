@@ -79,20 +79,20 @@ def service_usd(products: Iterable[str], item: UsageItem) -> Decimal | None:
 def _first_paid_tier(product: dict[str, Any], item: UsageItem) -> Decimal | None:
     if not item.is_of(str(product.get("product", {}).get("attributes", {}).get("usagetype", ""))):
         return None
-    tiers = [(begin, usd) for unit, begin, usd in on_demand_prices(product) if unit.lower() == item.unit.lower()]
+    tiers = [(begin, usd) for unit, begin, usd in _on_demand_prices(product) if unit.lower() == item.unit.lower()]
     return min(tiers)[1] if tiers else None
 
 
-def on_demand_prices(product: dict[str, Any]) -> Iterator[tuple[str, Decimal, Decimal]]:
+def _on_demand_prices(product: dict[str, Any]) -> Iterator[tuple[str, Decimal, Decimal]]:
     """What a product of the price list costs, where it costs something: unit, from which amount on, and US dollars."""
     for term in product.get("terms", {}).get("OnDemand", {}).values():
         for dimension in term.get("priceDimensions", {}).values():
-            usd, begin = decimal_of(dimension.get("pricePerUnit", {}).get("USD")), decimal_of(dimension.get("beginRange", "0"))
+            usd, begin = _decimal_of(dimension.get("pricePerUnit", {}).get("USD")), _decimal_of(dimension.get("beginRange", "0"))
             if usd is not None and usd > 0 and begin is not None:
                 yield str(dimension.get("unit", "")), begin, usd
 
 
-def decimal_of(text: object) -> Decimal | None:
+def _decimal_of(text: object) -> Decimal | None:
     """The number that a list has; None for what is none."""
     try:
         number = Decimal(str(text))
@@ -117,7 +117,7 @@ def product_filters(machine: str, region: str) -> list[dict[str, str]]:
 
 def on_demand_usd(products: Iterable[str]) -> Decimal | None:
     """US dollars an hour of the machine that products are of. None where there is no price, or more than one: nobody knows which."""
-    prices = (price for each in products for price in on_demand_prices(json.loads(each)))
+    prices = (price for each in products for price in _on_demand_prices(json.loads(each)))
     found = {usd.normalize() for unit, _, usd in prices if unit == "Hrs"}
     return found.pop() if len(found) == 1 else None
 
@@ -127,7 +127,7 @@ def spot_usd(history: Iterable[Mapping[str, Any]], region: str) -> dict[str, Dec
     zone = re.compile(re.escape(region) + "[a-z]")
     newest: dict[tuple[str, str], tuple[Any, Decimal]] = {}
     for each in history:
-        key, usd = (each["InstanceType"], each["AvailabilityZone"]), decimal_of(each["SpotPrice"])
+        key, usd = (each["InstanceType"], each["AvailabilityZone"]), _decimal_of(each["SpotPrice"])
         if usd and usd > 0 and zone.fullmatch(each["AvailabilityZone"]) and (key not in newest or each["Timestamp"] > newest[key][0]):
             newest[key] = each["Timestamp"], usd
     by_machine: dict[str, list[Decimal]] = {}

@@ -54,7 +54,7 @@ class SavedReport(Part):
 ReportT = TypeVar("ReportT", bound=SavedReport)
 
 
-def read_saved(path: Path, model: type[ReportT]) -> tuple[ReportT, int, int]:
+def _read_saved(path: Path, model: type[ReportT]) -> tuple[ReportT, int, int]:
     """The report, and its period in seconds of Unix time. Raises ReportError for a file that is no such report, OSError for no file."""
     if path.stat().st_size > MAX_REPORT_BYTES:
         raise ReportError(f"it is longer than {MAX_REPORT_BYTES // 2**20} MiB, as no report is")
@@ -85,7 +85,7 @@ def _name(name: str, ending: str) -> str:
     return name.removesuffix(ending) + "usd" if name == ending or name.endswith(f"_{ending}") else name
 
 
-def refuse_another_sum(parts: str, summed: Decimal, report: SavedReport) -> None:
+def _refuse_another_sum(parts: str, summed: Decimal, report: SavedReport) -> None:
     """Raises ReportError where the `parts` of a report, such as its lines, do not sum to what its nodes cost."""
     if summed != report.node_usd:
         amounts = f"{summed} {report.currency} and not to its {report.node_usd} {report.currency}"
@@ -130,10 +130,10 @@ class ReportedMonth:
 
 def read_report(path: Path) -> ReportedMonth:
     """Raises ReportError for a file that is no such report, or whose nodes do not sum to it; OSError for one that cannot be read."""
-    report, start, end = read_saved(path, _NodesReport)
+    report, start, end = _read_saved(path, _NodesReport)
     if report.nodes is None:
         raise ReportError("an earlier version of flexspot wrote it, without its nodes by machine: make the report anew")
-    refuse_another_sum("nodes", sum((each.usd for each in report.nodes), Decimal(0)), report)
+    _refuse_another_sum("nodes", sum((each.usd for each in report.nodes), Decimal(0)), report)
     if end <= start:
         raise ReportError("its period ends before it begins")
     return ReportedMonth(
@@ -208,7 +208,7 @@ class ReportedTeams:
 
 def read_teams(path: Path) -> ReportedTeams:
     """Raises ReportError for a file that is no such report, of no calendar month or whose lines do not sum; OSError for no file at all."""
-    report, start, end = read_saved(path, _TeamsReport)
+    report, start, end = _read_saved(path, _TeamsReport)
     try:
         month = month_period(report.period.name, report.period.timezone)
     except PeriodError as error:
@@ -218,7 +218,7 @@ def read_teams(path: Path) -> ReportedTeams:
     teams: dict[str, Decimal] = {}
     for line in report.lines:
         teams[line.team] = teams.get(line.team, Decimal(0)) + line.total_usd
-    refuse_another_sum("lines", sum(teams.values(), Decimal(0)), report)
+    _refuse_another_sum("lines", sum(teams.values(), Decimal(0)), report)
     told = report.unknown_prices or report.gaps or report.homeless or report.uncommitted or report.doubled
     # Where a later version has another reason to be incomplete, it is believed.
     missing = bool(told) or (end == month.end and not report.complete)

@@ -31,7 +31,7 @@ def group_of_roles(team: str, right: str) -> str:
     return f"flexspot:{team}:{right}"
 
 
-def groups_of(team: str, members: Iterable[str], right: str) -> tuple[str, ...]:
+def _groups_of(team: str, members: Iterable[str], right: str) -> tuple[str, ...]:
     """The groups that a team's right is bound to: its own, and one for all its roles of IAM."""
     return tuple(sorted({group_of_roles(team, right) if is_role(each) else each for each in members}))
 
@@ -87,8 +87,8 @@ def team_plans(
                 unqueued_gpus=sum(unqueued.values()),
                 unqueued_priority_classes=unqueued_classes,
                 container_limits=largest_node,
-                submitters=groups_of(team.name, team.submitters, SUBMIT),
-                viewers=groups_of(team.name, team.viewers, VIEW),
+                submitters=_groups_of(team.name, team.submitters, SUBMIT),
+                viewers=_groups_of(team.name, team.viewers, VIEW),
                 cluster_queues=tuple(each.cluster_queue for each in every_queue if each.namespace == team.name),
                 projects=tuple(sorted(set(team.projects))),
                 monthly_budget_usd=team.monthly_budget_usd,

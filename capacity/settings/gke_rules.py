@@ -55,7 +55,7 @@ def refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
     yield from confidential_refusals("confidential_nodes", pool.options.confidential_nodes, pool.machine)
     yield from _parts_of_gpus(pool)
     yield from _local_disks(pool)
-    yield from tpu_refusals(pool)
+    yield from _tpu_refusals(pool)
 
 
 def _local_disks(pool: AskedPool) -> Iterator[SettingsProblem]:
@@ -185,7 +185,7 @@ def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
         yield _problem("partitions-shared-by-mps", "gpu_sharing.strategy", "mps", why, "use time-sharing, or no partition")
 
 
-def tpu_refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
+def _tpu_refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
     """Everything that GKE would refuse of a pool of TPUs, or do nothing for; and a topology on a pool that has none."""
     gpu, topology = pool.machine.gpu, pool.options.tpu_topology
     if gpu is None or gpu.accelerator is not TPU:

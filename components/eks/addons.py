@@ -150,7 +150,7 @@ class AddonInstaller:
 
     def _version(self, addon: Addon) -> pulumi.Input[str] | None:
         wanted = self.shape.addon_versions.get(addon)
-        return recommended_version(addon.value, self.shape.version, self.parent) if wanted == RECOMMENDED else wanted
+        return _recommended_version(addon.value, self.shape.version, self.parent) if wanted == RECOMMENDED else wanted
 
     def _role(self, addon: str, service_account: str, policy: str) -> GrantedRole:
         shape = RoleShape(
@@ -166,7 +166,7 @@ class AddonInstaller:
         return granted_role(f"{self.name}-{addon}-role", shape, self.parent)
 
 
-def recommended_version(addon: str, kubernetes: str, parent: pulumi.Resource) -> pulumi.Output[str]:
+def _recommended_version(addon: str, kubernetes: str, parent: pulumi.Resource) -> pulumi.Output[str]:
     """What AWS recommends; unknown where nobody was asked, as in an offline preview.
 
     Without `most_recent` the provider answers the version that EKS's DescribeAddonVersions calls the default of this Kubernetes, and a run

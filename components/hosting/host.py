@@ -62,18 +62,18 @@ class Host(ComponentProvider):
         """Says of each component, type, input and output what its class in Python says, in words that hold in any language."""
         for name, definition in self._component_defs.items():
             names = _names(definition.inputs_mapping)
-            definition.description = in_any_language(definition.description, names)
+            definition.description = _in_any_language(definition.description, names)
             for schema_name, declared in definition.inputs.items():
-                told = described(self._arguments(name), definition.inputs_mapping[schema_name], self.analyzer)
-                declared.description = in_any_language(told, names)
+                told = _described(self._arguments(name), definition.inputs_mapping[schema_name], self.analyzer)
+                declared.description = _in_any_language(told, names)
             for declared in definition.outputs.values():
-                declared.description = in_any_language(declared.description, names)
+                declared.description = _in_any_language(declared.description, names)
         for kind in self._type_defs.values():
             names = _names(kind.properties_mapping)
-            kind.description = in_any_language(kind.description, names)
+            kind.description = _in_any_language(kind.description, names)
             for schema_name, declared in kind.properties.items():
-                told = described(kind.python_type, kind.properties_mapping[schema_name], self.analyzer)
-                declared.description = in_any_language(told, names)
+                told = _described(kind.python_type, kind.properties_mapping[schema_name], self.analyzer)
+                declared.description = _in_any_language(told, names)
 
     def construct(
         self, name: str, resource_type: str, inputs: pulumi.Inputs, options: pulumi.ResourceOptions | None = None
@@ -118,11 +118,11 @@ _DEFAULT = re.compile(r"(?<=\bDefault: )(?:True|False|None)\b")
 _SNAKE = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
 
 
-def described(typ: type, name: str, analyzer: Analyzer) -> str | None:
+def _described(typ: type, name: str, analyzer: Analyzer) -> str | None:
     """The text below an argument, in the class that declares it or in one that it extends: the SDK's analyzer asks the first alone."""
     if told := analyzer.get_docstring(typ, name):
         return told
-    return next((found for base in _extended(typ) if (found := described(base, name, analyzer))), None)
+    return next((found for base in _extended(typ) if (found := _described(base, name, analyzer))), None)
 
 
 def _extended(typ: type) -> list[type]:
@@ -133,7 +133,7 @@ def _extended(typ: type) -> list[type]:
     return [there[each] for each in named if is_typeddict(there.get(each))]
 
 
-def in_any_language(text: str | None, names: Mapping[str, str]) -> str | None:
+def _in_any_language(text: str | None, names: Mapping[str, str]) -> str | None:
     """A docstring without Python's own: its indentation, its errors, its truth values, and names of arguments, which `names` has those of
     the schema for.
 

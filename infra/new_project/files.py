@@ -124,7 +124,7 @@ def project_files(answers: Answers) -> NewProject:
         "name": flow(answers.name),
         "owner": answers.owner,
         "version": version("flexspot"),
-        "requirement": requirement(answers, version("flexspot")),
+        "requirement": _requirement(answers, version("flexspot")),
         "pulumi": version("pulumi"),
         "teams": ", ".join(answers.teams),
         "judge": _JUDGES[answers.host].file,
@@ -136,7 +136,7 @@ def project_files(answers: Answers) -> NewProject:
     stacks, warnings = _checked_stacks(answers, files[RULES])
     rows = "\n".join(f"| `{name}` | {_about(answers, name)} |" for name in stacks)
     first = next(iter(stacks))
-    told = shown | {"name": answers.name, "stacks": rows, "first": first, "deploying": deploying(answers, shown["pulumi"])}
+    told = shown | {"name": answers.name, "stacks": rows, "first": first, "deploying": _deploying(answers, shown["pulumi"])}
     files |= {_stack_file(name): text for name, text in stacks.items()}
     return NewProject(files | {"README.md": _filled("readme.md", told)}, warnings)
 
@@ -237,7 +237,7 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
 _LOGINS = {Platform.GKE: "gcloud auth application-default login", Platform.EKS: "aws sso login"}
 
 
-def requirement(answers: Answers, version: str) -> str:
+def _requirement(answers: Answers, version: str) -> str:
     """What the project requires of Flexspot: this version, for a cloud's stacks with the libraries that ask that cloud."""
     extra = "" if answers.cloud is Platform.LOCAL else f"[prices-{VOCABULARIES[answers.cloud].catalog}]"
     return f"flexspot{extra}=={version}"
@@ -258,7 +258,7 @@ def reach(answers: Answers) -> str:
     return f"Clusters are private: `up` needs a runner inside their network (`network.existing_vpc` takes one that you have).{public}"
 
 
-def deploying(answers: Answers, pulumi: str) -> str:
+def _deploying(answers: Answers, pulumi: str) -> str:
     """The part of the README about it; empty for a project of the lab alone."""
     listed = "".join(f"    {each}\n" for each in commands(answers))
     if not listed:

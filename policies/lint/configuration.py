@@ -61,7 +61,7 @@ def selected(asked: Iterable[str], rules: Iterable[AnyRule]) -> frozenset[str]:
     return frozenset(found)
 
 
-def read_path_levels(written: Any, rules: Iterable[AnyRule], problems: list[str]) -> tuple[PathLevels, ...]:
+def _read_path_levels(written: Any, rules: Iterable[AnyRule], problems: list[str]) -> tuple[PathLevels, ...]:
     """The entries of `paths`: each with patterns under `match` and levels under `rules`. What is wrong is added to `problems`."""
     if written is None:
         return ()
@@ -288,7 +288,7 @@ def read_configuration(path: Path) -> Configuration:
     if baseline is not None and not isinstance(baseline, str):
         problems.append("baseline: must be the path of a file, relative to this one")
     clusters = _clusters(held.get("clusters"), problems)
-    paths = read_path_levels(held.get("paths"), known, problems)
+    paths = _read_path_levels(held.get("paths"), known, problems)
     pages = held.get("pages", "")
     if not isinstance(pages, str):
         problems.append("pages: must be the URL that docs/rules is below, such as https://git.acme.com/flexspot/blob/main")

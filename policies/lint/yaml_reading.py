@@ -28,7 +28,7 @@ _UNFILLED: Final = re.compile(
 """A line that is a placeholder alone, or whose value begins with one that no scalar of YAML may begin with."""
 
 
-def is_template(text: bytes, line: int) -> bool:
+def _is_template(text: bytes, line: int) -> bool:
     """Whether a text that no parser takes is the source of one: by its marks, or by a placeholder where the parser gave up.
 
     A parser gives up at the placeholder, or up to two lines after it: it may have taken it for the begin of a key.
@@ -223,7 +223,7 @@ def refusal(error: yaml.YAMLError, text: bytes) -> DocumentRefusedError:
     mark = getattr(error, "problem_mark", None)
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or "it is not YAML"
     line = mark.line + 1 if mark is not None else 1
-    return DocumentRefusedError(f"it is not YAML: {what}", line, template=is_template(text, line), syntax=True)
+    return DocumentRefusedError(f"it is not YAML: {what}", line, template=_is_template(text, line), syntax=True)
 
 
 def _decoded(text: bytes) -> str:

@@ -107,7 +107,7 @@ class Checkpointer:
             raise CheckpointFailedError(f"checkpoint {group} could not be written: {error}") from error
         self._good.add(group)
         if self.group.rank == 0:
-            sweep(self.storage, self._good, self.keep)
+            _sweep(self.storage, self._good, self.keep)
         return marker
 
     def newest_valid(self) -> Marker | None:
@@ -166,7 +166,7 @@ class Checkpointer:
 
     def _give_up(self, group: str) -> None:
         if self.group.world_size == 1:
-            discard(self.storage, group)
+            _discard(self.storage, group)
             return
         # The other ranks' parts are swept with a later checkpoint.
         with suppress(OSError):
@@ -194,7 +194,7 @@ def surplus(groups: Sequence[str], good: Collection[str], keep: int) -> list[str
 _LOG = logging.getLogger("flexspot_runtime")
 
 
-def sweep(storage: Storage, good: set[str], keep: int) -> None:
+def _sweep(storage: Storage, good: set[str], keep: int) -> None:
     """Keeps the newest `keep` of the groups in `good`, and all that is newer than the oldest of these; forgets what it deletes.
 
     What cannot be deleted stays, with a warning: a storage that is full is reported by the save that fails.
@@ -210,7 +210,7 @@ def sweep(storage: Storage, good: set[str], keep: int) -> None:
         good.discard(group)
 
 
-def discard(storage: Storage, group: str) -> None:
+def _discard(storage: Storage, group: str) -> None:
     """Deletes what a save that failed has written, to make room. Its marker first: it may be there although writing it failed."""
     _delete(storage, [marker_name(group), *_names(storage, f"{DATA}/{group}")])
 

@@ -122,7 +122,7 @@ class Interruption:
         self._fd_before = signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
         self._handler = _TellTheListener(self._write_fd)
         self._before = {number: signal.signal(number, self._handler) for number in self.signals}
-        listen_only_in_this_process(self)
+        _listen_only_in_this_process(self)
         self._listener = threading.Thread(target=self._listen, args=(read_fd,), name="flexspot-interruption", daemon=True)
         self._listener.start()
         return self
@@ -132,7 +132,7 @@ class Interruption:
             # A forked child that leaves the block: the pipe is the parent's, and the handlers were put back at the fork.
             return
         self.put_handlers_back()
-        stop_listening(self)
+        _stop_listening(self)
         os.write(self._write_fd, bytes([_END]))
         if self._listener:
             self._listener.join()
@@ -282,12 +282,12 @@ _listening: list[Listening] = []
 _mask_before = threading.local()
 
 
-def listen_only_in_this_process(listener: Listening) -> None:
+def _listen_only_in_this_process(listener: Listening) -> None:
     """Has the listener's handlers put back in every child that is forked from now on."""
     _listening.append(listener)
 
 
-def stop_listening(listener: Listening) -> None:
+def _stop_listening(listener: Listening) -> None:
     """Forgets the listener."""
     _listening.remove(listener)
 
