@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capacity.values.tables import anchor, table_cell
+from capacity.values.shown_text import anchor, table_cell
 from components.hosting.host import Host, hosted
 from components.hosting.plugin import SCHEMA, written
 from infra.platforms import PLATFORMS

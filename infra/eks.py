@@ -8,10 +8,10 @@ import pulumi
 from pulumi_aws.provider import Provider as AwsProvider
 
 from capacity.catalog.platform import partition_of
-from capacity.plan.access import groups_by_role
+from capacity.plan.cluster_needs import eks_cluster_needs
 from capacity.plan.cpu_work import OTHER_WORK, has_room
-from capacity.plan.eks_cluster_needs import eks_cluster_needs
 from capacity.plan.own_machines import machines_of_pool
+from capacity.plan.teams import groups_by_role
 from capacity.settings.cluster import EksMode
 from capacity.settings.network import CONTROL_PLANE_ZONES
 from capacity.settings.pools import OTHER_WORK_VOLUME, default_volume
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pulumi_kubernetes import Provider
 
     from capacity.catalog.node_images import ImageBook
-    from capacity.plan.eks_cluster_needs import EksClusterNeeds
+    from capacity.plan.cluster_needs import EksClusterNeeds
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import EksSettings
     from capacity.settings.pools import EksPool

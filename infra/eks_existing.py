@@ -16,7 +16,7 @@ from infra.platform_objects import cluster_provider
 from infra.queue_objects import node_taint
 
 if TYPE_CHECKING:
-    from capacity.plan.eks_cluster_needs import EksClusterNeeds
+    from capacity.plan.cluster_needs import EksClusterNeeds
     from capacity.plan.model import Plan
     from capacity.settings.platform import EksSettings
     from components.eks.existing_cluster import ExistingEksCluster

@@ -18,12 +18,11 @@ from pulumi import automation, log
 from pulumi.automation._stack import StackInitMode
 
 from capacity.values.errors import ExplainedError
-from infra.deployment.filled_buckets import filled_buckets_remedy
 from infra.deployment.interrupted import Existing, Identifying, Settling
+from infra.deployment.losses import filled_buckets_remedy
 from infra.own_program import program_of
-from infra.project import FILE, STACK_CONFIG_DIR, Project, project_here
+from infra.project import FILE, STACK_CONFIG_DIR, Project, project_here, without_secrets
 from infra.rules import pack_configuration
-from infra.secret_settings import without_secrets
 from infra.state_file import may_be_open, mend_state_file, other_runs
 from policies.place import PROGRAM
 

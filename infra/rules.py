@@ -1,4 +1,7 @@
-"""What an organisation sets of rules in a file that its stacks name: for the cluster's API server, and for the policy pack of `up`."""
+"""What an organisation sets of rules in a file that its stacks name: for the cluster's API server, and for the policy pack of `up`.
+
+And the plan of a stack file checked with both: its rules, and the stacks beside it in one Google Cloud project.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity.plan.build import plan_of_stack_file
+from capacity.plan.model import PlanWarning
 from capacity.settings.platform import GkeSettings
 from capacity.settings.stack_file import lines_of, read_stack_file
 from capacity.values.errors import ExplainedError, SettingsError, SettingsProblem
-from infra.shared_project import same_teams_elsewhere
 from policies.judging import DEFAULTS, SUPPRESSIONS
 from policies.lint.configuration import PACK, read_configuration
 from policies.rules import all_rules
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from capacity.plan.build import StackPlan
     from capacity.settings.platform import PlatformSettings
     from policies.judging import Settings
+
 
 SETTING = "admission.rules_file"
 """The setting that names the file."""
@@ -58,7 +62,7 @@ def checked_stack(path: Path) -> StackPlan:
         raise error.with_lines(lines_of(path.read_text(encoding="utf-8"))) from error
     if not isinstance(found.settings, GkeSettings):
         return found
-    warnings = (*found.plan.warnings, *same_teams_elsewhere(path, found.settings))
+    warnings = (*found.plan.warnings, *_same_teams_elsewhere(path, found.settings))
     return replace(found, plan=replace(found.plan, warnings=warnings))
 
 
@@ -90,3 +94,30 @@ def pack_configuration(stack_file: Path, folder: Path) -> Path | None:
     # A day is a text in JSON.
     path.write_text(json.dumps({PACK: rules}, default=str), encoding="utf-8")
     return path
+
+
+def _same_teams_elsewhere(path: Path, settings: GkeSettings) -> Iterator[PlanWarning]:
+    """A warning for each other stack file of `path`'s folder that has teams of the same names in the same project.
+
+    A project has one pool of workload identities, in which a pod is its namespace and its service account, whatever its cluster: IAM grants
+    to `ads/workloads` of one cluster are those of the other's, too, whether by principal:// or by an account that it may act as
+    (https://docs.cloud.google.com/kubernetes-engine/docs/concepts/workload-identity, identity sameness; read 2026-11-25).
+    A file that cannot be read is passed over: its own check says why.
+    """
+    own = {team.name for team in settings.teams}
+    for beside in sorted(path.parent.glob("Pulumi.*.yaml")):
+        if beside == path:
+            continue
+        try:
+            other = read_stack_file(beside)
+        except (SettingsError, OSError):
+            continue
+        if not isinstance(other, GkeSettings) or other.project != settings.project:
+            continue
+        if both := sorted(own & {team.name for team in other.teams}):
+            told = (
+                f"{', '.join(both)}: teams of {beside.name} in the same project, where pods of one team name are one identity, "
+                "whatever their cluster, and reach each other's checkpoints, datasets and work queue; give one of the stacks a project "
+                "of its own"
+            )
+            yield PlanWarning("teams-in-two-clusters-of-a-project", "project", told)

@@ -19,7 +19,7 @@ from pulumi.runtime.proto import analyzer_pb2_grpc
 from capacity.values.verdict import Severity, Verdict
 from policies.core import is_defect, judge_across, judge_alone, read_source
 from policies.inventory.reading import views_of
-from policies.inventory.reading.launch_templates import PROPERTIES, is_template, takes_template, with_template
+from policies.inventory.reading.eks import PROPERTIES, is_template, takes_template, with_template
 from policies.inventory.reading.source import from_pulumi
 from policies.judging import DEFAULTS, LEVEL, Level, policy_schema, read_settings, schema
 from policies.rules import all_rules

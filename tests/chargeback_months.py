@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.chargeback.charging import charge
 from capacity.chargeback.ledger import Ledger
-from capacity.chargeback.node_costs import cost_nodes
-from capacity.chargeback.price_times import PriceTimes
+from capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from capacity.chargeback.queries import Question, label_of
 from capacity.chargeback.report import IdlePolicy, Report
 from capacity.chargeback.samples import Matrix, Period, Series

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.values.names import NAME
-from capacity.values.printable import printable
+from capacity.values.shown_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,22 +1,21 @@
-"""Fresh prices: what the clouds' own lists say, and a price file with those rows in it. Pure: the clouds are asked elsewhere."""
+"""Fresh prices: what the clouds' own lists say of machines and services, and a price file with those rows. Pure: nobody is asked here."""
 
 from __future__ import annotations
 
 import json
 import re
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import cache
 from pathlib import Path
 from statistics import median_low
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record, Source, read_records, unsourced
-from capacity.catalog.fresh_services import decimal_of, on_demand_prices, usage_items
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.price_book import HOURS_OF_A_MONTH, Price, PriceFile, ServiceItem, ServicePrice
 
@@ -25,6 +24,81 @@ if TYPE_CHECKING:
 
     from capacity.catalog.machines import Machine
     from capacity.catalog.price_book import PriceKey
+
+
+_REGION = r"(?:(?:[A-Z]{2,3}[0-9]|EU|[a-z]{2}(?:-[a-z]+)+-[0-9])-)?"
+"""A region's short name before a usage type: USE1, EU for Ireland, of KMS the whole name. TS- of another product is none."""
+
+
+class UsageItem(Record):
+    """What AWS's price list calls an item; see aws_usage.yaml."""
+
+    item: ServiceItem
+    service: str
+    family: str | None = None
+    usage: str
+    unit: str
+    units: Annotated[int, Field(ge=1)] = 1
+    source: str
+
+    def filters(self, region: str) -> list[dict[str, str]]:
+        """What get_products must be asked for."""
+        asked = {"regionCode": region} | ({"productFamily": self.family} if self.family else {})
+        return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in asked.items()]
+
+    def is_of(self, usage_type: str) -> bool:
+        """Whether a usage type of some region is this one."""
+        return re.fullmatch(_REGION + re.escape(self.usage), usage_type) is not None
+
+
+class UsageFile(Record):
+    """The data file."""
+
+    sources: dict[str, Source]
+    items: tuple[UsageItem, ...]
+
+    @model_validator(mode="after")
+    def _rows_are_sourced(self) -> UsageFile:
+        if problem := unsourced(((each.item, each.source) for each in self.items), self.sources):
+            raise ValueError(problem)
+        return self
+
+
+@cache
+def usage_items() -> tuple[UsageItem, ...]:
+    """The items that AWS's price list can be asked for."""
+    return read_records(Path(__file__).with_name("aws_usage.yaml"), UsageFile).items
+
+
+def service_usd(products: Iterable[str], item: UsageItem) -> Decimal | None:
+    """US dollars by the item's measure. None where there is no price, or more than one: nobody knows which."""
+    found = {usd for each in products if (usd := _first_paid_tier(json.loads(each), item)) is not None}
+    return (found.pop() / item.units).normalize() if len(found) == 1 else None
+
+
+def _first_paid_tier(product: dict[str, Any], item: UsageItem) -> Decimal | None:
+    if not item.is_of(str(product.get("product", {}).get("attributes", {}).get("usagetype", ""))):
+        return None
+    tiers = [(begin, usd) for unit, begin, usd in _on_demand_prices(product) if unit.lower() == item.unit.lower()]
+    return min(tiers)[1] if tiers else None
+
+
+def _on_demand_prices(product: dict[str, Any]) -> Iterator[tuple[str, Decimal, Decimal]]:
+    """What a product of the price list costs, where it costs something: unit, from which amount on, and US dollars."""
+    for term in product.get("terms", {}).get("OnDemand", {}).values():
+        for dimension in term.get("priceDimensions", {}).values():
+            usd, begin = _decimal_of(dimension.get("pricePerUnit", {}).get("USD")), _decimal_of(dimension.get("beginRange", "0"))
+            if usd is not None and usd > 0 and begin is not None:
+                yield str(dimension.get("unit", "")), begin, usd
+
+
+def _decimal_of(text: object) -> Decimal | None:
+    """The number that a list has; None for what is none."""
+    try:
+        number = Decimal(str(text))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
 
 
 def product_filters(machine: str, region: str) -> list[dict[str, str]]:
@@ -43,7 +117,7 @@ def product_filters(machine: str, region: str) -> list[dict[str, str]]:
 
 def on_demand_usd(products: Iterable[str]) -> Decimal | None:
     """US dollars an hour of the machine that products are of. None where there is no price, or more than one: nobody knows which."""
-    prices = (price for each in products for price in on_demand_prices(json.loads(each)))
+    prices = (price for each in products for price in _on_demand_prices(json.loads(each)))
     found = {usd.normalize() for unit, _, usd in prices if unit == "Hrs"}
     return found.pop() if len(found) == 1 else None
 
@@ -53,7 +127,7 @@ def spot_usd(history: Iterable[Mapping[str, Any]], region: str) -> dict[str, Dec
     zone = re.compile(re.escape(region) + "[a-z]")
     newest: dict[tuple[str, str], tuple[Any, Decimal]] = {}
     for each in history:
-        key, usd = (each["InstanceType"], each["AvailabilityZone"]), decimal_of(each["SpotPrice"])
+        key, usd = (each["InstanceType"], each["AvailabilityZone"]), _decimal_of(each["SpotPrice"])
         if usd and usd > 0 and zone.fullmatch(each["AvailabilityZone"]) and (key not in newest or each["Timestamp"] > newest[key][0]):
             newest[key] = each["Timestamp"], usd
     by_machine: dict[str, list[Decimal]] = {}

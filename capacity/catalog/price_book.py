@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, model_validator
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.catalog.contract import Commitment, Discount
+from capacity.catalog.contract import Commitment, Discount, SpendCommitment
 from capacity.catalog.data_files import DataFileError, Record, Source, read_records, unsourced
 from capacity.catalog.machines import Cloud
-from capacity.catalog.price_changes import order_problem, valid_at
-from capacity.catalog.price_rows import FamilyPrice, NodeFee
-from capacity.catalog.spend_commitment import SpendCommitment
+from capacity.catalog.price_rows import FamilyPrice, NodeFee, order_problem, valid_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,8 +14,8 @@ from capacity.chargeback.queries import NONE
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from capacity.catalog.contract import SpendCommitment
     from capacity.catalog.machines import Cloud
-    from capacity.catalog.spend_commitment import SpendCommitment
     from capacity.chargeback.nodes import NodeFacts
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from capacity.chargeback.charges import SPEND, Charge, ChargeKind, LineKey, Rate, Supply, supply_of, supply_of_plan
 from capacity.chargeback.consumers import WorkAmounts, totals_of
 from capacity.chargeback.credits import apply_credits, moments_of
-from capacity.chargeback.grouping import node_groups
+from capacity.chargeback.node_groups import node_groups
 from capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
 from capacity.chargeback.report import HOUR, IdlePolicy, Line, OpenCostFigure, Report, SpentPlan, Totals, UnusedCommitment
 from capacity.values.quantities import cents
@@ -20,7 +20,7 @@ from capacity.values.rounding import to_cents
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from capacity.catalog.spend_commitment import SpendCommitment
+    from capacity.catalog.contract import SpendCommitment
     from capacity.chargeback.commitments import Kept
     from capacity.chargeback.credits import Credit
     from capacity.chargeback.gpu_use import Books, NodeBook, NodeKey, Use

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record, read_records
 from capacity.catalog.machines import Cloud
-from capacity.catalog.price_changes import moment_problem
+from capacity.catalog.price_rows import moment_problem
 from capacity.chargeback.nodes import cloud_of
 from capacity.values.rounding import to_cents
 

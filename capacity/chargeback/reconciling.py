@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from capacity.chargeback.billed import Bill, Sum
-    from capacity.chargeback.reported_nodes import ReportedMonth, ReportedNodes
+    from capacity.chargeback.saved_report import ReportedMonth, ReportedNodes
 
 
 START_SECONDS = 600

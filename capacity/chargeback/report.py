@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from pathlib import Path
 
+    from capacity.catalog.contract import SpendCommitment
     from capacity.catalog.data_files import Source
     from capacity.catalog.exchange_rates import InCurrency
-    from capacity.catalog.spend_commitment import SpendCommitment
     from capacity.chargeback.charges import Charge
     from capacity.chargeback.commitments import Uncommitted
     from capacity.chargeback.credits import Credited

@@ -1,8 +1,9 @@
-"""A report, read again from the JSON that `flexspot chargeback --format json` writes: what all who read one have in common."""
+"""A report, read again from the JSON that `flexspot chargeback --format json` writes: its nodes, and what teams paid in a month."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from capacity.catalog.exchange_rates import US_DOLLARS
+from capacity.chargeback.samples import Period, PeriodError, month_period
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 MAX_REPORT_BYTES = 256 * 2**20
 """No report is longer: it holds sums."""
@@ -51,7 +54,7 @@ class SavedReport(Part):
 ReportT = TypeVar("ReportT", bound=SavedReport)
 
 
-def read_saved(path: Path, model: type[ReportT]) -> tuple[ReportT, int, int]:
+def _read_saved(path: Path, model: type[ReportT]) -> tuple[ReportT, int, int]:
     """The report, and its period in seconds of Unix time. Raises ReportError for a file that is no such report, OSError for no file."""
     if path.stat().st_size > MAX_REPORT_BYTES:
         raise ReportError(f"it is longer than {MAX_REPORT_BYTES // 2**20} MiB, as no report is")
@@ -82,8 +85,153 @@ def _name(name: str, ending: str) -> str:
     return name.removesuffix(ending) + "usd" if name == ending or name.endswith(f"_{ending}") else name
 
 
-def refuse_another_sum(parts: str, summed: Decimal, report: SavedReport) -> None:
+def _refuse_another_sum(parts: str, summed: Decimal, report: SavedReport) -> None:
     """Raises ReportError where the `parts` of a report, such as its lines, do not sum to what its nodes cost."""
     if summed != report.node_usd:
         amounts = f"{summed} {report.currency} and not to its {report.node_usd} {report.currency}"
         raise ReportError(f"its {parts} sum to {amounts}: it was changed by hand, or is cut off")
+
+
+Whole = Annotated[int, Field(ge=0, le=10**15)]
+
+
+class ReportedNodes(Part):
+    """See NodeGroup."""
+
+    cloud: str
+    region: str
+    machine: str
+    capacity_type: str
+    nodes: Whole
+    node_seconds: Whole
+    unpriced_seconds: Whole
+    unused_seconds: Whole
+    usd: Cents
+
+
+class _NodesReport(SavedReport):
+    step_seconds: Annotated[int, Field(ge=1, le=3600)]
+    nodes: list[ReportedNodes] | None = None
+
+
+@dataclass(frozen=True)
+class ReportedMonth:
+    """What a report says: its period in seconds of Unix time, and its nodes, whose cents sum to `node_usd`."""
+
+    name: str
+    start: int
+    end: int
+    step_seconds: int
+    complete: bool
+    node_usd: Decimal
+    nodes: tuple[ReportedNodes, ...]
+    currency: str = US_DOLLARS
+
+
+def read_report(path: Path) -> ReportedMonth:
+    """Raises ReportError for a file that is no such report, or whose nodes do not sum to it; OSError for one that cannot be read."""
+    report, start, end = _read_saved(path, _NodesReport)
+    if report.nodes is None:
+        raise ReportError("an earlier version of flexspot wrote it, without its nodes by machine: make the report anew")
+    _refuse_another_sum("nodes", sum((each.usd for each in report.nodes), Decimal(0)), report)
+    if end <= start:
+        raise ReportError("its period ends before it begins")
+    return ReportedMonth(
+        report.period.name, start, end, report.step_seconds, report.complete, report.node_usd, tuple(report.nodes), report.currency
+    )
+
+
+class _Period(SavedPeriod):
+    timezone: str
+
+
+class _Line(Part):
+    team: str
+    total_usd: Cents
+
+
+class _Of(Part):
+    prometheus: str
+    match: str
+
+
+class _TeamsReport(SavedReport):
+    """`of` is of later versions than the rest, as is the currency."""
+
+    period: _Period
+    idle_policy: str
+    extra_usd: Cents = Decimal(0)
+    credit_usd: Cents = Decimal(0)
+    lines: list[_Line]
+    unknown_prices: list[Any]
+    gaps: list[Any]
+    homeless: list[Any]
+    uncommitted: list[Any] = Field(default_factory=list[Any])
+    doubled: list[Any] = Field(default_factory=list[Any])
+    of: _Of | None = None
+
+
+@dataclass(frozen=True)
+class ReportedTeams:
+    """What each team, or word such as (central), paid for nodes in `month`, of which all until `end` is in the report.
+
+    `missing`: something is in no sum, so that amounts are "at least". `prometheus` and `match` say of which cluster it is; None: an earlier
+    version wrote it, which did not say.
+    """
+
+    month: Period
+    end: int
+    idle: str
+    missing: bool
+    extra_usd: Decimal
+    credit_usd: Decimal
+    teams: dict[str, Decimal]
+    prometheus: str | None
+    match: str | None
+    currency: str = US_DOLLARS
+
+    @property
+    def over(self) -> bool:
+        """Whether the whole month is in it."""
+        return self.end == self.month.end
+
+    @property
+    def usable(self) -> bool:
+        """Whether the month can be held against others: it is over, and nothing is missing."""
+        return self.over and not self.missing
+
+    @property
+    def usd(self) -> Decimal:
+        """What all nodes cost."""
+        return sum(self.teams.values(), Decimal(0))
+
+
+def read_teams(path: Path) -> ReportedTeams:
+    """Raises ReportError for a file that is no such report, of no calendar month or whose lines do not sum; OSError for no file at all."""
+    report, start, end = _read_saved(path, _TeamsReport)
+    try:
+        month = month_period(report.period.name, report.period.timezone)
+    except PeriodError as error:
+        raise ReportError(f"it is of {report.period.name}, which is not a calendar month: make it with --month") from error
+    if start != month.start or not start < end <= month.end:
+        raise ReportError(f"its times are not those of {month.name} in {month.timezone}: it was changed by hand")
+    teams: dict[str, Decimal] = {}
+    for line in report.lines:
+        teams[line.team] = teams.get(line.team, Decimal(0)) + line.total_usd
+    _refuse_another_sum("lines", sum(teams.values(), Decimal(0)), report)
+    told = report.unknown_prices or report.gaps or report.homeless or report.uncommitted or report.doubled
+    # Where a later version has another reason to be incomplete, it is believed.
+    missing = bool(told) or (end == month.end and not report.complete)
+    of = report.of
+    return ReportedTeams(
+        month,
+        end,
+        report.idle_policy,
+        missing,
+        report.extra_usd,
+        report.credit_usd,
+        teams,
+        None if of is None else of.prometheus,
+        None if of is None else of.match,
+        report.currency,
+    )

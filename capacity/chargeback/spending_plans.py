@@ -19,7 +19,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.spend_commitment import SpendCommitment, SpendKind
+from capacity.catalog.contract import SpendCommitment, SpendKind
 from capacity.values.quantities import SECONDS_OF_AN_HOUR
 
 if TYPE_CHECKING:

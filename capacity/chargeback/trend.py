@@ -16,7 +16,7 @@ from capacity.values.rounding import to_cents
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from capacity.chargeback.reported_months import ReportedTeams
+    from capacity.chargeback.saved_report import ReportedTeams
 
 DAY = 24 * 3600
 

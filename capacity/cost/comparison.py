@@ -8,9 +8,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.cost.omniscient import omniscient_usd
 from capacity.cost.replay import Outcome, replay
-from capacity.cost.strategies import strategies
+from capacity.cost.strategies import omniscient_usd, strategies
 from capacity.values.quantities import SECONDS_OF_AN_HOUR, cents, saved_percent
 
 if TYPE_CHECKING:

@@ -1,15 +1,20 @@
-"""Strategies for a job that can wait and resume: where it runs in the next tick, from what has been seen until then."""
+"""Strategies for a job that can wait and resume, by what has been seen until then; and the bound of who knows the future."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.cost.replay import FLEX_START, ON_DEMAND
+from capacity.values.quantities import SECONDS_OF_AN_HOUR
 
 if TYPE_CHECKING:
-    from capacity.cost.replay import Place, Rates, Strategy, View
+    from collections.abc import Sequence
+
+    from capacity.cost.replay import Job, Place, Rates, Strategy, Trace, View
 
 
 @dataclass(frozen=True)
@@ -166,3 +171,66 @@ def strategies(rates: Rates, zones: int) -> list[Strategy]:
 
 DEADLINE_AWARE = ("Spot, then on-demand", "Spot in any zone, then on-demand", "paced", "adaptive")
 """The strategies that meet every deadline which on-demand can meet."""
+
+
+_MILLION = 1_000_000
+
+
+def omniscient_usd(zones: Sequence[Trace], job: Job, rates: Rates, *, work_seconds: int, finish_seconds: int) -> Decimal:
+    """At most what any way to do so much of the job's work in so much time costs, in any of the zones, on-demand or on flex-start."""
+    if work_seconds == 0:
+        return Decimal(0)
+    gap = zones[0].gap_seconds
+    places = _places(zones, job, rates, -(-finish_seconds // gap))
+    # What it costs at least, for a second of work being worth so much, is concave in that worth and a straight line between the changes of
+    # the path. So where the lines of a worth that is too low and of one that is too high meet is nearer than the middle between the two.
+    low, high = 0, 4 * max(price for price, _ in places)
+    below, above = _cheapest(places, low, gap, job.restart_seconds), _cheapest(places, high, gap, job.restart_seconds)
+    best = max(net + value * work_seconds for value, (net, _) in ((low, below), (high, above)))
+    while high - low > 1 and below[1] < work_seconds <= above[1]:
+        value = min(max((above[0] + high * above[1] - below[0] - low * below[1]) // (above[1] - below[1]), low + 1), high - 1)
+        found = _cheapest(places, value, gap, job.restart_seconds)
+        best = max(best, found[0] + value * work_seconds)
+        # The path does too little work: a second of it must be worth more.
+        if found[1] < work_seconds:
+            low, below = value, found
+        else:
+            high, above = value, found
+    return Decimal(best) * job.nodes / (_MILLION * SECONDS_OF_AN_HOUR)
+
+
+def _places(zones: Sequence[Trace], job: Job, rates: Rates, ticks: int) -> list[tuple[int, list[bool]]]:
+    """Each place's price in millionths of a dollar an hour and node, and the ticks in which it can be used."""
+
+    def millionths(usd_per_hour: Decimal) -> int:
+        return int((usd_per_hour * _MILLION).to_integral_value(ROUND_FLOOR))
+
+    known = min(ticks, len(zones[0].available))
+    spot = millionths(rates.spot_usd_per_hour)
+    places = [(spot, [each >= job.nodes for each in zone.available[:known]] + [False] * (ticks - known)) for zone in zones]
+    places.append((millionths(rates.on_demand_usd_per_hour), [True] * ticks))
+    if rates.flex_start_usd_per_hour is not None:
+        wait = -(-rates.flex_start_wait_seconds // zones[0].gap_seconds)
+        places.append((millionths(rates.flex_start_usd_per_hour), [tick >= wait for tick in range(ticks)]))
+    return places
+
+
+def _cheapest(places: list[tuple[int, list[bool]]], value: int, gap: int, restart: int) -> tuple[int, int]:
+    """The least of cost less the value of the work done, over all paths, and the work of the path that has it."""
+    # A run that ends within its first tick costs something between its restart alone and the whole tick; the net cost is a straight line
+    # between the two, so that the ends are enough. Whoever does any work starts once, so that doing nothing at all is no path.
+    touched: tuple[float, int] = (min(price for price, _ in places) * restart, 0)
+    idle: tuple[float, int] = (math.inf, 0)
+    running: list[tuple[float, int]] = [(math.inf, 0)] * len(places)
+    start = value * restart
+    for tick in range(len(places[0][1])):
+        idle = min(idle, *running)
+        begun = min((idle[0] + start, idle[1] - restart), (start, -restart))
+        for number, (price, there) in enumerate(places):
+            if not there[tick]:
+                running[number] = (math.inf, 0)
+                continue
+            before = min(running[number], begun)
+            running[number] = (before[0] + (price - value) * gap, before[1] + gap)
+    net, work = min(touched, idle, *running)
+    return int(net), work

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.capacity_type import CloudQuota, facts_of
 from capacity.catalog.gcp_project import ProjectNeed, When, apis_for, host_project, roles_for
 from capacity.settings.gke_security import BinaryAuthorization
-from capacity.settings.network_names import full_name
+from capacity.settings.network import full_name
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan

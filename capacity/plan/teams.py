@@ -1,11 +1,10 @@
-"""Teams: each one's namespace, and what it may hold there."""
+"""Teams: each one's namespace, what it may hold there, and who is in its groups of Kubernetes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import ACCELERATORS, BY_RESOURCE, NVIDIA
-from capacity.plan.access import SUBMIT, VIEW, groups_of
 from capacity.plan.model import Amount, TeamPlan
 from capacity.values.quantities import count_quantity, gib_quantity, mib_quantity
 
@@ -16,6 +15,35 @@ if TYPE_CHECKING:
     from capacity.plan.model import CohortPlan, FlavorPlan, QueuePlan
     from capacity.plan.resolve import ResolvedSettings
     from capacity.settings.teams import TeamSettings
+
+
+SUBMIT, VIEW = "submit", "view"
+"""The names of a team's two roles of Kubernetes."""
+
+
+def is_role(member: str) -> bool:
+    """Whether one of a team's submitters or viewers is a role of IAM, and not a group."""
+    return member.startswith("arn:")
+
+
+def group_of_roles(team: str, right: str) -> str:
+    """The group that all roles of IAM are in that a team names for a right."""
+    return f"flexspot:{team}:{right}"
+
+
+def _groups_of(team: str, members: Iterable[str], right: str) -> tuple[str, ...]:
+    """The groups that a team's right is bound to: its own, and one for all its roles of IAM."""
+    return tuple(sorted({group_of_roles(team, right) if is_role(each) else each for each in members}))
+
+
+def groups_by_role(teams: Iterable[TeamSettings]) -> dict[str, list[str]]:
+    """The groups of each role of IAM, of all teams together: EKS takes one access entry of a role."""
+    found: dict[str, set[str]] = {}
+    for team in teams:
+        for right, members in ((SUBMIT, team.submitters), (VIEW, team.viewers)):
+            for role in filter(is_role, members):
+                found.setdefault(role, set()).add(group_of_roles(team.name, right))
+    return {role: sorted(groups) for role, groups in sorted(found.items())}
 
 
 LEAST_PODS = 200
@@ -59,8 +87,8 @@ def team_plans(
                 unqueued_gpus=sum(unqueued.values()),
                 unqueued_priority_classes=unqueued_classes,
                 container_limits=largest_node,
-                submitters=groups_of(team.name, team.submitters, SUBMIT),
-                viewers=groups_of(team.name, team.viewers, VIEW),
+                submitters=_groups_of(team.name, team.submitters, SUBMIT),
+                viewers=_groups_of(team.name, team.viewers, VIEW),
                 cluster_queues=tuple(each.cluster_queue for each in every_queue if each.namespace == team.name),
                 projects=tuple(sorted(set(team.projects))),
                 monthly_budget_usd=team.monthly_budget_usd,

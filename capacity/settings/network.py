@@ -1,8 +1,9 @@
-"""Network ranges and the way to the control plane. The ranges are checked against the plan and never resized."""
+"""Network ranges, the way to the control plane, and full names of networks. The ranges are checked against the plan and never resized."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import TYPE_CHECKING, Annotated, Self
@@ -287,3 +288,23 @@ class EksNetwork(DescribedRecord):
                 if not AWS_WIDEST <= IPv4Network(each).prefixlen <= AWS_NARROWEST:
                     raise ValueError(f"{name} {each} is not between /{AWS_WIDEST} and /{AWS_NARROWEST}, which is what AWS takes")
         return self
+
+
+_FULL = re.compile(
+    r"(?:https://[^/]+/compute/[^/]+/)?projects/(?P<project>[^/]+)/(?:regions/(?P<region>[^/]+)/subnetworks|global/networks)/(?P<name>[^/]+)"
+)
+
+
+@dataclass(frozen=True)
+class NetworkName:
+    """A network (`region` is None) or a subnetwork, by its full name."""
+
+    project: str
+    region: str | None
+    name: str
+
+
+def full_name(written: str) -> NetworkName | None:
+    """What a full name, or the address of one, says; None for a short name, which is of the stack's own project and region."""
+    match = _FULL.fullmatch(written)
+    return None if match is None else NetworkName(match["project"], match["region"], match["name"])

@@ -10,8 +10,8 @@ from pydantic import Field, field_validator, model_validator
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DescribedRecord
+from capacity.catalog.gke_accelerators import Topology
 from capacity.catalog.machines import Confidential
-from capacity.catalog.tpu_slices import Topology
 from capacity.settings.gke_security import KmsKey
 from capacity.values.cron import cron_problem
 from capacity.values.names import AWS_ACCOUNT, CAPACITY_RESERVATION, CRON, DISK_IMAGE, GCP_PROJECT, MIG_PARTITION, RESOURCE_NAME, Name, Zone

@@ -15,7 +15,7 @@ from capacity.settings.platform import MODELS
 from capacity.settings.pools import EksPool, GkePool, LocalPool
 from capacity.settings.stack_file import SETTINGS_KEY
 from capacity.values.names import EC2_MACHINE, FORMS, GKE_MACHINE, NAME
-from capacity.values.tables import anchor, table_cell
+from capacity.values.shown_text import anchor, table_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,6 +1,10 @@
-"""EKS's own add-ons, and what tells Kubernetes of GPUs, Neuron devices and EFA interfaces: NVIDIA's and AWS's device plugins."""
+"""EKS's own add-ons, and what tells Kubernetes of GPUs, Neuron devices and EFA interfaces: NVIDIA's and AWS's device plugins.
+
+An add-on is of a version that a stack names, or of AWS's default for its Kubernetes, by the provider's own data source.
+"""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+import asyncio
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -16,7 +20,6 @@ from capacity.catalog.versions import RECOMMENDED, Addon, Chart, shipped_version
 from capacity.values.names import CHART_VERSION
 from components.cloud_names import check_form
 from components.eks.cluster_args import AddonsShape
-from components.eks.recommended_version import recommended_version
 from components.eks.system_nodes import CRITICAL_ADDONS, role_name
 from components.helm_release import chart_release
 from components.iam import GrantedRole, RoleShape, granted_role, pod_trust
@@ -147,7 +150,7 @@ class AddonInstaller:
 
     def _version(self, addon: Addon) -> pulumi.Input[str] | None:
         wanted = self.shape.addon_versions.get(addon)
-        return recommended_version(addon.value, self.shape.version, self.parent) if wanted == RECOMMENDED else wanted
+        return _recommended_version(addon.value, self.shape.version, self.parent) if wanted == RECOMMENDED else wanted
 
     def _role(self, addon: str, service_account: str, policy: str) -> GrantedRole:
         shape = RoleShape(
@@ -161,6 +164,32 @@ class AddonInstaller:
             permissions_boundary=self.shape.permissions_boundary,
         )
         return granted_role(f"{self.name}-{addon}-role", shape, self.parent)
+
+
+def _recommended_version(addon: str, kubernetes: str, parent: pulumi.Resource) -> pulumi.Output[str]:
+    """What AWS recommends; unknown where nobody was asked, as in an offline preview.
+
+    Without `most_recent` the provider answers the version that EKS's DescribeAddonVersions calls the default of this Kubernetes, and a run
+    ends where EKS has no version of the add-on for it (terraform-provider-aws, internal/service/eks/addon_version_data_source.go).
+    """
+    answer = eks.get_addon_version_output(
+        addon_name=addon, kubernetes_version=kubernetes, most_recent=False, opts=pulumi.InvokeOutputOptions(parent=parent)
+    )
+    return answer.apply(_told)
+
+
+def _told(answer: eks.GetAddonVersionResult) -> pulumi.Output[str]:
+    version: str | None = answer.version
+    return pulumi.Output.from_input(version) if version else _unknown()
+
+
+def _unknown() -> pulumi.Output[str]:
+    """A value that a preview shows as one that is not known yet."""
+    value, known, secret = asyncio.Future[str](), asyncio.Future[bool](), asyncio.Future[bool]()
+    value.set_result("")
+    known.set_result(False)
+    secret.set_result(False)
+    return pulumi.Output(set(), value, known, secret)
 
 
 def configuration_text(configuration: dict[str, Any]) -> str:

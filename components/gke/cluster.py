@@ -21,8 +21,7 @@ from capacity.settings.gke_security import GkeSecurity
 from capacity.settings.maintenance import Maintenance, MaintenanceExclusion, Weekday
 from capacity.settings.network import Access
 from components.gke.cluster_args import ClusterShape, GkeClusterArgs, check_cluster
-from components.gke.limit_hook import limit_hook
-from components.gke.offered_versions import offered_versions, refusal
+from components.gke.cluster_preview import limit_hook, offered_versions, refusal
 from components.gke.system_nodes import cluster_autoscaling, first_pool_config, system_node_pool
 from components.kubeconfig import ca_certificate_of, context_name, dns_name_of, gke_credentials_command, gke_kubeconfig
 

@@ -12,8 +12,7 @@ from capacity.catalog.accelerators import NVIDIA, ON_GKE, TPU
 from capacity.catalog.capacity_type import CapacityType, Origin, facts_of
 from capacity.catalog.machines import Cloud, Machine, machines_of, machines_with
 from capacity.catalog.node_labels import GKE_TPU_TOPOLOGY_LABEL
-from capacity.settings.asked_pool import AskedPool
-from capacity.settings.gke_rules import refusals
+from capacity.settings.gke_rules import AskedPool, refusals
 from capacity.settings.machines import DescribedGkeMachine
 from capacity.settings.network import GkeNetwork
 from capacity.settings.pools import GkeNodeOptions, GpuDriver, SharingStrategy

@@ -1,15 +1,21 @@
-"""What makes components for programs in any language: their schema, inputs in Python's types, refusals in one line."""
+"""What makes components for programs in any language: their schema, inputs in Python's types, refusals in one line.
+
+What the schema says of components and their inputs is the docstrings of Python's classes, in the names of any language.
+"""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
+import sys
+import textwrap
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, is_typeddict
 
 import pulumi
 from pulumi.errors import InputPropertiesError
@@ -17,14 +23,14 @@ from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.experimental.schema import generate_schema
 from pulumi.provider.server import ComponentInitError
 
-from components.hosting.descriptions import described, in_any_language
 from components.hosting.inputs import InputReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pulumi.provider import ConstructResult
-    from pulumi.provider.experimental.analyzer import ComponentDefinition
+    from pulumi.provider.experimental.analyzer import Analyzer, ComponentDefinition
+
 
 PACKAGE = "flexspot"
 
@@ -56,18 +62,18 @@ class Host(ComponentProvider):
         """Says of each component, type, input and output what its class in Python says, in words that hold in any language."""
         for name, definition in self._component_defs.items():
             names = _names(definition.inputs_mapping)
-            definition.description = in_any_language(definition.description, names)
+            definition.description = _in_any_language(definition.description, names)
             for schema_name, declared in definition.inputs.items():
-                told = described(self._arguments(name), definition.inputs_mapping[schema_name], self.analyzer)
-                declared.description = in_any_language(told, names)
+                told = _described(self._arguments(name), definition.inputs_mapping[schema_name], self.analyzer)
+                declared.description = _in_any_language(told, names)
             for declared in definition.outputs.values():
-                declared.description = in_any_language(declared.description, names)
+                declared.description = _in_any_language(declared.description, names)
         for kind in self._type_defs.values():
             names = _names(kind.properties_mapping)
-            kind.description = in_any_language(kind.description, names)
+            kind.description = _in_any_language(kind.description, names)
             for schema_name, declared in kind.properties.items():
-                told = described(kind.python_type, kind.properties_mapping[schema_name], self.analyzer)
-                declared.description = in_any_language(told, names)
+                told = _described(kind.python_type, kind.properties_mapping[schema_name], self.analyzer)
+                declared.description = _in_any_language(told, names)
 
     def construct(
         self, name: str, resource_type: str, inputs: pulumi.Inputs, options: pulumi.ResourceOptions | None = None
@@ -105,3 +111,37 @@ class Host(ComponentProvider):
 def _names(mapping: Mapping[str, str]) -> dict[str, str]:
     """The names of the schema by those of Python."""
     return {argument: schema_name for schema_name, argument in mapping.items()}
+
+
+_RAISES = re.compile(r"Raises\s+(?:ValueError|WorkloadError)\b,?")
+_DEFAULT = re.compile(r"(?<=\bDefault: )(?:True|False|None)\b")
+_SNAKE = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
+
+
+def _described(typ: type, name: str, analyzer: Analyzer) -> str | None:
+    """The text below an argument, in the class that declares it or in one that it extends: the SDK's analyzer asks the first alone."""
+    if told := analyzer.get_docstring(typ, name):
+        return told
+    return next((found for base in _extended(typ) if (found := _described(base, name, analyzer))), None)
+
+
+def _extended(typ: type) -> list[type]:
+    """The TypedDicts that one extends. Python 3.11 keeps them nowhere but in the source."""
+    [written] = ast.parse(textwrap.dedent(inspect.getsource(typ))).body
+    there = vars(sys.modules[typ.__module__])
+    named = [each.id for each in getattr(written, "bases", ()) if isinstance(each, ast.Name)]
+    return [there[each] for each in named if is_typeddict(there.get(each))]
+
+
+def _in_any_language(text: str | None, names: Mapping[str, str]) -> str | None:
+    """A docstring without Python's own: its indentation, its errors, its truth values, and names of arguments, which `names` has those of
+    the schema for.
+
+    An indented paragraph would be a block of code to an editor, which takes the text for Markdown. A name is changed only where it cannot
+    be a word of English: with an underscore.
+    """
+    if text is None:
+        return None
+    text = _RAISES.sub("Is refused", inspect.cleandoc(text))
+    text = _DEFAULT.sub(lambda found: found[0].lower(), text)
+    return _SNAKE.sub(lambda found: names.get(found[0], found[0]), text)

@@ -33,8 +33,8 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRul
 
 from capacity.catalog.accelerators import BY_RESOURCE, NVIDIA
 from capacity.catalog.node_labels import GPU_QUOTA
-from capacity.plan.access import SUBMIT, VIEW
 from capacity.plan.team_view import CONFIG_MAP, KEY
+from capacity.plan.teams import SUBMIT, VIEW
 from capacity.values.quantities import count_quantity
 from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from capacity.values.verdict import ObjectIdentity, Severity, Verdict
 from infra.audit.cluster_lists import wanted_kinds
-from infra.audit.live_objects import as_written, is_anybodys, is_managed
-from infra.audit.live_pools import live_pools
+from infra.audit.live_cluster import as_written, is_anybodys, is_managed, live_pools
 from infra.audit.nodes import DEAR, IDLE, NEW, UNTAINTED, Occupancy, shipped_prices, waste_of
 from policies.core import is_defect, judge_all
 from policies.inventory.reading.source import from_manifest

@@ -6,7 +6,7 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from capacity.values.printable import printable
+from capacity.values.shown_text import printable
 from policies.core import is_defect
 from policies.lint.report import GRAVEST_FIRST
 

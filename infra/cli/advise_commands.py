@@ -11,7 +11,7 @@ from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli import advise_arithmetic_commands, advise_reserve_commands
 from infra.cli import advise_arithmetic_commands as advise_simulate_command
 from infra.cli.advise_report import AsFormat, Number, OnDemandUsd, OneMachine, PricesFile, Region, SpotUsd, given, usd
-from infra.cli.command_group import command_group
+from infra.cli.command_line import command_group
 from infra.cli.console import Format
 
 if TYPE_CHECKING:

@@ -28,9 +28,7 @@ from infra.cli import (
     trend_commands,
     version_commands,
 )
-from infra.cli.command_group import command_group
-from infra.cli.distribution import own_version
-from infra.cli.started import started
+from infra.cli.command_line import command_group, own_version, started
 
 WORDS = "Cost-efficient AI platforms on GKE and EKS: declare, preview, rehearse."
 

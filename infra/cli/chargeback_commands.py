@@ -18,7 +18,7 @@ from capacity.catalog.exchange_rates import ExchangeRateError
 from capacity.catalog.price_book import PriceFile
 from capacity.chargeback.consumers import MOST_CONSUMERS, TOP_CONSUMERS
 from capacity.chargeback.credits import moments_of, read_credits
-from capacity.chargeback.price_times import PriceTimes
+from capacity.chargeback.node_costs import PriceTimes
 from capacity.chargeback.report import IdlePolicy, read_extra_costs
 from capacity.chargeback.samples import BRIDGED_STEPS, PeriodError, month_period, period_between
 from capacity.values.errors import ExitCode, ExplainedError

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from capacity.chargeback.consumers import TOP_CONSUMERS, TopConsumers, top_consumers
 from capacity.chargeback.report import HOUR, Totals, WorkLine
 from capacity.chargeback.work import NO_USER, Workload
+from capacity.values.shown_text import spreadsheet_cell
 from infra.cli.report_currency import in_currency, rate_columns
 from infra.cli.report_tables import Table
-from infra.cli.spreadsheets import spreadsheet_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

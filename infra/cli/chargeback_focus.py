@@ -24,10 +24,18 @@ from capacity.chargeback.nodes import UNKNOWN
 from capacity.chargeback.queries import CENTRAL, NO_TEAM, NONE, PLATFORM
 from capacity.chargeback.report import ExtraKind
 from capacity.values.errors import ExitCode, ExplainedError
+from capacity.values.shown_text import spreadsheet_cell
 from infra.cli.chargeback_report import utc
-from infra.cli.focus_commitments import committed_cost, committed_discount, fee_of_plan, hours_of_plan, sku_of_plan
-from infra.cli.focus_numbers import hours_of, priced, text_of
-from infra.cli.spreadsheets import spreadsheet_cell
+from infra.cli.focus_commitments import (
+    committed_cost,
+    committed_discount,
+    fee_of_plan,
+    hours_of,
+    hours_of_plan,
+    priced,
+    sku_of_plan,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

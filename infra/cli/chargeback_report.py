@@ -15,13 +15,13 @@ from capacity.chargeback.consumers import TOP_CONSUMERS
 from capacity.chargeback.nodes import UNKNOWN
 from capacity.chargeback.report import DIMENSIONS, HOUR
 from capacity.values.quantities import as_decimal
+from capacity.values.shown_text import spreadsheet_cell
 from infra.cli import chargeback_words as words
 from infra.cli.chargeback_consumers import consumer_data
 from infra.cli.console import table_console
 from infra.cli.cost_report import literal
 from infra.cli.report_currency import in_currency, rate_columns, rate_data, renamed
 from infra.cli.report_tables import markdown_table, print_table
-from infra.cli.spreadsheets import spreadsheet_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

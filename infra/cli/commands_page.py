@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from typer.main import get_command
 
-from capacity.values.tables import anchor, table_cell
+from capacity.values.shown_text import anchor, table_cell
 from infra.cli.app import app
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from rich.console import Console, RenderHook
 from rich.segment import Segment
 from rich.text import Text
 
-from capacity.values.printable import printable
+from capacity.values.shown_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from capacity.cost.budget_checks import Standing
 from capacity.cost.exchanged import ExchangedCheck, exchanged_checks, exchanged_comparison, exchanged_plan
 from capacity.cost.figures import Scenario, day_of, days_of
 from capacity.cost.plan_comparison import budgets_data, comparison_data, plan_cost_data
-from capacity.values.printable import printable
+from capacity.values.shown_text import printable
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
 from infra.cli.report_currency import BUDGETS_ARE_CONVERTED, beside, currency_of, rate_data, rate_lines

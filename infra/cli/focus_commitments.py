@@ -1,4 +1,6 @@
-"""Commitments of US dollars an hour in a FOCUS dataset: rows of what they paid for, of what nothing used, and of their fees.
+"""Numbers of a FOCUS dataset, and its rows of commitments of US dollars an hour: what they paid for, what nothing used, their fees.
+
+A unit price times its quantity is the cost, to the last digit.
 
 Columns: specification/columns of github.com/FinOps-Open-Cost-and-Usage-Spec/FOCUS_Spec (commitmentdiscountid, -status, -quantity, -unit,
 pricingcategory, contractedcost), read 2026-11-27. What a commitment pays for is billed by the row of its fee (a purchase, whose effective
@@ -14,15 +16,38 @@ from typing import TYPE_CHECKING
 from capacity.chargeback.charges import ChargeKind
 from capacity.chargeback.report import HOUR
 from capacity.values.rounding import to_cents
-from infra.cli.focus_numbers import hours_of, text_of
-from infra.cli.spreadsheets import spreadsheet_cell
+from capacity.values.shown_text import spreadsheet_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity.catalog.spend_commitment import SpendCommitment
+    from capacity.catalog.contract import SpendCommitment
     from capacity.chargeback.charges import Charge
     from capacity.chargeback.report import SpentPlan
+
+
+_PLACES = Decimal("1e-9")
+"""Quantities are rounded to so much of an hour: of the dearest machine that is a ten-millionth of a dollar."""
+
+
+def priced(which: str, usd_per_hour: Fraction, hours: Decimal) -> dict[str, str]:
+    """The unit price and the cost at it, which is their product to the last digit, as FOCUS has it."""
+    with localcontext(prec=60):
+        price = Decimal(usd_per_hour.numerator) / usd_per_hour.denominator
+        return {f"{which}UnitPrice": text_of(price), f"{which}Cost": text_of(price * hours)}
+
+
+def hours_of(seconds: Fraction) -> Decimal:
+    """Hours, rounded."""
+    with localcontext(prec=60):
+        return (Decimal(seconds.numerator) / seconds.denominator / HOUR).quantize(_PLACES)
+
+
+def text_of(number: Decimal) -> str:
+    """As FOCUS writes numbers: a point, no exponent, no digit that says nothing."""
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
 
 UNIT = "USD"
 """Of CommitmentDiscountQuantity, which is an amount of spend where the category is Spend."""

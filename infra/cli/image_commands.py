@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.command_group import command_group
+from infra.cli.command_line import command_group
 from infra.cli.console import err, out, show_table
 from infra.cli.price_refresh import refused, write_whole
 from infra.optional_libraries import library

@@ -70,8 +70,7 @@ def import_stack(  # noqa: PLR0913, PLR0917 -- each is an option of the command 
     nothing in the cloud or cluster, and reads nothing that the state marks as sensitive. Exit code 2: it found nothing to make a stack of.
     """
     from capacity.adopting.import_ids import adoption  # noqa: PLC0415 -- only this command needs it
-    from capacity.adopting.proposal import Asked, propose  # noqa: PLC0415
-    from capacity.adopting.stack_text import stack_text  # noqa: PLC0415
+    from capacity.adopting.proposal import Asked, propose, stack_text  # noqa: PLC0415
 
     lists = cluster_too or kubeconfig is not None or context is not None
     if state is None and not lists:
@@ -108,8 +107,7 @@ def _known_name(stack: str) -> None:
 
 
 def _read(state: str | None, kubeconfig: Path | None, context: str | None, *, lists: bool) -> tuple[Any, str]:
-    from capacity.adopting.cluster_place import read_place  # noqa: PLC0415
-    from capacity.adopting.cluster_pools import by_kind  # noqa: PLC0415
+    from capacity.adopting.cluster_pools import by_kind, read_place  # noqa: PLC0415
     from capacity.adopting.found import Block, Found  # noqa: PLC0415
     from capacity.adopting.reading import from_objects, from_state  # noqa: PLC0415
     from capacity.adopting.terraform_eks import finish  # noqa: PLC0415
@@ -189,7 +187,7 @@ def _data(stack: str, proposal: Proposal, adopted: Adoption, text: str) -> dict[
 
 def _report(proposal: Proposal, adopted: Adoption, out_file: Path | None, files: list[str], stack: str) -> None:
     from capacity.adopting.found import one_line  # noqa: PLC0415
-    from capacity.adopting.stack_text import in_words  # noqa: PLC0415
+    from capacity.adopting.proposal import in_words  # noqa: PLC0415
     from infra.cli.console import new_console  # noqa: PLC0415
 
     tell = out if out_file is not None else new_console(stderr=True)

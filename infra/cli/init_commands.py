@@ -187,7 +187,7 @@ def _checked_cloud(told: str) -> str:
 
 
 def _show(folder: Path, place: Path, answers: Answers, written: Written, warnings: tuple[str, ...]) -> None:
-    from infra.new_project.deploying import commands, reach  # noqa: PLC0415
+    from infra.new_project.files import commands, reach  # noqa: PLC0415
     from infra.project import here  # noqa: PLC0415
 
     out.print(f"{len(written.made)} files are in {place}:", ", ".join(written.made), markup=False)

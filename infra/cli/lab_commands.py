@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from infra.cli.command_group import command_group
+from infra.cli.command_line import command_group
 from infra.cli.console import ConsoleProgress, Format, out, show_table
 from infra.project import project_here
 

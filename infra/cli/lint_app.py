@@ -10,9 +10,7 @@ from typing import Annotated
 import typer
 
 from infra.cli import lint_commands, rule_commands
-from infra.cli.command_group import command_group
-from infra.cli.distribution import own_version
-from infra.cli.started import started
+from infra.cli.command_line import command_group, own_version, started
 
 WORDS = "The rules of Flexspot over Kubernetes manifests, anybody's: GPU pools, queues and the work on them, on GKE and EKS."
 

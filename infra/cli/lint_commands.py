@@ -162,7 +162,7 @@ def _formatted(report: Report, form: LintFormat, configuration: Configuration, *
 
         return as_json(report, details=details)
     if form is LintFormat.SARIF:
-        from infra.cli.distribution import own_version  # noqa: PLC0415
+        from infra.cli.command_line import own_version  # noqa: PLC0415
         from policies.lint.formats import as_sarif  # noqa: PLC0415
 
         return as_sarif(report, own_version(), configuration)

@@ -15,7 +15,7 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.price_book import LIST_PRICE_DAYS, SPOT_PRICE_DAYS
 from capacity.values.errors import ExitCode
 from infra.cli import price_refresh
-from infra.cli.command_group import command_group
+from infra.cli.command_line import command_group
 from infra.cli.console import Format, out, show_table
 from infra.cli.stacks import planned
 from infra.project import project_here

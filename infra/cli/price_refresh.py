@@ -128,7 +128,7 @@ class AwsPriceList:
 
     def services_of_region(self, region: str) -> Iterator[tuple[ServiceItem, Decimal | None]]:
         """See PriceList."""
-        from capacity.catalog.fresh_services import service_usd, usage_items  # noqa: PLC0415
+        from capacity.catalog.fresh_prices import service_usd, usage_items  # noqa: PLC0415
 
         try:
             pricing = self._boto3.client("pricing", region_name=_PRICING_REGION)

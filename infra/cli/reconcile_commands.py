@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.saved_reports import saved_report, told
+from infra.cli.given_files import saved_report, told
 
 if TYPE_CHECKING:
     from capacity.chargeback.billed import Bill
-    from capacity.chargeback.reported_nodes import ReportedMonth
+    from capacity.chargeback.saved_report import ReportedMonth
 
 TOLERANCE_PERCENT = "2"
 """What may stay unexplained. A node of an hour that is seen for a minute less is 2 % off."""
@@ -57,7 +57,7 @@ def chargeback_reconcile(
     Exit code 1: more than --tolerance-percent of the report is unexplained. 2: bad usage or input.
     """
     from capacity.chargeback.reconciling import reconcile  # noqa: PLC0415
-    from capacity.chargeback.reported_nodes import read_report  # noqa: PLC0415
+    from capacity.chargeback.saved_report import read_report  # noqa: PLC0415
     from infra.cli.reconcile_report import reconcile_csv, reconcile_json, reconcile_markdown, reconcile_text  # noqa: PLC0415
 
     percent = _percent(tolerance)

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from capacity.chargeback.bills.gcp import FAMILY
 from capacity.chargeback.reconciling import Reason
+from capacity.values.shown_text import spreadsheet_cell
 from infra.cli.console import table_console
 from infra.cli.cost_report import literal
 from infra.cli.report_currency import in_currency, renamed
 from infra.cli.report_tables import Table, markdown_table, print_table
-from infra.cli.spreadsheets import spreadsheet_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capacity.catalog.exchange_rates import US_DOLLARS, ExchangeRateFile, InCurrency, read_exchange_rates
+from capacity.values.shown_text import spreadsheet_cell
 from infra.cli.given_files import given_file
-from infra.cli.spreadsheets import spreadsheet_cell
 
 if TYPE_CHECKING:
     from capacity.chargeback.report import Report

@@ -62,8 +62,8 @@ def review(
     Previews both revisions offline, each with its own program, in copies. Needs no credentials, cloud or state. The base is
     the last commit that both have, as in a pull request.
     """
+    from infra.cli.command_line import own_version  # noqa: PLC0415
     from infra.cli.console import err  # noqa: PLC0415
-    from infra.cli.distribution import own_version  # noqa: PLC0415
     from infra.cli.review_formats import review_json, review_sarif  # noqa: PLC0415
     from infra.cli.review_report import Review, exchanged_review, review_markdown, show_review  # noqa: PLC0415
     from infra.project import project_here  # noqa: PLC0415

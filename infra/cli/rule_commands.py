@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.command_group import command_group
+from infra.cli.command_line import command_group
 from infra.cli.rule_options import Config, configuration_of
 
 app = command_group("The rules that lint, previews and clusters judge by.")
@@ -30,7 +30,7 @@ def try_rules(
 
     Exit code 0: each object got the verdict in its file's name. 1: one did not, or a rule has no object that passes or none that fails.
     """
-    from capacity.values.printable import printable  # noqa: PLC0415
+    from capacity.values.shown_text import printable  # noqa: PLC0415
     from infra.cli.console import out  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
     from policies.lint.own_rule_fixtures import WORDS, tried  # noqa: PLC0415
 

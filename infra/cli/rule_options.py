@@ -43,7 +43,7 @@ def choosing(configuration: Configuration, asked: list[str] | None) -> Configura
     from dataclasses import replace  # noqa: PLC0415
 
     from policies.judging import Level  # noqa: PLC0415
-    from policies.lint.choice import selected  # noqa: PLC0415
+    from policies.lint.configuration import selected  # noqa: PLC0415
 
     names = [name.strip() for each in asked for name in each.split(",") if name.strip()]
     try:

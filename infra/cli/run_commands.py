@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.command_group import command_group
+from infra.cli.command_line import command_group
 from infra.cli.console import Format, out, show_table
 from infra.cli.workload_options import (
     Capacity,

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from capacity.values.errors import ExitCode
-from infra.cli.command_group import command_group
+from infra.cli.command_line import command_group
 from infra.cli.console import Format, out, show_table
 from infra.cli.stacks import Stack, planned
 from infra.project import project_here

@@ -20,7 +20,7 @@ from infra.cli.console import ConsoleProgress, out, show_table
 from infra.cli.cost_line import DeployedCost, show_cost_line
 from infra.cli.lab_commands import lab_home, show_next_steps
 from infra.cli.stacks import Stack, planned
-from infra.project import project_here
+from infra.project import STAND_IN, project_here, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -338,7 +338,6 @@ def _run(stack: str, found: StackPlan, lab: str) -> Generator[StackRun]:
 def _offline_run(stack: str) -> Generator[StackRun]:
     """The stack over offline providers, with a backend that is thrown away afterwards."""
     from infra.engine import StackRun  # noqa: PLC0415
-    from infra.secret_settings import STAND_IN, without_secrets  # noqa: PLC0415
     from lab.engine import offline_engine  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as folder, offline_engine(ready_engine) as engine:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from capacity.values.errors import ExitCode
-from infra.cli.saved_reports import saved_report
+from infra.cli.given_files import saved_report
 
 
 class TrendFormat(StrEnum):
@@ -34,7 +34,7 @@ def chargeback_trend(
 
     Exit code 1: a month in between is missing, or a report is incomplete. 2: bad usage, or reports that cannot be compared.
     """
-    from capacity.chargeback.reported_months import read_teams  # noqa: PLC0415
+    from capacity.chargeback.saved_report import read_teams  # noqa: PLC0415
     from capacity.chargeback.trend import trend_of  # noqa: PLC0415
     from infra.cli.trend_report import trend_json, trend_markdown, trend_text  # noqa: PLC0415
 

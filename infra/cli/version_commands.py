@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.command_group import command_group
+from infra.cli.command_line import command_group
 from infra.cli.console import out, show_table
 from infra.cli.image_commands import eks_stacks
 from infra.cli.stacks import Stack  # noqa: TC001 -- typer reads it at run time

@@ -1,4 +1,7 @@
-"""The files of a new project, and how they are written: all of them fit together, and nothing that is there is touched."""
+"""The files of a new project, and how they are written: all of them fit together, and nothing that is there is touched.
+
+Its README says what `up` needs besides, in commands: the official pieces, an account, a backend, quotas.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capacity.catalog.platform import Platform
+from capacity.catalog.platform import VOCABULARIES, Platform
 from capacity.cost.costed_plan import costed, shipped_use
 from capacity.cost.plan_cost import plan_cost
 from capacity.settings.stack_schema import stack_file_schema
 from capacity.values.errors import ExitCode, ExplainedError, SettingsError
+from infra.deployment.cloud_run import plugin_command, plugins_of
 from infra.new_project.answers import CodeHost
-from infra.new_project.deploying import deploying, requirement
 from infra.new_project.stack_files import cloud_stack, flow, lab_stack
 from infra.rules import checked_stack
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
     from capacity.plan.build import StackPlan
     from infra.new_project.answers import Answers
+
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _PLACE = re.compile(r"<<(\w+)>>")
@@ -120,7 +124,7 @@ def project_files(answers: Answers) -> NewProject:
         "name": flow(answers.name),
         "owner": answers.owner,
         "version": version("flexspot"),
-        "requirement": requirement(answers, version("flexspot")),
+        "requirement": _requirement(answers, version("flexspot")),
         "pulumi": version("pulumi"),
         "teams": ", ".join(answers.teams),
         "judge": _JUDGES[answers.host].file,
@@ -132,7 +136,7 @@ def project_files(answers: Answers) -> NewProject:
     stacks, warnings = _checked_stacks(answers, files[RULES])
     rows = "\n".join(f"| `{name}` | {_about(answers, name)} |" for name in stacks)
     first = next(iter(stacks))
-    told = shown | {"name": answers.name, "stacks": rows, "first": first, "deploying": deploying(answers, shown["pulumi"])}
+    told = shown | {"name": answers.name, "stacks": rows, "first": first, "deploying": _deploying(answers, shown["pulumi"])}
     files |= {_stack_file(name): text for name, text in stacks.items()}
     return NewProject(files | {"README.md": _filled("readme.md", told)}, warnings)
 
@@ -228,3 +232,38 @@ def _about(answers: Answers, stack: str) -> str:
 def _filled(template: str, values: Mapping[str, str]) -> str:
     text = (_TEMPLATES / template).read_text(encoding="utf-8")
     return _PLACE.sub(lambda found: values[found[1]], text)
+
+
+_LOGINS = {Platform.GKE: "gcloud auth application-default login", Platform.EKS: "aws sso login"}
+
+
+def _requirement(answers: Answers, version: str) -> str:
+    """What the project requires of Flexspot: this version, for a cloud's stacks with the libraries that ask that cloud."""
+    extra = "" if answers.cloud is Platform.LOCAL else f"[prices-{VOCABULARIES[answers.cloud].catalog}]"
+    return f"flexspot{extra}=={version}"
+
+
+def commands(answers: Answers) -> list[str]:
+    """What to run before the first `up` of a cloud's stack, one command a line; none for a project of the lab alone."""
+    if answers.cloud is Platform.LOCAL:
+        return []
+    return [*map(plugin_command, plugins_of(answers.cloud)), _LOGINS[answers.cloud], "pulumi login", "flexspot settings needs -s dev"]
+
+
+def reach(answers: Answers) -> str:
+    """From where `up` reaches the clusters that it makes."""
+    if answers.cloud is Platform.GKE:
+        return "Clusters are reached by their DNS endpoint from anywhere; Google's IAM decides who gets in."
+    public = "" if not answers.cidrs else f" Development is reached from {', '.join(answers.cidrs)} as well."
+    return f"Clusters are private: `up` needs a runner inside their network (`network.existing_vpc` takes one that you have).{public}"
+
+
+def _deploying(answers: Answers, pulumi: str) -> str:
+    """The part of the README about it; empty for a project of the lab alone."""
+    listed = "".join(f"    {each}\n" for each in commands(answers))
+    if not listed:
+        return ""
+    return (
+        f"## Deploying\n\n`up` needs Pulumi {pulumi} or later with its plugins, credentials, a backend for the state, and quota for GPUs; "
+        f"the last command\nlists what to ask the cloud for:\n\n{listed}\nThen:\n\n    flexspot up -s dev\n\n{reach(answers)}\n\n"
+    )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
-from lab.providers.cloud_rules.refused_inputs import refused_inputs
+from lab.providers.cloud_rules.rule_checks import refused_inputs
 from lab.providers.objects import NoNameError, autonamed, kind_of, resource_name, type_of, with_old_autoname
 from lab.providers.planning import diff_answer, differences, top_level
 from lab.providers.serving import abort

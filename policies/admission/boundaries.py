@@ -18,11 +18,10 @@ from policies.admission.boundary import (
     problem_if,
 )
 from policies.admission.cel import every, first_of, list_at, mapping_at, text, text_at, texts
-from policies.admission.deadlines import deadlines
 from policies.admission.form import told
 from policies.admission.pod_boundaries import DEVICES, PLACED, POD_SECURITY, SIZE, TOLERATIONS, grace_of_pods
 from policies.admission.pods import ASKS
-from policies.admission.queue_boundaries import queues_of_work
+from policies.admission.queue_boundaries import deadlines, queues_of_work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,7 +1,8 @@
 """The policies that keep a team's guarantee in the cluster: no way around the queue, and closed where a rule fails by itself.
 
 Other rules are about mistakes, and one may accept them in writing. These are about what people with a team's rights could do to what is
-another team's; nobody accepts them, and what controllers make of admitted work is not judged again.
+another team's, or to claims of volumes that are the platform's; nobody accepts them, and what controllers make of admitted work is not
+judged again.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING
 from policies.admission.boundaries import boundaries
 from policies.admission.boundary import Boundary, Guarantee, problem_if
 from policies.admission.cel import either, every, list_at, optional, text, text_at, texts
-from policies.admission.claims import CHANGES_VOLUMES, CLAIMS
 from policies.admission.form import told, used_by
 from policies.admission.pod_boundaries import LONGEST_NOTICE_SECONDS
 from policies.admission.policy import AdmissionPolicy, Expression, ResourceRule, of_pod_makers, validation, variable_of
@@ -22,6 +22,50 @@ if TYPE_CHECKING:
 
     from capacity.plan.cpu_work_model import CpuQueuePlan
     from capacity.plan.model import Plan, QueuePlan
+
+
+_CREATED, _DELETED = "request.operation == 'CREATE'", "request.operation == 'DELETE'"
+
+_FREE = "leave it out: a class of storage makes a volume of your own"
+
+
+def _static(claim: str) -> str:
+    # No class at all asks for the cluster's own; an empty one for a volume that is there.
+    return f"{optional(claim, 'spec', 'storageClassName')}.orValue('-') == ''"
+
+
+_NAMED = text_at("object", "spec", "volumeName")
+CLAIMS = Boundary(
+    "volume-of-the-platform",
+    "volumes that are there, and the claims of them, are the platform's",
+    " + ".join(
+        [
+            problem_if(
+                every(_CREATED, f"{_NAMED} != ''"),
+                told("spec.volumeName is {name}: a volume that is there was made for somebody", _FREE, name=_NAMED),
+            ),
+            problem_if(
+                every(_CREATED, _static("object")),
+                told(
+                    "spec.storageClassName is empty: it asks for a volume that is there, made for somebody", "name a class, or leave it out"
+                ),
+            ),
+            problem_if(
+                every(_CREATED, "has(object.spec.selector)"),
+                told("spec.selector asks for a volume that is there, made for somebody", _FREE),
+            ),
+            problem_if(
+                every(_DELETED, _static("oldObject")),
+                told("it is a claim of the platform's, such as of checkpoints", "ask who runs the platform"),
+            ),
+        ]
+    ),
+)
+"""Beyond what quotas bound: how many claims there are, and of how much storage. A claim cannot be given another volume or class later."""
+
+CHANGES_VOLUMES = "authorizer.group('').resource('persistentvolumes').check('delete').allowed()"
+"""Whether the sender may delete volumes of the cluster: who runs the platform makes and deletes its claims, as `up` and `destroy` do."""
+
 
 NAME = "flexspot-guarantee"
 LEAVING, ENDING, OF_CLAIMS = (f"{NAME}-{of}" for of in ("leaving", "ending", "claims"))

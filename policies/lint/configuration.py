@@ -1,17 +1,20 @@
-"""The linter's configuration file: the policy pack's configuration, what only files need, and what can be wrong with a manifest's text."""
+"""The linter's configuration file: the policy pack's configuration, what only files need, and what can be wrong with a manifest's text.
+
+Rules may be asked for by name, and have other levels under some paths.
+"""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from capacity.values.errors import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError, nearest
 from capacity.values.verdict import PASSES, ObjectIdentity, Severity, Verdict
-from policies.judging import BOTH_CLOUDS, DEFAULTS, Level, Rule, Settings, read_settings
-from policies.lint.choice import read_path_levels
+from policies.judging import BOTH_CLOUDS, DEFAULTS, Level, Rule, Settings, read_settings, unknown_name
 from policies.lint.file_reading import InputProblem
 from policies.lint.report import GRAVEST_FIRST
 from policies.lint.yaml_reading import DocumentRefusedError, documents_in
@@ -25,9 +28,67 @@ if TYPE_CHECKING:
 
     from capacity.values.verdict import Outcome
     from policies.judging import AnyRule
-    from policies.lint.choice import PathLevels
     from policies.lint.file_reading import Problem
     from policies.own_rules.rule import OwnRule
+
+
+@dataclass(frozen=True)
+class PathLevels:
+    """Levels of rules for files whose path, relative to the configuration's folder, is one of `patterns`."""
+
+    patterns: tuple[str, ...]
+    levels: Mapping[str, Level]
+
+    def covers(self, path: str) -> bool:
+        """Whether a path is one of the patterns, in which * stands for any text, / included."""
+        return any(fnmatchcase(path, pattern) for pattern in self.patterns)
+
+
+def selected(asked: Iterable[str], rules: Iterable[AnyRule]) -> frozenset[str]:
+    """The names of the rules that are asked for by name, by code, or by a pattern of either.
+
+    Raises ValueError for what no rule is called, and for no name at all.
+    """
+    known, names = list(rules), list(asked)
+    if not names:
+        raise ValueError("it names no rule; `flexspot rules list` lists them all.")
+    found: set[str] = set()
+    for each in names:
+        named = {rule.name for rule in known if fnmatchcase(rule.name, each) or fnmatchcase(rule.code.upper(), each.upper())}
+        if not named:
+            raise ValueError(f"there is no rule {each}; {nearest(each, [text for rule in known for text in (rule.name, rule.code)])}")
+        found |= named
+    return frozenset(found)
+
+
+def _read_path_levels(written: Any, rules: Iterable[AnyRule], problems: list[str]) -> tuple[PathLevels, ...]:
+    """The entries of `paths`: each with patterns under `match` and levels under `rules`. What is wrong is added to `problems`."""
+    if written is None:
+        return ()
+    if not isinstance(written, list):
+        problems.append("paths: must be a list of entries such as {match: [tests/*], rules: {gpu-pool-without-limit: advisory}}")
+        return ()
+    known = {rule.name for rule in rules}
+    found: list[PathLevels] = []
+    for place, each in enumerate(cast("list[Any]", written)):
+        entry = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
+        patterns, levels = entry.get("match"), entry.get("rules")
+        if set(entry) != {"match", "rules"} or not isinstance(patterns, list) or not isinstance(levels, dict):
+            problems.append(f"paths.{place}: must be an entry with `match`, a list of patterns, and `rules`, levels by rule")
+            continue
+        texts = tuple(pattern for pattern in cast("list[Any]", patterns) if isinstance(pattern, str) and pattern)
+        if not texts or len(texts) != len(cast("list[Any]", patterns)):
+            problems.append(f"paths.{place}.match: {patterns!r} is not allowed; allowed: a list of patterns such as tests/*")
+        read: dict[str, Level] = {}
+        for rule, level in cast("dict[Any, Any]", levels).items():
+            if rule not in known:
+                problems.append(unknown_name(f"paths.{place}.rules.{rule}", rule, known))
+            elif level not in list(Level):
+                problems.append(f"paths.{place}.rules.{rule}: {level!r} is not allowed; allowed: {', '.join(Level)}")
+            else:
+                read[rule] = Level(level)
+        found.append(PathLevels(texts, read))
+    return tuple(found)
 
 
 def _never(_view: Any, _parameters: Any) -> Outcome:
@@ -227,7 +288,7 @@ def read_configuration(path: Path) -> Configuration:
     if baseline is not None and not isinstance(baseline, str):
         problems.append("baseline: must be the path of a file, relative to this one")
     clusters = _clusters(held.get("clusters"), problems)
-    paths = read_path_levels(held.get("paths"), known, problems)
+    paths = _read_path_levels(held.get("paths"), known, problems)
     pages = held.get("pages", "")
     if not isinstance(pages, str):
         problems.append("pages: must be the URL that docs/rules is below, such as https://git.acme.com/flexspot/blob/main")

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from capacity.values.printable import printable
+from capacity.values.shown_text import printable
 from capacity.values.verdict import Severity
 from policies.lint.configuration import Configuration
 from policies.lint.report import fingerprints

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
-from capacity.values.printable import printable
+from capacity.values.shown_text import printable
 
 if TYPE_CHECKING:
     from policies.lint.report import Placed, Report

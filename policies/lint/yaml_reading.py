@@ -1,4 +1,7 @@
-"""One YAML document as plain data, each apart from the others: within bounds, with its duplicate keys told."""
+"""One YAML document as plain data, each apart from the others: within bounds, with its duplicate keys told.
+
+Of a text that is no YAML it says whether it is the source of some: what Helm, Terraform, envsubst or a person has still to fill in.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,30 @@ import yaml
 
 from capacity.values.engine_marks import UNKNOWN_TEXT
 from policies.lint.block_reading import BlockReader
-from policies.lint.templates import is_template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+_TEMPLATE_MARKS: Final = (b"{{", b"{%", b"%{", b"<%")
+"""Helm, Go and Jinja; Jinja's and Terraform's directives; ERB and EJS."""
+
+_UNFILLED: Final = re.compile(
+    rb"^[ \t]*(?:- )*(?:[\w./-]+:[ \t]+)?(?:__[A-Z][A-Z0-9_]*__|@[A-Za-z_]\w*@|%(?:[sdvq](?![a-z])|\([a-z_]+\)s)|\{[A-Za-z_][\w.-]*\}(?=\S)"
+    rb"|\$\{[^}\n]*\}|<[A-Z][A-Z0-9_ -]*>)"
+)
+"""A line that is a placeholder alone, or whose value begins with one that no scalar of YAML may begin with."""
+
+
+def _is_template(text: bytes, line: int) -> bool:
+    """Whether a text that no parser takes is the source of one: by its marks, or by a placeholder where the parser gave up.
+
+    A parser gives up at the placeholder, or up to two lines after it: it may have taken it for the begin of a key.
+    """
+    return any(mark in text for mark in _TEMPLATE_MARKS) or any(
+        _UNFILLED.match(each) is not None for each in text.split(b"\n", line)[max(0, line - 3) : line]
+    )
+
 
 FILE_BYTES: Final = 64 * 1024 * 1024
 """The longest file that is read. A rendering of several hundred objects has a few MiB."""
@@ -200,7 +223,7 @@ def refusal(error: yaml.YAMLError, text: bytes) -> DocumentRefusedError:
     mark = getattr(error, "problem_mark", None)
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or "it is not YAML"
     line = mark.line + 1 if mark is not None else 1
-    return DocumentRefusedError(f"it is not YAML: {what}", line, template=is_template(text, line), syntax=True)
+    return DocumentRefusedError(f"it is not YAML: {what}", line, template=_is_template(text, line), syntax=True)
 
 
 def _decoded(text: bytes) -> str:

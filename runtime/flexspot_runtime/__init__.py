@@ -7,8 +7,7 @@ than the standard library is in modules of their own, with an extra each: fsspec
 from __future__ import annotations
 
 from flexspot_runtime.checkpointer import Checkpointer
-from flexspot_runtime.contents import CheckpointReader, CheckpointWriter, CorruptCheckpointError
-from flexspot_runtime.files import CheckpointFile
+from flexspot_runtime.contents import CheckpointFile, CheckpointReader, CheckpointWriter, CorruptCheckpointError
 from flexspot_runtime.group import CheckpointFailedError, Group
 from flexspot_runtime.interruption import INTERRUPTED_EXIT_CODE, Interrupted, Interruption, Notice
 from flexspot_runtime.interval import EverySeconds, InterruptionRate, LeastWaste, daly_seconds, young_seconds

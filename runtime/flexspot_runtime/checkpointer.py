@@ -1,8 +1,9 @@
-"""Saves checkpoints so that a kill at any moment leaves the last one whole, and finds the newest that is."""
+"""Saves checkpoints so that a kill at any moment leaves the last one whole, finds the newest that is, and deletes what nothing needs."""
 
 from __future__ import annotations
 
 import io
+import logging
 import math
 import os
 from contextlib import suppress
@@ -12,15 +13,15 @@ from flexspot_runtime.contents import CheckpointReader, CheckpointWriter
 from flexspot_runtime.group import ALONE, Barrier, CheckpointFailedError, Group
 from flexspot_runtime.interval import History
 from flexspot_runtime.marker import Marker, Shard
-from flexspot_runtime.names import JOB_VARIABLE, failure_name, group_name, new_attempt, shard_name
+from flexspot_runtime.names import DATA, JOB_VARIABLE, MARKERS, failure_name, group_name, marker_name, new_attempt, shard_name, step_of
 from flexspot_runtime.resumption import Kept, Resumption
 from flexspot_runtime.schedule import SYSTEM_CLOCK, Clock
-from flexspot_runtime.sweeping import LEAST_KEPT, discard, sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from flexspot_runtime.storage import Storage
+
 
 READ_AHEAD_BYTES = 2 << 30
 """For each rank: the shards of most jobs, and little beside what a state of that size takes when it is loaded."""
@@ -106,7 +107,7 @@ class Checkpointer:
             raise CheckpointFailedError(f"checkpoint {group} could not be written: {error}") from error
         self._good.add(group)
         if self.group.rank == 0:
-            sweep(self.storage, self._good, self.keep)
+            _sweep(self.storage, self._good, self.keep)
         return marker
 
     def newest_valid(self) -> Marker | None:
@@ -165,8 +166,70 @@ class Checkpointer:
 
     def _give_up(self, group: str) -> None:
         if self.group.world_size == 1:
-            discard(self.storage, group)
+            _discard(self.storage, group)
             return
         # The other ranks' parts are swept with a later checkpoint.
         with suppress(OSError):
             self._put(failure_name(group, self.group.rank), b"")
+
+
+LEAST_KEPT = 2
+"""One to resume from, and one in case that one turns out to be damaged."""
+
+
+def surplus(groups: Sequence[str], good: Collection[str], keep: int) -> list[str]:
+    """The groups older than the newest `keep` good ones, newest first: so that a kill half-way leaves no gap.
+
+    `groups` have a marker or only remains of a save that was killed; both go the same way. `good` are those that this process has written
+    or verified itself: what nobody has looked at counts for nothing, so as long as there are fewer good ones than `keep`, nothing goes.
+    """
+    ordered = sorted(groups, reverse=True)
+    kept = [group for group in ordered if group in good][:keep]
+    if len(kept) < keep:
+        return []
+    oldest = step_of(kept[-1])
+    return [group for group in ordered if (step := step_of(group)) is not None and oldest is not None and step < oldest]
+
+
+_LOG = logging.getLogger("flexspot_runtime")
+
+
+def _sweep(storage: Storage, good: set[str], keep: int) -> None:
+    """Keeps the newest `keep` of the groups in `good`, and all that is newer than the oldest of these; forgets what it deletes.
+
+    What cannot be deleted stays, with a warning: a storage that is full is reported by the save that fails.
+    """
+    names: dict[str, list[str]] = {}
+    # Markers first: without one, the data is nobody's.
+    for name in [*_names(storage, MARKERS), *_names(storage, DATA)]:
+        group = name.split("/")[1].removesuffix(".json")
+        if step_of(group) is not None:
+            names.setdefault(group, []).append(name)
+    for group in surplus(list(names), good, keep):
+        _delete(storage, names[group])
+        good.discard(group)
+
+
+def _discard(storage: Storage, group: str) -> None:
+    """Deletes what a save that failed has written, to make room. Its marker first: it may be there although writing it failed."""
+    _delete(storage, [marker_name(group), *_names(storage, f"{DATA}/{group}")])
+
+
+def _delete(storage: Storage, names: Iterable[str]) -> None:
+    for name in names:
+        try:
+            storage.delete(name)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            # The rest stays, too: a marker that is still there must not lose its data.
+            _LOG.warning("%s could not be deleted: %s", name, error)
+            return
+
+
+def _names(storage: Storage, folder: str) -> list[str]:
+    try:
+        return storage.names(folder)
+    except OSError as error:
+        _LOG.warning("%s could not be listed: %s", folder, error)
+        return []

@@ -7,8 +7,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from flexspot_runtime.agreement import Action, Agreement
-from flexspot_runtime.group import CheckpointFailedError
+from flexspot_runtime.group import Action, Agreement, CheckpointFailedError
 from flexspot_runtime.interval import History
 from flexspot_runtime.schedule import Schedule, Timed
 

@@ -1,4 +1,8 @@
-"""The warning that the machine is about to go, heard at once, and how a process that was interrupted ends."""
+"""The warning that the machine is about to go, heard at once, and how a process that was interrupted ends.
+
+In forked children nothing listens: it would speak to the parent's pipe. What processes leave behind for the launcher above them are marks,
+as a launcher in between, such as torchrun, keeps their exit codes to itself.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,9 @@ import signal
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, Self
 
-from flexspot_runtime.fork_safety import listen_only_in_this_process, stop_listening
-from flexspot_runtime.marks import mark_interrupted
 from flexspot_runtime.schedule import SYSTEM_CLOCK, Clock
 
 if TYPE_CHECKING:
@@ -119,7 +122,7 @@ class Interruption:
         self._fd_before = signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
         self._handler = _TellTheListener(self._write_fd)
         self._before = {number: signal.signal(number, self._handler) for number in self.signals}
-        listen_only_in_this_process(self)
+        _listen_only_in_this_process(self)
         self._listener = threading.Thread(target=self._listen, args=(read_fd,), name="flexspot-interruption", daemon=True)
         self._listener.start()
         return self
@@ -129,7 +132,7 @@ class Interruption:
             # A forked child that leaves the block: the pipe is the parent's, and the handlers were put back at the fork.
             return
         self.put_handlers_back()
-        stop_listening(self)
+        _stop_listening(self)
         os.write(self._write_fd, bytes([_END]))
         if self._listener:
             self._listener.join()
@@ -260,3 +263,76 @@ def _grace_of_environment() -> float:
         return float(text) if text else LEAST_GRACE_SECONDS
     except ValueError:
         raise ValueError(f"{GRACE_VARIABLE} is {text!r}; it must be a number of seconds") from None
+
+
+class Listening(Protocol):
+    """What has set handlers of signals in this process."""
+
+    @property
+    def signals(self) -> Collection[signal.Signals]:
+        """Those that it handles."""
+        ...
+
+    def put_handlers_back(self) -> None:
+        """Restores the handlers of before."""
+        ...
+
+
+_listening: list[Listening] = []
+_mask_before = threading.local()
+
+
+def _listen_only_in_this_process(listener: Listening) -> None:
+    """Has the listener's handlers put back in every child that is forked from now on."""
+    _listening.append(listener)
+
+
+def _stop_listening(listener: Listening) -> None:
+    """Forgets the listener."""
+    _listening.remove(listener)
+
+
+def _hold_signals() -> None:
+    # A signal between the fork and the hook in the child would be written to the pipe that child and parent share.
+    held = {number for listener in _listening for number in listener.signals}
+    _mask_before.signals = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+
+
+def _release_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _mask_before.signals)
+
+
+def _put_handlers_back() -> None:
+    while _listening:
+        _listening.pop().put_handlers_back()
+    _release_signals()
+
+
+os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, after_in_child=_put_handlers_back)
+
+
+MARKS_VARIABLE = "FLEXSPOT_MARKS"
+"""A folder of the launcher's, for its processes and theirs."""
+
+
+def mark_interrupted(source: str) -> None:
+    """Says that this process ends because of an interruption, here or elsewhere. Without a launcher there is nobody to tell."""
+    folder = os.environ.get(MARKS_VARIABLE)
+    if not folder:
+        return
+    ranks = os.environ.get("LOCAL_WORLD_SIZE") or "1"
+    rank = os.environ.get("LOCAL_RANK") or "0"
+    try:
+        Path(folder, f"{rank}-of-{ranks}").write_text(source)
+    except OSError as error:
+        _LOG.warning("the launcher cannot be told of the interruption: %s", error)
+
+
+def all_were_interrupted(folder: Path) -> bool:
+    """Whether every rank of this machine said so.
+
+    One that crashed said nothing, and what the others then say, because they lost it or were told to stop, is a consequence.
+    """
+    marks = {path.name for path in folder.glob("*-of-*")}
+    sizes = {int(name.partition("-of-")[2]) for name in marks}
+    return any(marks >= {f"{rank}-of-{size}" for rank in range(size)} for size in sizes)

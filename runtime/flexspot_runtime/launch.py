@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flexspot_runtime.interruption import INTERRUPTED_EXIT_CODE, Interruption
-from flexspot_runtime.marks import MARKS_VARIABLE, all_were_interrupted
+from flexspot_runtime.interruption import INTERRUPTED_EXIT_CODE, MARKS_VARIABLE, Interruption, all_were_interrupted
 from flexspot_runtime.schedule import SYSTEM_CLOCK, Clock
 
 if TYPE_CHECKING:

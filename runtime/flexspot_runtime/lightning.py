@@ -22,10 +22,9 @@ from lightning.pytorch import Callback
 from lightning.pytorch.utilities import CombinedLoader
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
-from flexspot_runtime.agreement import Action
 from flexspot_runtime.checkpointer import Checkpointer
 from flexspot_runtime.folder_run import FolderRun
-from flexspot_runtime.group import Group
+from flexspot_runtime.group import Action, Group
 from flexspot_runtime.interruption import Interrupted
 from flexspot_runtime.storage import LocalFolder
 from flexspot_runtime.torch import group_of_all, random_state, set_random_state

@@ -1,13 +1,12 @@
-"""The loop around a training step: resume, save when due, stop in time."""
+"""The loop around a training step: resume, save when due, at once or beside the training, stop in time."""
 
 from __future__ import annotations
 
 import logging
+import threading
 from typing import TYPE_CHECKING
 
-from flexspot_runtime.agreement import Action, Agreement
-from flexspot_runtime.background import BackgroundSave
-from flexspot_runtime.group import CheckpointFailedError
+from flexspot_runtime.group import Action, Agreement, CheckpointFailedError
 from flexspot_runtime.interruption import Interrupted
 from flexspot_runtime.interval import History
 from flexspot_runtime.schedule import Schedule, Timed
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from flexspot_runtime.checkpointer import Checkpointer
     from flexspot_runtime.contents import CheckpointReader, CheckpointWriter
     from flexspot_runtime.interruption import Interruption, Notice
+    from flexspot_runtime.schedule import Clock
     from flexspot_runtime.status import ProgressFile
 
     _Write = Callable[[CheckpointWriter], None]
@@ -244,3 +244,50 @@ class TrainingRun:
         self.status.phase = phase
         if self.progress:
             self.progress.write(self.status, self._clock)
+
+
+class BackgroundSave:
+    """A save of one step. `run` does it here, `start` in a thread; the thread ends with the process, and a torn checkpoint does not count.
+
+    Hashing and writing leave the interpreter to the training thread; turning tensors into bytes (pickle) does so only for the large ones.
+    """
+
+    def __init__(self, step: int, save: Callable[[], None], clock: Clock) -> None:
+        self.step = step
+        self.failure: CheckpointFailedError | None = None
+        self.begun_at = clock.monotonic()
+        self.ended_at = self.begun_at
+        self._save = save
+        self._clock = clock
+        self._thread = threading.Thread(target=self._run_aside, name="flexspot-save", daemon=True)
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """Does it. What fails besides the checkpoint is raised."""
+        try:
+            self._save()
+        except CheckpointFailedError as error:
+            self.failure = error
+        finally:
+            self.ended_at = self._clock.monotonic()
+
+    def start(self) -> None:
+        """Does it in a thread."""
+        self._thread.start()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the thread has ended."""
+        return not self._thread.is_alive()
+
+    def join(self) -> None:
+        """Waits for the thread. Raises what `run` would."""
+        self._thread.join()
+        if self._error:
+            raise self._error
+
+    def _run_aside(self) -> None:
+        try:
+            self.run()
+        except BaseException as error:  # noqa: BLE001 -- raised where the training is
+            self._error = error

@@ -17,10 +17,9 @@ import torch.distributed as dist
 from transformers import TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from flexspot_runtime.agreement import Action
 from flexspot_runtime.checkpointer import Checkpointer
 from flexspot_runtime.folder_run import FolderRun
-from flexspot_runtime.group import Group
+from flexspot_runtime.group import Action, Group
 from flexspot_runtime.interruption import Interrupted
 from flexspot_runtime.storage import LocalFolder
 from flexspot_runtime.torch import group_of_all

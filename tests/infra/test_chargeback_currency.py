@@ -22,8 +22,7 @@ from capacity.chargeback.bills.files import read_bill
 from capacity.chargeback.exchanged import exchanged
 from capacity.chargeback.reconciling import reconcile
 from capacity.chargeback.report import IdlePolicy
-from capacity.chargeback.reported_months import read_teams
-from capacity.chargeback.reported_nodes import read_report
+from capacity.chargeback.saved_report import read_report, read_teams
 from capacity.values.errors import ExplainedError
 from infra.cli.app import app
 from infra.cli.chargeback_consumers import consumers_csv

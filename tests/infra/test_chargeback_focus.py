@@ -23,13 +23,12 @@ from capacity.chargeback.charges import ChargeKind
 from capacity.chargeback.charging import charge
 from capacity.chargeback.credits import Credit, moments_of
 from capacity.chargeback.ledger import Ledger
-from capacity.chargeback.node_costs import cost_nodes
-from capacity.chargeback.price_times import PriceTimes
+from capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from capacity.chargeback.queries import PLATFORM
 from capacity.chargeback.reconciling import Reason, Reconciliation, reconcile
 from capacity.chargeback.report import ExtraCost, ExtraKind, IdlePolicy, Report
-from capacity.chargeback.reported_nodes import read_report
 from capacity.chargeback.samples import month_period
+from capacity.chargeback.saved_report import read_report
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.chargeback_focus import COLUMNS as ALL_COLUMNS
 from infra.cli.chargeback_focus import report_focus

@@ -12,7 +12,7 @@ from organisation_stack import ACCOUNT, BOUNDARY, KEY, everything_settings, orga
 from program_declarations import as_shipped, declared, shipped
 from request_judge import refused_requests
 
-from capacity.settings.aws import SET_BY_OTHERS, SET_BY_THE_PLATFORM
+from capacity.settings.platform import SET_BY_OTHERS, SET_BY_THE_PLATFORM
 from capacity.settings.stack_file import parse_settings
 from capacity.values.errors import SettingsError
 

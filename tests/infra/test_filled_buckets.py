@@ -11,7 +11,7 @@ import pytest
 from recording_provider import Call, RecordingProvider
 
 from capacity.values.errors import ExplainedError
-from infra.deployment.filled_buckets import filled_buckets_remedy
+from infra.deployment.losses import filled_buckets_remedy
 from infra.engine import StackRun
 from lab.engine import PLUGINS
 from lab.providers.serving import abort, serve

@@ -14,8 +14,7 @@ from botocore.stub import ANY, Stubber
 from price_refresh_command import refresh
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.fresh_prices import on_demand_usd, product_filters, spot_usd
-from capacity.catalog.fresh_services import service_usd, usage_items
+from capacity.catalog.fresh_prices import on_demand_usd, product_filters, service_usd, spot_usd, usage_items
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import ServiceItem, prices_of
 from infra.cli import price_refresh

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from infra.secret_settings import STAND_IN, without_secrets
+from infra.project import STAND_IN, without_secrets
 
 if TYPE_CHECKING:
     from checkout_fixtures import OwnCheckout

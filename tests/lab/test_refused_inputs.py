@@ -11,8 +11,8 @@ from provider_engine import stack_of
 from pulumi import automation
 
 from lab.providers.cloud_rules.combinations import RULES
-from lab.providers.cloud_rules.refused_inputs import refused_inputs
 from lab.providers.cloud_rules.resource_rules import FILES
+from lab.providers.cloud_rules.rule_checks import refused_inputs
 from lab.providers.offline import OfflineProvider
 from lab.providers.values import UNKNOWN, Secret
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from lab.providers.cloud_rules.resource_rules import ResourceRules, camel_case, rules_by_type, rules_of
-from lab.providers.cloud_rules.rule_checks import check_inputs, violations
-from lab.providers.cloud_rules.value_formats import has_format, known_formats
+from lab.providers.cloud_rules.rule_checks import check_inputs, has_format, known_formats, violations
 from lab.providers.values import UNKNOWN, Secret
 
 

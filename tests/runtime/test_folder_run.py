@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from flexspot_runtime import Checkpointer, EverySteps, Group, Interruption, LocalFolder
-from flexspot_runtime.agreement import Action
 from flexspot_runtime.folder_run import FolderRun
+from flexspot_runtime.group import Action
 from memory_storage import MemoryStorage
 from rank_threads import in_ranks
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from flexspot_runtime.interruption import all_were_interrupted, mark_interrupted
 from flexspot_runtime.launch import TORCHRUN_WAIT_VARIABLE, World
-from flexspot_runtime.marks import all_were_interrupted, mark_interrupted
 
 PATIENT_SECONDS = 60
 TORCHRUN = Path(__file__).with_name("torchrun_double.py")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from flexspot_runtime.checkpointer import surplus
 from flexspot_runtime.names import group_name
-from flexspot_runtime.sweeping import surplus
 from hypothesis import given
 from hypothesis import strategies as st
 

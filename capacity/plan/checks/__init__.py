@@ -9,7 +9,6 @@ from capacity.plan.checks import (
     auto_mode,
     autopilot,
     classes,
-    cpu_work,
     existing_parts,
     gpudirect,
     places,
@@ -19,7 +18,6 @@ from capacity.plan.checks import (
     storage,
     system_nodes,
     tpus,
-    unread_settings,
     upgrades,
     versions,
     zones,
@@ -37,7 +35,6 @@ _CHECKS = (
     *system_nodes.CHECKS,
     *versions.CHECKS,
     *existing_parts.CHECKS,
-    *unread_settings.CHECKS,
     *upgrades.CHECKS,
     *autopilot.CHECKS,
     *auto_mode.CHECKS,
@@ -46,7 +43,6 @@ _CHECKS = (
     *tpus.CHECKS,
     *classes.CHECKS,
     *shares.CHECKS,
-    *cpu_work.CHECKS,
     *access.CHECKS,
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.platform import partition_of
-from capacity.plan.access import is_role
+from capacity.plan.teams import is_role
 from capacity.settings.platform import EksSettings
 from capacity.settings.teams import RESERVED_GROUPS, AdmissionMode
 from capacity.values.errors import SettingsProblem

@@ -1,17 +1,22 @@
-"""A Karpenter and a GPU operator that somebody else runs: where they can be, and what is said of ours that is not there."""
+"""What somebody else made or runs: where their Karpenter and GPU operator can be, and which settings nothing reads then."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import NVIDIA
-from capacity.settings.platform import EksSettings
+from capacity.catalog.data_files import Record
+from capacity.settings.platform import EksSettings, GkeSettings
+from capacity.settings.stack_file import shown
 from capacity.values.errors import SettingsProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.plan.resolve import ResolvedSettings
+    from capacity.settings.platform import PlatformSettings
+
 
 _KARPENTER, _OPERATOR = "cluster.existing_karpenter", "cluster.existing_gpu_operator"
 
@@ -45,4 +50,145 @@ def a_gpu_operator_is_where_it_works(resolved: ResolvedSettings) -> Iterator[Set
         yield SettingsProblem(_OPERATOR, "true", problem, "leave it out", "gpu-operator-not-used", refused=False)
 
 
-CHECKS = (another_karpenter_is_on_its_own_cluster, a_gpu_operator_is_where_it_works)
+@dataclass(frozen=True)
+class Theirs:
+    """Something that somebody else has made: the setting that says so, and the settings that nothing then reads.
+
+    Those in `refused` a person would count on: something is to be protected, or a controller to be set, and is not. Of the others a
+    person is warned.
+    """
+
+    setting: str
+    model: type[PlatformSettings]
+    what: str
+    warned: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+_EXISTING, _VPC, _NETWORK, _KUEUE = "cluster.existing", "network.existing_vpc", "network.existing_network", "queueing.existing_kueue"
+_PROTECTION = "cluster.deletion_protection"
+
+_OF_A_VPC = tuple(
+    f"network.{name}"
+    for name in (
+        "vpc_cidr",
+        "private_cidrs",
+        "public_cidrs",
+        "control_plane_zones",
+        "control_plane_cidrs",
+        "pods_per_node",
+        "nat",
+        "interface_endpoints",
+    )
+)
+_OF_A_NETWORK = tuple(f"network.{name}" for name in ("nodes_cidr", "pods_cidr", "services_cidr"))
+
+TABLE = (
+    Theirs(
+        _EXISTING,
+        EksSettings,
+        "the cluster",
+        (
+            *_OF_A_VPC,
+            "network.services_cidr",
+            "network.existing_control_plane_subnets",
+            "network.runner_cidrs",
+            "control_plane.access",
+            "control_plane.cidrs",
+            "cluster.name",
+            "cluster.addon_versions",
+            "cluster.support",
+            "cluster.system_pool",
+            "cluster.addons",
+            "cluster.admin_roles",
+            "cluster.log_days",
+        ),
+        (_PROTECTION, "cluster.logs_kms_key"),
+    ),
+    Theirs(
+        _EXISTING,
+        GkeSettings,
+        "the cluster",
+        (
+            *_OF_A_NETWORK,
+            "network.control_plane_cidr",
+            "network.existing_network",
+            "network.existing_subnetwork",
+            "network.pods_range",
+            "network.services_range",
+            "network.runner_cidrs",
+            "cluster.release_channel",
+            "cluster.min_version",
+            "cluster.system_pool",
+            "cluster.maintenance",
+            "cluster.gpu_auto_provisioning",
+            "cluster.former_accelerators",
+            "cluster.groups_domain",
+        ),
+        (_PROTECTION,),
+    ),
+    Theirs(_VPC, EksSettings, "the VPC", _OF_A_VPC),
+    Theirs(_NETWORK, GkeSettings, "the network", _OF_A_NETWORK),
+    Theirs("cluster.existing_karpenter", EksSettings, "Karpenter", refused=("controllers.karpenter",)),
+    Theirs(
+        "cluster.existing_gpu_operator",
+        EksSettings,
+        "the GPU operator",
+        refused=("controllers.nvidia_device_plugin", "controllers.dcgm_exporter"),
+    ),
+    Theirs(_KUEUE, EksSettings, "Kueue", ("controllers.kueue",)),
+    Theirs(_KUEUE, GkeSettings, "Kueue", ("controllers.kueue",)),
+)
+"""The one home of which settings belong to what. Tests hold it to what the programs do: on a cluster that is there already every edit
+that changes nothing is told, and what is told changes nothing.
+"""
+
+
+def what_nothing_reads_is_told(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Each setting that somebody has written without effect, once. Auto Mode refuses a cluster of somebody else's itself."""
+    settings, told = resolved.settings, set[str]()
+    for each in TABLE:
+        if not isinstance(settings, each.model) or not _value(settings, each.setting):
+            continue
+        if resolved.auto_mode and each.setting.startswith("cluster."):
+            continue
+        for path in (*each.refused, *each.warned):
+            if path not in told and _written(settings, path):
+                told.add(path)
+                yield _unread(settings, each, path)
+
+
+def _unread(settings: PlatformSettings, theirs: Theirs, path: str) -> SettingsProblem:
+    value = _value(settings, path)
+    written = value.model_dump(mode="json", exclude_unset=True) if isinstance(value, Record) else _plain(value)
+    problem = f"is a setting of {theirs.what}, which is not the stack's ({theirs.setting}): nothing reads it"
+    remedy = f"leave it out and have its owner set it, or remove {theirs.setting}"
+    # Without protection nothing less is there than was asked for.
+    refused = path in theirs.refused and value is not False
+    return SettingsProblem(path, shown(written), problem, remedy, "setting-of-existing-part", refused=refused)
+
+
+def _plain(value: object) -> object:
+    """As the file has it: a list for a tuple, the word of a choice."""
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, (bool, int, dict)) else str(value)
+
+
+def _value(settings: object, path: str) -> object:
+    for step in path.split("."):
+        settings = getattr(settings, step)
+    return settings
+
+
+def _written(settings: Record, path: str) -> bool:
+    """Whether it stands in the file, even with its default."""
+    value: object = settings
+    for step in path.split("."):
+        if not isinstance(value, Record) or step not in value.model_fields_set:
+            return False
+        value = getattr(value, step)
+    return value is not None
+
+
+CHECKS = (another_karpenter_is_on_its_own_cluster, a_gpu_operator_is_where_it_works, what_nothing_reads_is_told)

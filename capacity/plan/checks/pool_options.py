@@ -11,9 +11,8 @@ from capacity.catalog.platform import Platform
 from capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
 from capacity.catalog.workload_classes import Fallback
 from capacity.plan.pools import compute_class_of, max_run_seconds
-from capacity.settings.asked_pool import AskedPool
 from capacity.settings.eks_nodes import user_data_problem
-from capacity.settings.gke_rules import refusals
+from capacity.settings.gke_rules import AskedPool, refusals
 from capacity.settings.platform import EksSettings
 from capacity.settings.pools import MAX_NODES, EksPool, GkePool, ReservationKind
 from capacity.values.errors import SettingsProblem, nearest

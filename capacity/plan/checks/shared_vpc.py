@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.settings.network_names import full_name
+from capacity.settings.network import full_name
 from capacity.settings.platform import GkeSettings
 from capacity.values.errors import SettingsProblem
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from capacity.plan.resolve import ResolvedSettings
-    from capacity.settings.network_names import NetworkName
+    from capacity.settings.network import NetworkName
 
 
 def the_network_and_its_subnetwork_belong_together(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:

@@ -1,19 +1,87 @@
-"""Refusing inputs as a provider's own validation does, before the cloud is asked."""
+"""Refusing inputs as a provider's own validation does, before the cloud is asked.
+
+A preview that asks nobody is told what the real provider would end at, and nothing that it may take. The forms of texts have the names
+that the rule files give them.
+"""
 
 from __future__ import annotations
 
+import ipaddress
+import json
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from lab.providers.cloud_rules.combinations import combination_problems
 from lab.providers.cloud_rules.resource_rules import rules_by_type
-from lab.providers.cloud_rules.value_formats import has_format
-from lab.providers.values import UNKNOWN, is_list, is_object, plain
+from lab.providers.values import UNKNOWN, is_list, is_object, plain, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from lab.providers.cloud_rules.resource_rules import Attribute, ResourceRules
+    from lab.providers.values import Properties
+
+
+_MEMBER = (
+    r"allUsers|allAuthenticatedUsers|(projectOwner|projectEditor|projectViewer):.+"
+    r"|(deleted:)?(user|serviceAccount|group|domain|principal|principalSet):.+"
+)
+
+
+def has_format(name: str, text: str) -> bool:
+    """Whether `text` has the form called `name`; of a form that nobody has written down here, every text has it."""
+    check = _FORMATS.get(name)
+    return check is None or check(text)
+
+
+def known_formats() -> set[str]:
+    """The names of the forms that are checked."""
+    return set(_FORMATS)
+
+
+def _matches(pattern: str) -> Callable[[str], bool]:
+    return lambda text: re.fullmatch(pattern, text) is not None
+
+
+def _parses(read: Callable[[str], object]) -> Callable[[str], bool]:
+    def check(text: str) -> bool:
+        try:
+            read(text)
+        except ValueError:
+            return False
+        return True
+
+    return check
+
+
+def _object(text: str) -> object:
+    if not text.lstrip().startswith("{"):
+        raise ValueError(text)
+    return json.loads(text)
+
+
+def _cidr(text: str) -> object:
+    if "/" not in text:
+        raise ValueError(text)
+    return ipaddress.ip_network(text, strict=False)
+
+
+_FORMATS: dict[str, Callable[[str], bool]] = {
+    "arn": _matches(r"|arn:[a-z-]+:[a-z0-9-]+:[a-z0-9-]*:(\d{12}|aws|aws-managed)?:.+"),
+    "aws-account-id": _matches(r"|\d{12}"),
+    "bool-string": _matches(r"|true|false"),
+    "cidr": _parses(_cidr),
+    "gcp-iam-member": _matches(_MEMBER),
+    "go-duration": _matches(r"([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+"),
+    "ipv4": _parses(ipaddress.IPv4Address),
+    "ipv6": _parses(ipaddress.IPv6Address),
+    "json": _parses(json.loads),
+    "json-object": _parses(_object),
+    "rfc3339": _parses(datetime.fromisoformat),
+}
+
 
 _KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}
 
@@ -158,3 +226,67 @@ def _at(rules: ResourceRules, path: str, values: Any) -> Any:
             return None
         found = found.get(attribute.pulumi_name)
     return found
+
+
+_MADE_UP = "name"
+"""What Pulumi's providers make up where a program leaves it out, though Terraform's must have it."""
+
+
+@dataclass(frozen=True)
+class RefusedInput:
+    """One input; `place` is the property in Pulumi's words, `reason` what is wrong, who says so, and what to do."""
+
+    place: str
+    reason: str
+
+
+def refused_inputs(token: str, inputs: Properties) -> list[RefusedInput]:
+    """The inputs of a resource that its provider refuses; none of a type that no rule file has.
+
+    The rules are older than the providers that the SDKs bridge, so an argument that they do not know is passed over. Nor is a secret looked
+    at: what is wrong with an input is told with its value, to the terminal and to whatever keeps the output.
+    """
+    rules = rules_by_type().get(token)
+    if rules is None:
+        return []
+    known = _bridged(rules, "", without_secrets(inputs))
+    found = [(each.path, each.problem) for each in check_inputs(rules, known) if _MADE_UP in known or each.path != _MADE_UP]
+    found += combination_problems(token, known)
+    remedy = "say what it allows, or preview without --offline if your provider is a newer one that takes it"
+    return [RefusedInput(rules.place_of(path), f"{problem}, by the rules of {rules.source}; {remedy}") for path, problem in found]
+
+
+def _bridged(rules: ResourceRules, block: str, values: dict[str, Any]) -> dict[str, Any]:
+    attributes = rules.inside(block)
+    return {name: _converted(rules, attributes[name], value) for name, value in values.items() if name in attributes}
+
+
+def _converted(rules: ResourceRules, attribute: Attribute, value: Any) -> Any:
+    """A value as it comes to the provider: Terraform takes a number or a truth value for a text, and the other way round.
+
+    Pulumi's bridge hands them on as they are (pulumi/pulumi-terraform-bridge, pkg/tfbridge/schema.go, MakeTerraformInput; read 2026-11-26).
+    """
+    if is_list(value):
+        return [_converted(rules, attribute, each) for each in value]
+    if is_object(value):
+        return _bridged(rules, attribute.path, value) if attribute.is_block else value
+    if value is UNKNOWN or attribute.is_block:
+        return value
+    if attribute.element_type == "string" and isinstance(value, bool | int | float):
+        return str(value).lower() if isinstance(value, bool) else f"{value:g}"
+    return _read(attribute.element_type, value) if isinstance(value, str) else value
+
+
+def _read(kind: str, text: str) -> Any:
+    try:
+        match kind:
+            case "bool":
+                return {"true": True, "false": False}.get(text, text)
+            case "int":
+                return int(text)
+            case "float":
+                return float(text)
+            case _:
+                return text
+    except ValueError:
+        return text

@@ -14,7 +14,6 @@ from policies.inventory.reading import (
     metrics,
     more_pods,
     more_pools,
-    releases,
 )
 from policies.inventory.reading import source as pods
 from policies.inventory.reading.native import in_own_spelling, in_usual_spelling
@@ -33,7 +32,7 @@ READERS: tuple[Callable[[Source], Iterable[View]], ...] = (
     more_pools.read,
     pods.read,
     more_pods.read,
-    releases.read,
+    more_pods.read_releases,
     kubernetes.read,
     kubernetes.read_kueue_configuration,
     karpenter.read_termination_handler,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from capacity.adopting.cluster_place import read_place
-from capacity.adopting.cluster_pools import by_kind
+from capacity.adopting.cluster_pools import by_kind, read_place
 from capacity.adopting.found import Block, Found
 from capacity.adopting.proposal import Asked, Proposal, propose
 from capacity.adopting.reading import from_objects

@@ -10,9 +10,8 @@ import pytest
 
 from capacity.adopting.found import Found
 from capacity.adopting.import_ids import adoption
-from capacity.adopting.proposal import Asked, Proposal, propose
+from capacity.adopting.proposal import Asked, Proposal, propose, stack_text
 from capacity.adopting.reading import from_state
-from capacity.adopting.stack_text import stack_text
 from capacity.adopting.terraform_state import TerraformResource, read_state
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings, read_stack_file

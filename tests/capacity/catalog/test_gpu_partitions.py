@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from capacity.catalog.gpu_partitions import partitions_of
+from capacity.catalog.gke_accelerators import partitions_of
 from capacity.catalog.machines import Cloud, Gpu, machines_of
 
 GPUS: dict[str, Gpu] = {each.gpu.name: each.gpu for each in machines_of(Cloud.GCP).values() if each.gpu and not each.tpu_topology}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from capacity.catalog.gke_accelerators import hosts_of, is_slice_of, slices_of
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.catalog.tpu_slices import hosts_of, is_slice_of, slices_of
 
 # "TPU types" of github.com/GoogleCloudPlatform/applied-ai-engineering-samples, ai-infrastructure/saxml-on-gke/README.md (read 2026-11-26):
 # type, topology, machine, machines in a slice, chips of a machine.

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
-from capacity.chargeback.price_times import PriceTimes
+from capacity.chargeback.node_costs import PriceTimes
 from capacity.chargeback.queries import CENTRAL, Question
 from capacity.chargeback.report import IdlePolicy
 from infra.cli import chargeback_words as words

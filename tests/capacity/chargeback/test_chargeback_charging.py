@@ -16,8 +16,7 @@ from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
 from capacity.chargeback.charges import LineKey
 from capacity.chargeback.charging import to_cents
-from capacity.chargeback.node_costs import cost_nodes
-from capacity.chargeback.price_times import PriceTimes
+from capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from capacity.chargeback.queries import CENTRAL, PLATFORM, Owner, Question
 from capacity.chargeback.report import IdlePolicy
 from infra.cli import chargeback_words as words

@@ -20,8 +20,7 @@ from capacity.catalog.data_files import DataFileError
 from capacity.catalog.machines import Cloud
 from capacity.chargeback.charging import charge
 from capacity.chargeback.credits import Credit, moments_of, read_credits
-from capacity.chargeback.node_costs import cost_nodes
-from capacity.chargeback.price_times import PriceTimes
+from capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from capacity.chargeback.queries import CENTRAL
 from capacity.chargeback.report import IdlePolicy, Report
 from infra.cli import chargeback_words as words

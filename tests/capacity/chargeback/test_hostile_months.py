@@ -27,8 +27,7 @@ from capacity.catalog.price_book import PriceBook, PriceFile, prices_of
 from capacity.chargeback.charging import charge
 from capacity.chargeback.consumers import top_consumers
 from capacity.chargeback.ledger import Ledger
-from capacity.chargeback.node_costs import cost_nodes
-from capacity.chargeback.price_times import PriceTimes
+from capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from capacity.chargeback.queries import CENTRAL
 from capacity.chargeback.report import IdlePolicy, Report
 from capacity.chargeback.samples import month_period

@@ -14,8 +14,7 @@ from hostile_month import COMMITTED, CONTRACT, GPUS, MINUTE, NO_TEAM, ON_DEMAND,
 from capacity.catalog.price_book import PriceFile
 from capacity.chargeback.charging import charge
 from capacity.chargeback.ledger import Ledger
-from capacity.chargeback.node_costs import cost_nodes
-from capacity.chargeback.price_times import PriceTimes
+from capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from capacity.chargeback.report import IdlePolicy, Report
 from capacity.chargeback.samples import month_period
 

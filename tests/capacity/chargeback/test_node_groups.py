@@ -10,8 +10,7 @@ from hypothesis import given, settings
 
 from capacity.catalog.price_book import prices_of
 from capacity.chargeback.charging import charge
-from capacity.chargeback.node_costs import cost_nodes
-from capacity.chargeback.price_times import PriceTimes
+from capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from capacity.chargeback.report import IdlePolicy
 
 

@@ -20,7 +20,7 @@ from capacity.chargeback.bills import aws, focus, gcp
 from capacity.chargeback.bills.entries import BillError
 from capacity.chargeback.bills.files import read_bill
 from capacity.chargeback.reconciling import reconcile
-from capacity.chargeback.reported_nodes import read_report
+from capacity.chargeback.saved_report import read_report
 from infra.cli.reconcile_report import reconcile_json
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from made_bills import cur_row, focus_row, gcp_row, node, report_file, table
 from capacity.chargeback.billed import Bill
 from capacity.chargeback.bills.files import read_bill
 from capacity.chargeback.reconciling import Reason, Reconciliation, reconcile
-from capacity.chargeback.reported_nodes import read_report
+from capacity.chargeback.saved_report import read_report
 
 if TYPE_CHECKING:
     from pathlib import Path

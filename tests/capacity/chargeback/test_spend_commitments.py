@@ -18,8 +18,7 @@ from pydantic import ValidationError
 
 from capacity.chargeback.charges import SPEND
 from capacity.chargeback.charging import charge
-from capacity.chargeback.node_costs import cost_nodes
-from capacity.chargeback.price_times import PriceTimes
+from capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from capacity.chargeback.queries import CENTRAL
 from capacity.chargeback.report import IdlePolicy
 from infra.cli import chargeback_words as words

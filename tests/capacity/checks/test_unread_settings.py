@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from resolved_fixtures import found, plan_of, told
 
+from capacity.plan.checks.existing_parts import TABLE, what_nothing_reads_is_told
 from capacity.plan.checks.places import eks_ranges_have_room, gke_ranges_have_room, ranges_do_not_overlap
-from capacity.plan.checks.unread_settings import TABLE, what_nothing_reads_is_told
 from capacity.settings.stack_schema import stack_file_schema
 
 CLUSTER: dict[str, Any] = {"cluster.existing": "ml"}

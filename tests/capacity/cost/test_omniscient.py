@@ -8,8 +8,8 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.cost.omniscient import omniscient_usd
 from capacity.cost.replay import Job, Rates, Trace
+from capacity.cost.strategies import omniscient_usd
 
 RATES = Rates(Decimal(1), Decimal(3))
 HOUR = 3600

@@ -9,7 +9,7 @@ from settings_documents import changed
 
 from capacity.catalog.node_images import shipped_images
 from capacity.plan.build import build_plan
-from capacity.plan.eks_cluster_needs import EksClusterNeeds, KubernetesNeed, eks_cluster_needs
+from capacity.plan.cluster_needs import EksClusterNeeds, KubernetesNeed, eks_cluster_needs
 from capacity.settings.platform import EksSettings
 from capacity.settings.stack_file import parse_settings
 

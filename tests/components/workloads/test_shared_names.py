@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from flexspot_runtime.interruption import GRACE_VARIABLE, INTERRUPTED_EXIT_CODE
-from flexspot_runtime.marks import MARKS_VARIABLE
+from flexspot_runtime.interruption import GRACE_VARIABLE, INTERRUPTED_EXIT_CODE, MARKS_VARIABLE
 from flexspot_runtime.names import CHECKPOINT_VARIABLE, INDEX_VARIABLE, JOB_VARIABLE
 
 from capacity.catalog.pod_identity import MOUNT_GROUP, POD_USER

@@ -13,7 +13,7 @@ import pytest
 from engine_analysis import analyzed, written_state
 
 from policies.inventory.reading import views_of
-from policies.inventory.reading.launch_templates import with_template
+from policies.inventory.reading.eks import with_template
 from policies.inventory.reading.source import from_pulumi
 from policies.inventory.views import GpuPool, Pool
 

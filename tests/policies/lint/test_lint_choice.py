@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 from capacity.values.errors import ExplainedError
 from capacity.values.verdict import Severity
 from infra.cli.app import app
-from policies.lint.choice import selected
-from policies.lint.configuration import Configuration, judged_rules, read_configuration
+from policies.lint.configuration import Configuration, judged_rules, read_configuration, selected
 from policies.lint.formats import as_json
 from policies.lint.junit import as_junit
 from policies.rules import all_rules

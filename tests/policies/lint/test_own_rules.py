@@ -13,7 +13,7 @@ from own_rule_configurations import ONE_RULE, RULES, WRONG, configured, deployme
 
 from capacity.values.errors import ExplainedError
 from capacity.values.verdict import Verdict
-from policies.lint.choice import selected
+from policies.lint.configuration import selected
 from policies.lint.formats import as_json, as_sarif, as_text
 from policies.lint.junit import as_junit
 from policies.lint.report import with_baseline, written_baseline

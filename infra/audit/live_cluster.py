@@ -1,10 +1,11 @@
-"""Pools that are no objects of a cluster, as rules see them: those that have nodes, and those that a cloud may have besides."""
+"""A live cluster as rules see one: its objects as somebody would have written them, and pools that are no objects of it."""
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.capacity_type import CapacityType
@@ -12,17 +13,79 @@ from capacity.chargeback.queries import EKS_POOL_LABEL
 from capacity.values.verdict import ObjectIdentity
 from infra.audit.nodes import taints_of
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer
+from policies.inventory.pod_gpus import POD_MAKERS
 from policies.inventory.reading import views_of
-from policies.inventory.reading.source import Source
+from policies.inventory.reading.source import Source, pod_places
 from policies.inventory.views import Ceiling, GpuPool
 from policies.values.field import UNKNOWN, Field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from infra.audit.cluster_lists import Listed
     from infra.audit.nodes import LiveNode
     from policies.inventory.views import View
+
+
+_SERVERS: Final = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid", "deletionTimestamp")
+
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+_DEFAULT_GRACE: Final = 30
+"""What the API server writes where a pod says nothing; nobody can tell it from a 30 that somebody wrote.
+
+https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#lifecycle
+"""
+
+_ADDED_TOLERATIONS: Final = ("node.kubernetes.io/", *RESOURCES)
+"""Keys of the tolerations that the API server adds to pods: DefaultTolerationSeconds, and ExtendedResourceToleration on GKE and EKS."""
+
+MANAGED: Final = ("kube-system", "kube-public", "kube-node-lease", "gke-", "gmp-", "gke-gmp-", "config-management-", "amazon-", "aws-")
+"""How the names of namespaces begin whose objects the clouds keep: others cannot fix them."""
+
+
+def is_managed(namespace: str) -> bool:
+    """Whether a namespace is the cloud's."""
+    return namespace in MANAGED[:3] or namespace.startswith(MANAGED[3:])
+
+
+def is_anybodys(written: Mapping[str, Any]) -> bool:
+    """Whether somebody declared the object: no other object made it, and its work is not over."""
+    metadata = written["metadata"]
+    if any(each.get("controller") for each in metadata.get("ownerReferences") or ()) or metadata.get("deletionTimestamp"):
+        return False
+    status = written.get("status") or {}
+    ended = any(each.get("type") in {"Complete", "Failed", "Completed"} and each.get("status") == "True" for each in _conditions(status))
+    return not ended and status.get("phase") not in {"Succeeded", "Failed"}
+
+
+def _conditions(status: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [each for each in status.get("conditions") or () if isinstance(each, dict)]
+
+
+def as_written(served: Mapping[str, Any]) -> dict[str, Any]:
+    """The object without its status, what the server notes of it, and the defaults that would be taken for somebody's choice."""
+    written = {key: copy.deepcopy(each) for key, each in served.items() if key != "status"}
+    metadata = {key: each for key, each in written["metadata"].items() if key not in _SERVERS}
+    if _APPLIED in (metadata.get("annotations") or {}):
+        metadata["annotations"] = {key: each for key, each in metadata["annotations"].items() if key != _APPLIED}
+    written["metadata"] = metadata
+    for pod in _pods(written):
+        if pod.get("terminationGracePeriodSeconds") == _DEFAULT_GRACE:
+            del pod["terminationGracePeriodSeconds"]
+        if written["kind"] == "Pod" and pod.get("tolerations"):
+            pod["tolerations"] = [each for each in pod["tolerations"] if not str(each.get("key", "")).startswith(_ADDED_TOLERATIONS)]
+    return written
+
+
+def _pods(written: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    group = written["apiVersion"].rpartition("/")[0]
+    maker = POD_MAKERS.get((group, written["kind"]))
+    for path in maker.paths if maker else ():
+        for _, pod, _, _ in pod_places(Field(written), path.split(".")):
+            if isinstance(pod.value, dict):
+                yield cast("dict[str, Any]", pod.value)
+
 
 _LIVE: Final = "flexspot.dev/live"
 

@@ -1,6 +1,8 @@
-"""Texts of other people as they may be shown: names in manifests, plans and answers of servers may hold any character."""
+"""Texts as they may be shown: other people's, which may hold any character, and cells of Markdown's tables and of spreadsheets."""
 
 from __future__ import annotations
+
+import re
 
 
 def printable(text: str, *, lines: bool = False) -> str:
@@ -23,3 +25,22 @@ def _is_blank(character: str) -> bool:
 
 def _as_written(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
+
+
+_CODE = re.compile(r"(`[^`]*`)")
+
+
+def table_cell(text: str) -> str:
+    """Text as a cell of a table has it: in one line, with bars that end no cell, and angle brackets that are no tag outside of code."""
+    words = " ".join(text.split()).replace("|", "\\|")
+    return "".join(each if number % 2 else each.replace("<", "&lt;") for number, each in enumerate(_CODE.split(words)))
+
+
+def anchor(heading: str) -> str:
+    """What GitHub and the site call a heading: in small letters, a hyphen for each space, without other signs."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def spreadsheet_cell(text: str) -> str:
+    """A spreadsheet takes text that begins like this for a formula, which could send its data elsewhere."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

@@ -1,4 +1,4 @@
-"""Slices of TPU chips over several hosts: their topologies, and how many machines one is made of."""
+"""What GKE makes of accelerators, as data with a source: MIG partitions of a GPU, and slices of TPU chips over several hosts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,29 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from capacity.catalog.data_files import Record, Source, read_records
-from capacity.values.names import TPU_TOPOLOGY
+from capacity.values.names import MIG_PARTITION, TPU_TOPOLOGY
 
 if TYPE_CHECKING:
     from capacity.catalog.machines import Machine
+
+
+_FILE = Path(__file__).parent / "gpu_partitions.yaml"
+
+
+class _PartitionFile(Record):
+    source: Source
+    partitions: dict[str, dict[Annotated[str, Field(pattern=MIG_PARTITION)], Annotated[int, Field(ge=1, le=7)]]]
+
+
+def partitions_of(accelerator: str) -> dict[str, int]:
+    """The sizes into which every GPU of a node may be divided, each with how many there are; none where the GPU cannot be divided."""
+    return _partition_file().partitions.get(accelerator, {})
+
+
+@cache
+def _partition_file() -> _PartitionFile:
+    return read_records(_FILE, _PartitionFile)
+
 
 Topology = Annotated[str, Field(pattern=TPU_TOPOLOGY)]
 """How chips are joined, as GKE's label cloud.google.com/gke-tpu-topology has it: 4x4, 2x2x4."""
@@ -35,7 +54,7 @@ class _SliceFile(Record):
 
 
 @cache
-def _file() -> _SliceFile:
+def _slice_file() -> _SliceFile:
     return read_records(Path(__file__).parent / "tpu_slices.yaml", _SliceFile)
 
 
@@ -54,7 +73,7 @@ def slices_of(machine: Machine) -> tuple[str, ...]:
     """The topologies over several hosts that machines of a kind can be joined to, as a person would choose from; none for the others."""
     if machine.gpu is None or not machine.tpu_topology or machine.one_host:
         return ()
-    found = _file().slices[machine.gpu.name]
+    found = _slice_file().slices[machine.gpu.name]
     return found.topologies
 
 
@@ -63,7 +82,7 @@ def is_slice_of(machine: Machine, topology: str) -> bool:
     allowed = slices_of(machine)
     if not allowed or machine.gpu is None:
         return False
-    return topology in allowed or _is_torus(topology, _file().slices[machine.gpu.name].torus)
+    return topology in allowed or _is_torus(topology, _slice_file().slices[machine.gpu.name].torus)
 
 
 def _is_torus(topology: str, most: int) -> bool:
