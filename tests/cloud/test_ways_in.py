@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import grpc
     from cloud_world import CloudWorld
 
+pytestmark = pytest.mark.thorough
+
 EXISTING = {
     "existing_network": "projects/acme-net/global/networks/shared",
     "existing_subnetwork": "projects/acme-net/regions/us-central1/subnetworks/gpu-nodes",

@@ -18,6 +18,8 @@ from lab.providers.cloud_rules.resource_rules import rules_by_type
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.thorough
+
 THERE = {"network": {"existing_network": "shared", "existing_subnetwork": "nodes"}}
 
 STACKS: dict[str, Callable[[], dict[str, Any]]] = {

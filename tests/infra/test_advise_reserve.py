@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.thorough
+
 DAYS = 15
 PERIOD = ("--from", "2026-10-01", "--to", f"2026-10-{DAYS + 1}", "--step", "60")
 OFF = ("--discount-percent", "40")

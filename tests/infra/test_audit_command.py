@@ -34,6 +34,8 @@ from policies.rules import all_rules
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.thorough
+
 
 def test_idle_nodes_are_told_with_what_they_cost_and_what_keeps_them(tmp_path: Path) -> None:
     objects = [

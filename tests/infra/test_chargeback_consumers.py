@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.thorough
+
 DAY = ("--from", "2026-10-01", "--to", "2026-10-02")
 HOSTILE = "<img src=x onerror=alert(1)>"
 FORMULA = "=cmd|' /C calc'!A0"

@@ -46,6 +46,7 @@ def is_waited_for(key: str, kind: str | None, declarations: Declarations) -> boo
     return kind is not None and any(key in declarations.waits_for(f"{kind} {each.name}") for each in declarations.of(kind))
 
 
+@pytest.mark.thorough
 @each_stack
 def test_no_stack_declares_what_is_made_without_it(stack: str) -> None:
     assert made_by_others(as_shipped(stack)) == {}

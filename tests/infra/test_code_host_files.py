@@ -14,6 +14,8 @@ from new_projects import LOCAL, init
 
 from capacity.values.errors import ExplainedError
 
+pytestmark = pytest.mark.thorough
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = Path(sys.executable).parents[1]
 

@@ -24,6 +24,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 FLEXSPOT = Path(sys.executable).with_name("flexspot")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command", [(), ("lab",), *(("lab", name) for name in ("start", "stop", "status", "kubeconfig", "tools", "exercise"))]
 )
@@ -34,6 +35,7 @@ def test_every_command_has_help(command: tuple[str, ...]) -> None:
     assert "Usage: flexspot" in shown.stdout
 
 
+@pytest.mark.thorough
 def test_help_loads_neither_the_lab_nor_a_kubernetes_client() -> None:
     program = "import sys, infra.cli.app; print([m for m in sys.modules if m.partition('.')[0] in ('lab', 'kubernetes', 'pulumi')])"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -58,6 +58,7 @@ def classes() -> dict[str, dict[str, Any]]:
     return {each["metadata"]["name"]: each["spec"] for each in in_auto_mode().inputs_of(AUTO_CLASS)}
 
 
+@pytest.mark.thorough
 def test_the_cluster_has_the_three_parts_of_auto_mode_and_none_of_its_built_in_pools() -> None:
     [cluster] = in_auto_mode().inputs_of(CLUSTER)
 
@@ -157,6 +158,7 @@ def test_node_classes_say_network_volume_reservation_and_tags_in_auto_modes_word
         assert not {"amiSelectorTerms", "userData", "kubelet", "blockDeviceMappings", "metadataOptions"} & spec.keys()
 
 
+@pytest.mark.thorough
 def test_a_pool_with_efa_has_its_interfaces_group_and_addresses_for_its_pods_and_no_plugin_of_ours() -> None:
     efa = {"name": "a100", "machine": "p4d.24xlarge", "capacity_type": "spot", "zones": ["us-east-1b"], "max_nodes": 2}
     settings = auto_mode_settings()

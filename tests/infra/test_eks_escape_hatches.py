@@ -30,6 +30,7 @@ def asked() -> Declarations:
     return declared("prod-eks", organisation_settings())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("settings", [organisation_settings, everything_settings])
 def test_the_provider_and_awss_own_models_take_all_of_it(settings: Callable[[], dict[str, Any]]) -> None:
     made = declared("prod-eks", settings()).made.values()
@@ -39,6 +40,7 @@ def test_the_provider_and_awss_own_models_take_all_of_it(settings: Callable[[], 
     assert refused_requests(made) == []
 
 
+@pytest.mark.thorough
 def test_every_resource_of_aws_that_has_tags_has_those_of_the_organisation_too() -> None:
     before, after = as_shipped("prod-eks").made, asked().made
     tagged = [name for name, each in before.items() if each.type.startswith("aws:") and each.inputs.get("tags")]

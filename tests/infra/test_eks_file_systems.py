@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from engine_steps import Run
     from program_declarations import Declarations
 
+pytestmark = pytest.mark.thorough
+
 FILE_SYSTEM = "aws:efs/fileSystem:FileSystem"
 POLICY = "aws:efs/fileSystemPolicy:FileSystemPolicy"
 MOUNT_TARGET = "aws:efs/mountTarget:MountTarget"

@@ -7,6 +7,8 @@ import re
 import pytest
 from program_declarations import STACKS, as_shipped, declared, shipped
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("stack", ["dev-eks", "prod-eks"])
 def test_the_guide_names_every_service_that_the_role_that_deploys_needs(stack: str) -> None:

@@ -11,6 +11,8 @@ from program_declarations import as_shipped, declared, shipped
 if TYPE_CHECKING:
     from program_declarations import Declarations
 
+pytestmark = pytest.mark.thorough
+
 CONTROLLER = f"{RELEASE} load-balancers-release"
 NAMESPACE = "kubernetes:core/v1:Namespace"
 ROLE_PARTS = {

@@ -14,6 +14,8 @@ from program_declarations import as_shipped, declared, shipped
 if TYPE_CHECKING:
     from program_declarations import Declarations
 
+pytestmark = pytest.mark.thorough
+
 FILE_SYSTEM = "aws:fsx/lustreFileSystem:LustreFileSystem"
 LINK = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"

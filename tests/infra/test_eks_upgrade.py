@@ -12,6 +12,8 @@ from program_declarations import declared, shipped
 if TYPE_CHECKING:
     from program_declarations import Declarations
 
+pytestmark = pytest.mark.thorough
+
 CLUSTER = "aws:eks/cluster:Cluster cluster-cluster"
 ADDON = "aws:eks/addon:Addon cluster-"
 KUBE_PROXY, VPC_CNI, COREDNS = (f"{ADDON}{name}" for name in ("kube-proxy", "vpc-cni", "coredns"))

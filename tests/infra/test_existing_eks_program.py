@@ -11,6 +11,8 @@ from program_declarations import as_shipped, declared, shipped
 if TYPE_CHECKING:
     from program_declarations import Declarations
 
+pytestmark = pytest.mark.thorough
+
 AGENT = "kubernetes:apps/v1:DaemonSet kube-system/eks-pod-identity-agent"
 S3 = "kubernetes:storage.k8s.io/v1:CSIDriver s3.csi.aws.com"
 CONTROLLER = "kubernetes:apps/v1:Deployment {}"

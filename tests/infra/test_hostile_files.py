@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from subprocess import CompletedProcess
 
+pytestmark = pytest.mark.thorough
+
 SECONDS = 60
 """What a command may take over a file; each of these took for ever, or all memory, somewhere."""
 

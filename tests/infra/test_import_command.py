@@ -81,6 +81,7 @@ def test_a_state_may_come_in_by_standard_input() -> None:
     assert "acme-lab1" in result.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "content,words",
     [
@@ -143,6 +144,7 @@ def test_what_a_person_says_is_judged_and_nothing_is_guessed_in_its_place(option
     assert result.stdout == ""
 
 
+@pytest.mark.thorough
 def test_a_cluster_is_read_beside_a_state_and_gives_the_teams(tmp_path: Path) -> None:
     flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "gpu-l4"}, "spec": {}}
     quota = {"name": "gpu-l4", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "8"}]}

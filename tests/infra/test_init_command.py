@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from capacity.plan.build import StackPlan
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "cloud,stacks,needed",
     [
@@ -295,6 +296,7 @@ def test_the_folder_is_quoted_where_a_shell_is_to_go_there(tmp_path: Path) -> No
     assert f"  cd '{tmp_path / 'our platform'}'\n" in told
 
 
+@pytest.mark.thorough
 def test_the_name_of_the_folder_is_the_projects_as_far_as_pulumi_takes_it(tmp_path: Path) -> None:
     init(tmp_path / "Our new platform!", *LOCAL)
 

@@ -14,6 +14,8 @@ import yaml
 from capacity.values.errors import SettingsError
 from infra.program import main
 
+pytestmark = pytest.mark.thorough
+
 Register = Callable[[Callable[[], object]], Any]
 
 STACKS = Path(__file__).resolve().parents[2] / "stacks"

@@ -131,6 +131,7 @@ def test_a_report_that_cannot_be_used_is_told(tmp_path: Path, more: dict[str, ob
     assert told in run("--report", report_file(tmp_path, node(), **more), "--bill", bill, code=2)
 
 
+@pytest.mark.thorough
 def test_a_bill_that_cannot_be_used_is_told_with_its_name_and_row(tmp_path: Path) -> None:
     bill, report = tmp_path / "bill.csv", report_file(tmp_path, node())
     bill.write_text(table([cur_row(), cur_row(currency_code="EUR")]))
@@ -145,6 +146,7 @@ def test_a_bill_that_cannot_be_used_is_told_with_its_name_and_row(tmp_path: Path
     assert "not a report of flexspot" in run("--report", bill, "--bill", bill, code=2)
 
 
+@pytest.mark.thorough
 def test_a_report_as_it_is_written_is_held_against_a_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     month = Month()
@@ -172,6 +174,7 @@ def _fine(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.thorough
 def test_a_folder_of_parquet_is_a_bill_and_its_csv_says_the_same(tmp_path: Path) -> None:
     rows = [cur_row(usage_amount="100", unblended_cost="61.5"), cur_row(usage_type="EBS:VolumeUsage", unblended_cost="0.1")]
     report, text, folder = report_file(tmp_path, node()), tmp_path / "bill.csv", tmp_path / "export"
@@ -183,6 +186,7 @@ def test_a_folder_of_parquet_is_a_bill_and_its_csv_says_the_same(tmp_path: Path)
         assert run("--report", report, "--bill", folder, "--format", form) == run("--report", report, "--bill", text, "--format", form)
 
 
+@pytest.mark.thorough
 def test_parquet_that_cannot_be_used_is_told_with_its_part(tmp_path: Path) -> None:
     report, folder = report_file(tmp_path, node()), tmp_path / "export"
     for number in (1, 2):

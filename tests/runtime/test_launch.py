@@ -37,6 +37,7 @@ def launcher(code: str, *, ranks: int, grace_seconds: float = 15.0) -> subproces
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.thorough
 def test_sigterm_reaches_every_rank_and_the_code_says_interrupted() -> None:
     with launcher(TRAINER, ranks=3) as started:
         assert started.stdout
@@ -60,6 +61,7 @@ def test_a_shell_as_the_first_process_keeps_sigterm_to_itself() -> None:
         assert shell.stdout.read() == "", "the trainer was told nothing"
 
 
+@pytest.mark.thorough
 def test_a_rank_that_does_not_stop_is_killed_after_the_grace_period() -> None:
     with launcher(DEAF, ranks=2, grace_seconds=0.3) as started:
         assert started.stdout

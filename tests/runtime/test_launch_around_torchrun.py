@@ -11,6 +11,8 @@ import pytest
 from flexspot_runtime.interruption import all_were_interrupted, mark_interrupted
 from flexspot_runtime.launch import TORCHRUN_WAIT_VARIABLE, World
 
+pytestmark = pytest.mark.thorough
+
 PATIENT_SECONDS = 60
 TORCHRUN = Path(__file__).with_name("torchrun_double.py")
 

@@ -140,6 +140,7 @@ def played() -> tuple[WorkedOut, dict[IdlePolicy, Report]]:
     return WorkedOut(month), {policy: charge(books, costs, idle=policy, asked=period) for policy in IdlePolicy}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("policy", IdlePolicy)
 def test_month_costs_what_its_minutes_cost_and_every_part_sums_to_it(policy: IdlePolicy) -> None:
     expected, reports = played()

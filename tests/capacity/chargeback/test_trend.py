@@ -64,6 +64,7 @@ def days(month: str) -> int:
 MONTHS = [f"2026-{number:02}" for number in range(1, 12)]
 
 
+@pytest.mark.thorough
 def test_every_figure_is_that_of_a_calculation_in_other_ways_over_many_histories(tmp_path: Path) -> None:
     chance = random.Random(5)  # noqa: S311 -- no secret
     seen = {"unusual": 0, "usual": 0, "ranges": 0}
@@ -114,6 +115,7 @@ def test_every_figure_is_that_of_a_calculation_in_other_ways_over_many_histories
     assert min(seen.values()) > 20, seen
 
 
+@pytest.mark.thorough
 def test_what_the_report_writes_is_what_the_trend_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     paths = []

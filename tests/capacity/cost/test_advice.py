@@ -183,6 +183,7 @@ class TestTablesOfTheCourse:
         assert advise(on_aws(**work), COURSE_P4D).method is method
 
 
+@pytest.mark.thorough
 def test_a_deadline_that_spot_alone_would_miss_makes_a_hybrid() -> None:
     advice = advise(on_aws(**CHECKPOINTED, deadline_hours=95), COURSE_P4D)
 

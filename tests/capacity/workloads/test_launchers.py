@@ -66,6 +66,7 @@ def run(made: dict[str, Any], index: int, folder: Path) -> list[tuple[dict[str, 
     return sorted((tuple(json.loads(line)) for line in output.splitlines()), key=lambda each: each[0]["RANK"] or "")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("launcher", ["ranks", "torchrun"])
 def test_every_gpu_of_every_pod_has_a_process_with_its_rank(launcher: str, tmp_path: Path) -> None:
     made = container(launcher=launcher, gpus=2)
@@ -80,6 +81,7 @@ def test_every_gpu_of_every_pod_has_a_process_with_its_rank(launcher: str, tmp_p
     assert all(arguments == ["--lr", "0.1"] for _, arguments in found)
 
 
+@pytest.mark.thorough
 def test_with_jax_each_pod_has_one_process_that_knows_the_coordinator(tmp_path: Path) -> None:
     made = container(launcher="jax", port=12345)
 
