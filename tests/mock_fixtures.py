@@ -26,12 +26,12 @@ class Registered:
     resources: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        """The inputs of the resources of one type token."""
-        return [inputs for token, _, inputs in self.resources if token == kind]
+        """The inputs of the resources of one type token, in the order of `names`."""
+        return [inputs for _, inputs in sorted(((n, i) for token, n, i in self.resources if token == kind), key=lambda each: each[0])]
 
     def names(self, kind: str) -> list[str]:
-        """The Pulumi names of the resources of one type token."""
-        return [name for token, name, _ in self.resources if token == kind]
+        """The Pulumi names of the resources of one type token, sorted: they come in any order, for each is made in a task of its own."""
+        return sorted(name for token, name, _ in self.resources if token == kind)
 
 
 def _answer(token: str, inputs: dict[str, Any]) -> dict[str, Any]:

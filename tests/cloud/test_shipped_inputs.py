@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_provider_takes_every_input_of_a_shipped_stack(stack: str) -> None:
     assert refused_inputs(as_shipped(stack).made.values()) == []

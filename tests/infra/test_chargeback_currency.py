@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None)
 @given(RATES)
 def test_the_focus_dataset_is_billed_in_the_currency_and_priced_in_us_dollars(rate: Decimal) -> None:

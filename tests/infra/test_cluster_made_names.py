@@ -62,6 +62,7 @@ def test_what_is_made_without_a_stack_would_be_found_in_it() -> None:
     assert (maker_of("ClusterRole", "view"), maker_of("Role", "view", "team-alpha")) == ("Kubernetes", None)
 
 
+@pytest.mark.thorough
 @each_stack
 def test_charts_go_into_namespaces_that_they_make_or_that_are_there(stack: str) -> None:
     declarations = as_shipped(stack)

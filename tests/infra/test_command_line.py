@@ -66,6 +66,7 @@ def required(command: Any, asked: Any) -> list[str]:
     return [word for option in needed for word in ((option.opts[0], "1") if option.opts[0].startswith("-") else ("1",))]
 
 
+@pytest.mark.thorough
 def test_an_unknown_command_is_bad_usage() -> None:
     refused = flexspot("lab", "begin")
 
@@ -73,6 +74,7 @@ def test_an_unknown_command_is_bad_usage() -> None:
     assert "No such command 'begin'" in refused.stderr
 
 
+@pytest.mark.thorough
 def test_a_bad_lab_name_is_bad_usage_with_what_is_allowed() -> None:
     refused = flexspot("lab", "status", "--lab", "Not A Name")
 
@@ -82,6 +84,7 @@ def test_a_bad_lab_name_is_bad_usage_with_what_is_allowed() -> None:
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.thorough
 def test_the_kubeconfig_of_a_lab_that_is_not_there_is_bad_usage() -> None:
     refused = flexspot("lab", "kubeconfig", "--lab", "never-made")
 

@@ -8,6 +8,8 @@ import pytest
 from program_declarations import listed
 from snapshot_fixtures import assert_snapshot
 
+pytestmark = pytest.mark.thorough
+
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
 

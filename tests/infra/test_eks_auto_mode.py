@@ -72,6 +72,7 @@ def test_the_cluster_has_the_three_parts_of_auto_mode_and_none_of_its_built_in_p
     assert "elasticLoadBalancing" not in standard["kubernetesNetworkConfig"]
 
 
+@pytest.mark.thorough
 def test_what_auto_mode_has_in_itself_is_not_declared() -> None:
     made = in_auto_mode()
 
@@ -238,6 +239,7 @@ def test_network_policies_and_volumes_are_switched_on_where_auto_mode_looks_for_
     assert startup == {"s3.csi.aws.com/agent-not-ready"}, "Auto Mode's EBS driver takes no taint off"
 
 
+@pytest.mark.thorough
 def test_the_provider_and_awss_own_models_take_every_input() -> None:
     made = in_auto_mode().made.values()
 
@@ -269,6 +271,7 @@ def of_cluster() -> tuple[list[Document], Document]:
     return [managed[name]["Document"] for name in sorted(names)], json.loads(own)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("action", ["ec2:RunInstances", "ec2:CreateFleet", "ec2:CreateLaunchTemplate"])
 def test_auto_mode_sets_tags_of_ours_on_nodes_of_its_own_cluster_by_our_policy_alone(action: str) -> None:
     _, own = of_cluster()

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.thorough
+
 ACCOUNT, REGION = "123456789012", "us-east-1"
 
 LISTED = {

@@ -47,6 +47,7 @@ def test_the_stack_file_is_printed_alone_and_what_is_said_of_it_goes_beside() ->
     assert "can be adopted: gcp:container/nodePool:NodePool acme-train/us-central1/a3-ultra/l4-spot" in result.stderr
 
 
+@pytest.mark.thorough
 def test_files_are_written_where_they_are_told_and_never_over_others(tmp_path: Path) -> None:
     stack, ids = tmp_path / "stacks" / "Pulumi.x.yaml", tmp_path / "ids"
     first = ran(STATES / "eks-module.json", "--stack", "x", "--out", stack, "--ids", ids)

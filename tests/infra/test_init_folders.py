@@ -15,6 +15,8 @@ from infra.cli.app import app
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("there", ["Pulumi.yaml", "stacks/Pulumi.dev.yaml", "__main__.py", ".github/workflows/flexspot.yaml"])
 def test_nothing_is_written_where_a_file_of_the_project_is_already(there: str, tmp_path: Path) -> None:

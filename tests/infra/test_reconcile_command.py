@@ -103,6 +103,7 @@ def test_a_comment_shows_names_as_they_are(files: tuple[str, ...]) -> None:
     assert not any(each in shown for each in ("<img", "@everyone", "\x1b"))
 
 
+@pytest.mark.thorough
 def test_the_exit_code_says_whether_what_is_unexplained_is_tolerated(files: tuple[str, ...]) -> None:
     assert "more than 0.5 %" in run(*files, "--tolerance-percent", "0.5", code=1)
     assert "within 0.6 %" in run(*files, "--tolerance-percent", "0.6")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
 from typer.testing import CliRunner
 
 from infra.cli.app import app
@@ -13,7 +14,8 @@ from policies.lint.configuration import judged_rules
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
+
+pytestmark = pytest.mark.thorough
 
 
 def test_every_rule_is_listed_once_with_the_level_that_holds_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 from infra.cli.app import app
 
+pytestmark = pytest.mark.thorough
+
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "services.md"
 
 MAKER = {"queue-workers": "Job", "model-server": "Deployment", "notebook": "CronJob", "model-cache": "PersistentVolumeClaim"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import yaml
 from program_declarations import declared, shipped
 
@@ -18,6 +19,7 @@ ACCOUNT = "gcp:serviceaccount/account:Account"
 SERVICE_ACCOUNT = "kubernetes:core/v1:ServiceAccount"
 
 
+@pytest.mark.thorough
 def test_direct_teams_have_no_account_and_no_annotation_and_reach_their_folders_and_queues_themselves() -> None:
     settings = shipped("prod-gke")
     settings["cluster"]["team_identity"] = "direct"

@@ -7,8 +7,12 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.thorough
 
 # Checkpoints fit for steps up to 10, then the limit is below their size, and from step 30 they fit again.
 PROGRAM = """

@@ -94,6 +94,7 @@ sys.exit(143)
 """
 
 
+@pytest.mark.thorough
 def test_a_rank_that_crashed_is_the_answer_also_when_another_ended_first_because_of_it(tmp_path: Path) -> None:
     assert main(["--ranks", "2", "--", sys.executable, "-c", LOSES_THE_OTHER, str(tmp_path / "crashing")]) == 3
 

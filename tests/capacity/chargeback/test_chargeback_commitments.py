@@ -41,6 +41,7 @@ def month() -> Month:
     return found
 
 
+@pytest.mark.thorough
 def test_what_is_reserved_is_billed_for_the_days_on_which_its_nodes_are_not_there(month: Month) -> None:
     report = month.report(own=contract_file(commitments=[{**P5, "nodes": 4}]), slice_seconds=DAY)
 
@@ -67,6 +68,7 @@ def test_reserved_nodes_of_which_nobody_has_said_a_commitment_leave_the_report_i
     assert dict(words.summary(report))["nodes"] == "at least 63,406.08 USD"
 
 
+@pytest.mark.thorough
 def test_more_reserved_nodes_than_are_committed_are_told(month: Month) -> None:
     report = month.report(own=contract_file(commitments=[{**P5, "nodes": 3}]), slice_seconds=DAY)
 
@@ -159,6 +161,7 @@ COMMITMENTS = st.lists(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=60)
 @given(nodes=NODES, wanted=COMMITMENTS, policy=st.sampled_from(IdlePolicy), slice_hours=st.integers(1, 9))
 def test_any_month_comes_to_what_counting_it_minute_by_minute_comes_to(

@@ -141,6 +141,7 @@ def test_a_page_that_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path)
     assert pa.total_allocated_bytes() - before < MAX_PAGE_BYTES + 2**20
 
 
+@pytest.mark.thorough
 def test_a_file_that_unpacks_to_two_hundred_times_its_size_is_refused(tmp_path: Path) -> None:
     padded = small(80).set_column(1, NEEDED[1], pa.array(["x" * 2**20] * 80))
 

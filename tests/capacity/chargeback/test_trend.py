@@ -139,6 +139,7 @@ def test_what_the_report_writes_is_what_the_trend_reads(tmp_path: Path, monkeypa
     assert "may be of several clusters" in shown, "each was read from a port of its own"
 
 
+@pytest.mark.thorough
 def test_one_unusual_month_does_not_make_the_next_ones_unusual_nor_hide_another(tmp_path: Path) -> None:
     usd = ["3100", "2800", "3100", "3000", "3100", "9000", "3100", "3100", "9000", "3100"]
     paths = [saved(tmp_path, month, {"vision": each}) for month, each in zip(MONTHS, usd, strict=False)]
@@ -243,6 +244,7 @@ def test_reports_that_cannot_be_put_side_by_side_are_refused(tmp_path: Path, oth
     assert told in run(paths, code=2)
 
 
+@pytest.mark.thorough
 def test_what_is_no_file_and_no_report_is_refused_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("[" * 100_000)
     for path in (tmp_path / "bad.json", tmp_path / "none.json", tmp_path):

@@ -91,6 +91,7 @@ def test_with_jax_each_pod_has_one_process_that_knows_the_coordinator(tmp_path: 
         assert (place["NNODES"], place["NODE_RANK"]) == ("2", str(index))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("launcher", ["ranks", "torchrun", "jax"])
 def test_one_pod_alone_meets_itself(launcher: str, tmp_path: Path) -> None:
     found = run(container(launcher=launcher, gpus=2, pods=1), 0, tmp_path)
