@@ -23,7 +23,7 @@ from infra.deployment.losses import filled_buckets_remedy
 from infra.own_program import program_of
 from infra.project import FILE, STACK_CONFIG_DIR, Project, project_here, without_secrets
 from infra.rules import pack_configuration
-from infra.state_file import may_be_open, mend_state_file, other_runs
+from infra.state_file import may_be_open, other_runs, repair_state_file
 from policies.place import PROGRAM
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class StackRun:
             work_dir=str(self.folder), program=program, env_vars=environment, pulumi_command=_command_line(self.engine_root)
         )
         self._wait_for_others()
-        if fixed := mend_state_file(self.backend_url, self.project.name, self.stack):
+        if fixed := repair_state_file(self.backend_url, self.project.name, self.stack):
             tell(fixed)
         return self._explained("preview", lambda: _Stack(self.stack, workspace, StackInitMode.CREATE_OR_SELECT))
 

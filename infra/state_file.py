@@ -21,7 +21,7 @@ _CHECKPOINT_VERSION = 3
 """The form of a state's file whose open steps are read here: CheckpointV3 and DeploymentV3 of sdk/go/common/apitype (3.259.0)."""
 
 
-def mend_state_file(backend_url: str | None, project: str, stack: str) -> str | None:
+def repair_state_file(backend_url: str | None, project: str, stack: str) -> str | None:
     """Takes away what keeps the engine from reading its state: attributes that were cut off, and a state that was.
 
     Beside each file the engine writes its attributes (`.attrs`: a content type and a checksum that it does not check), in place, and with

@@ -201,7 +201,7 @@ def _checked(settings: dict[str, Any], found: Found) -> tuple[str, ...]:
         try:
             plan = build_plan(parse_settings(settings, "the proposal"), "the proposal")
         except SettingsError as error:
-            if not any(_mended(problem, settings, found) for problem in error.problems):
+            if not any(_fixed(problem, settings, found) for problem in error.problems):
                 raise _unworkable(error.problems) from error
             continue
         return tuple(f"{each.rule}: {each.path}: {each.text}" for each in plan.warnings)
@@ -220,14 +220,14 @@ _OF_THE_CLUSTER: Final = frozenset({"existing", "version", "ami"})
 _GUIDE: Final = "see docs/guides/import.md"
 
 
-def _mended(problem: SettingsProblem, settings: dict[str, Any], found: Found) -> bool:
+def _fixed(problem: SettingsProblem, settings: dict[str, Any], found: Found) -> bool:
     """Leaves out what a problem is of: an option of a pool first, then the pool; an option of a team, or of the cluster."""
     steps = problem.path.split(".")
     told = f"{problem.problem}; {problem.allowed}".strip("; ")
     if steps[0] in _NEEDED and len(steps) > 1:
         listed: list[dict[str, Any]] = settings[steps[0]]
         chosen = [each for each in listed if each["name"] == steps[1]] or (listed[int(steps[1]) :][:1] if steps[1].isdigit() else [])
-        return bool(chosen) and _mended_member(steps, chosen[0], told, settings, found)
+        return bool(chosen) and _fixed_member(steps, chosen[0], told, settings, found)
     if steps[0] in {"cluster", "network", "classes"} and len(steps) > 1 and steps[1] in settings.get(steps[0], {}):
         if steps[1] in _OF_THE_CLUSTER:
             return False
@@ -241,7 +241,7 @@ def _mended(problem: SettingsProblem, settings: dict[str, Any], found: Found) ->
     return False
 
 
-def _mended_member(steps: list[str], each: dict[str, Any], told: str, settings: dict[str, Any], found: Found) -> bool:
+def _fixed_member(steps: list[str], each: dict[str, Any], told: str, settings: dict[str, Any], found: Found) -> bool:
     kind, name = steps[0], each["name"]
     option = steps[2] if len(steps) > 2 else ""  # noqa: PLR2004 -- list, member, field
     address = _address(found, name)

@@ -1,7 +1,7 @@
 """The questions to Prometheus, and the labels that the report asks kube-state-metrics for.
 
 Sources: kubernetes/kube-state-metrics v2.20, docs/metrics; NVIDIA/dcgm-exporter 4.5.3-4.8.2, default counters; kueue v0.19.0,
-pkg/metrics/metrics.go; opencost 1.113, docs; runtime/flexspot_runtime/metrics.py.
+pkg/metrics/metrics.go; opencost 1.113, docs; runtime/flexspot_runtime/status.py.
 
 Kept in mind throughout: amounts are summed, never counted; a pod that has ended keeps its requests until it is deleted, so its phase is
 asked too; two replicas of an exporter, or two jobs that scrape one, tell the same twice; DCGM's series have no node, and their own pod

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.state_file import may_be_open, mend_state_file
+from infra.state_file import may_be_open, repair_state_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ def state(tmp_path: Path) -> Path:
 
 
 def fixed(state: Path) -> str | None:
-    return mend_state_file(f"file://{state.parents[3]}", "flexspot", "local")
+    return repair_state_file(f"file://{state.parents[3]}", "flexspot", "local")
 
 
 @pytest.mark.parametrize("left", ["", WHOLE[:20], "null"], ids=["nothing", "a part", "no state"])
@@ -76,7 +76,7 @@ def test_attributes_that_were_cut_off_go_and_the_state_stays(left: str, state: P
 
 @pytest.mark.parametrize("backend", [None, "s3://bucket", "https://api.pulumi.com"])
 def test_state_that_is_not_in_files_is_its_backends_own(backend: str | None) -> None:
-    assert mend_state_file(backend, "flexspot", "local") is None
+    assert repair_state_file(backend, "flexspot", "local") is None
 
 
 def test_a_stack_that_was_never_deployed_has_no_state_to_mend(state: Path) -> None:
