@@ -38,11 +38,11 @@ setup: .venv/.synced ## the Python environment in .venv
 tools: setup ## the lab's programs and its monitoring's, built from source unless the cache has them
 	$(call step,tools,$(RUN)/flexspot lab tools --all)
 
-check: setup lint ## lint, types and the fast tests but the thorough ones, with fewer examples of each property
+check: setup lint ## lint, types and the fast tests but the slow and the thorough ones, with fewer examples of each property
 	@$(MAKE) --no-print-directory -j 2 quick-other quick-pure quick-infra types
 
 # One process each: to share eleven thousand tests of milliseconds among workers takes three times as long as to run them.
-QUICK := $(RUN)/pytest -q -n 0 -m '$(FAST) and not thorough' --hypothesis-profile quick
+QUICK := $(RUN)/pytest -q -n 0 -m '$(FAST) and not thorough and not slow' --hypothesis-profile quick
 
 quick-pure: setup
 	$(call step,quick tests of the pure parts,$(QUICK) $(PURE))

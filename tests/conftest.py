@@ -57,7 +57,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         measured.cov_controller.cov.stop()
 
 
-_MARKED_WHOLE = re.compile(r"^pytestmark = .*\bmark\.(?:lab|engine|kills|thorough)\b.*$", re.MULTILINE)
+_MARKED_WHOLE = re.compile(r"^pytestmark = .*\bmark\.(?:lab|engine|kills|thorough|slow)\b.*$", re.MULTILINE)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -106,7 +106,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 raise pytest.UsageError(message)
 
     def place(item: pytest.Item) -> tuple[bool, bool]:
-        return "lab" in getattr(item, "fixturenames", ()), not any(map(item.get_closest_marker, ("waits", "thorough")))
+        return "lab" in getattr(item, "fixturenames", ()), not any(map(item.get_closest_marker, ("waits", "thorough", "slow")))
 
     items.sort(key=place)
     for item in items:

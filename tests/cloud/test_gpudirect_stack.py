@@ -56,7 +56,7 @@ def test_the_cluster_has_multi_networking_and_these_pools_alone_have_further_net
     assert further == {"b200": 9, "h200": 9}, "one more ordinary card, and eight for RDMA"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_without_such_a_pool_nothing_of_it_is_there() -> None:
     made = as_shipped("prod-gke")
 

@@ -12,7 +12,7 @@ from program_declarations import as_shipped, declared, shipped
 from lab.providers.cloud_rules.resource_rules import rules_by_type
 from lab.providers.cloud_rules.rule_differences import WHEN
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 NEVER: dict[tuple[str, str], str] = {
     ("aws:ec2/natGateway:NatGateway", "secondary_private_ip_address_count"): "no gateway is private",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_provider_takes_every_input_of_a_shipped_stack(stack: str) -> None:
     assert refused_inputs(as_shipped(stack).made.values()) == []
@@ -56,7 +56,7 @@ def secured() -> dict[str, Any]:
     return settings
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_provider_takes_every_input_of_a_secured_stack_with_machines_of_every_kind() -> None:
     made = declared("prod-gke", secured()).made
 
@@ -71,7 +71,7 @@ BETA = "These resources are in beta, and should be used with the terraform-provi
 """How the SDK says of a resource that Terraform's google provider does not have it."""
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_one_resource_alone_needs_googles_beta_provider_and_the_guide_says_so() -> None:
     """That no field is in beta alone, test_google_models.py asks of the API's own description."""
     stacks = [*(each.made for each in map(as_shipped, ("dev-gke", "prod-gke"))), declared("prod-gke", secured()).made]

@@ -58,7 +58,7 @@ def test_every_setting_of_the_schema_has_an_edit_or_a_reason(cloud: str) -> None
     assert told == without_edit(cloud)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @both_clouds
 def test_an_edit_of_a_pools_setting_is_of_a_pool_that_is_there_already(cloud: str) -> None:
     """A pool more tells nothing of what the setting does to one that has nodes: MIG and confidential nodes looked as if in place."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import grpc
     from cloud_world import CloudWorld
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 EXISTING = {
     "existing_network": "projects/acme-net/global/networks/shared",

@@ -18,7 +18,7 @@ from lab.providers.cloud_rules.resource_rules import rules_by_type
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 THERE = {"network": {"existing_network": "shared", "existing_subnetwork": "nodes"}}
 

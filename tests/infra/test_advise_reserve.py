@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 DAYS = 15
 PERIOD = ("--from", "2026-10-01", "--to", f"2026-10-{DAYS + 1}", "--step", "60")

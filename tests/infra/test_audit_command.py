@@ -34,7 +34,7 @@ from policies.rules import all_rules
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 
 def test_idle_nodes_are_told_with_what_they_cost_and_what_keeps_them(tmp_path: Path) -> None:

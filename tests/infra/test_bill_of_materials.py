@@ -40,7 +40,7 @@ def packages(bill: dict[str, Any]) -> Iterator[dict[str, Any]]:
     return (each for each in bill["components"] if each["purl"].startswith("pkg:pypi/"))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_formats_own_schema_takes_it(bill: dict[str, Any]) -> None:
     # One file of each package: the library takes a quarter of a second for each address, of which there are several hundred.
     shorter = [each | {"externalReferences": each.get("externalReferences", [])[:1]} for each in bill["components"]]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 DAY = ("--from", "2026-10-01", "--to", "2026-10-02")
 HOSTILE = "<img src=x onerror=alert(1)>"

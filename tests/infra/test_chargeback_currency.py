@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(RATES)
 def test_the_focus_dataset_is_billed_in_the_currency_and_priced_in_us_dollars(rate: Decimal) -> None:
@@ -162,7 +162,7 @@ rates:
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_command_takes_the_rate_of_the_reports_month(prometheus: FakePrometheus, tmp_path: Path) -> None:
     rates = tmp_path / "rates.yaml"
     rates.write_text(RATE_FILE)
@@ -188,7 +188,7 @@ def test_a_file_that_is_not_there_is_told_by_its_name_and_not_as_something_to_me
     assert "fix it" not in told
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_trend_is_in_the_reports_currency_and_mixes_none(tmp_path: Path, prometheus: FakePrometheus) -> None:
     rates = tmp_path / "rates.yaml"
     rates.write_text(RATE_FILE)

@@ -65,7 +65,7 @@ def run(prometheus: FakePrometheus, *more: str | Path) -> str:
     return result.stdout
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_day_with_all_three_comes_to_what_it_comes_to_by_hand(prometheus: FakePrometheus, tmp_path: Path) -> None:
     prices, credits_file = tmp_path / "prices.yaml", tmp_path / "credits.yaml"
     prices.write_text(PRICES)

@@ -46,7 +46,7 @@ def is_waited_for(key: str, kind: str | None, declarations: Declarations) -> boo
     return kind is not None and any(key in declarations.waits_for(f"{kind} {each.name}") for each in declarations.of(kind))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @each_stack
 def test_no_stack_declares_what_is_made_without_it(stack: str) -> None:
     assert made_by_others(as_shipped(stack)) == {}
@@ -62,7 +62,7 @@ def test_what_is_made_without_a_stack_would_be_found_in_it() -> None:
     assert (maker_of("ClusterRole", "view"), maker_of("Role", "view", "team-alpha")) == ("Kubernetes", None)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @each_stack
 def test_charts_go_into_namespaces_that_they_make_or_that_are_there(stack: str) -> None:
     declarations = as_shipped(stack)

@@ -14,7 +14,7 @@ from new_projects import LOCAL, init
 
 from capacity.values.errors import ExplainedError
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = Path(sys.executable).parents[1]

@@ -24,7 +24,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 FLEXSPOT = Path(sys.executable).with_name("flexspot")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [(), ("lab",), *(("lab", name) for name in ("start", "stop", "status", "kubeconfig", "tools", "exercise"))]
 )
@@ -35,7 +35,7 @@ def test_every_command_has_help(command: tuple[str, ...]) -> None:
     assert "Usage: flexspot" in shown.stdout
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_help_loads_neither_the_lab_nor_a_kubernetes_client() -> None:
     program = "import sys, infra.cli.app; print([m for m in sys.modules if m.partition('.')[0] in ('lab', 'kubernetes', 'pulumi')])"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -66,7 +66,7 @@ def required(command: Any, asked: Any) -> list[str]:
     return [word for option in needed for word in ((option.opts[0], "1") if option.opts[0].startswith("-") else ("1",))]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_an_unknown_command_is_bad_usage() -> None:
     refused = flexspot("lab", "begin")
 
@@ -74,7 +74,7 @@ def test_an_unknown_command_is_bad_usage() -> None:
     assert "No such command 'begin'" in refused.stderr
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_bad_lab_name_is_bad_usage_with_what_is_allowed() -> None:
     refused = flexspot("lab", "status", "--lab", "Not A Name")
 
@@ -84,7 +84,7 @@ def test_a_bad_lab_name_is_bad_usage_with_what_is_allowed() -> None:
     assert "Traceback" not in refused.stderr
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_kubeconfig_of_a_lab_that_is_not_there_is_bad_usage() -> None:
     refused = flexspot("lab", "kubeconfig", "--lab", "never-made")
 

@@ -8,7 +8,7 @@ import pytest
 from program_declarations import listed
 from snapshot_fixtures import assert_snapshot
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 

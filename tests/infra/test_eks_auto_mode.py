@@ -58,7 +58,7 @@ def classes() -> dict[str, dict[str, Any]]:
     return {each["metadata"]["name"]: each["spec"] for each in in_auto_mode().inputs_of(AUTO_CLASS)}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_cluster_has_the_three_parts_of_auto_mode_and_none_of_its_built_in_pools() -> None:
     [cluster] = in_auto_mode().inputs_of(CLUSTER)
 
@@ -72,7 +72,7 @@ def test_the_cluster_has_the_three_parts_of_auto_mode_and_none_of_its_built_in_p
     assert "elasticLoadBalancing" not in standard["kubernetesNetworkConfig"]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_auto_mode_has_in_itself_is_not_declared() -> None:
     made = in_auto_mode()
 
@@ -159,7 +159,7 @@ def test_node_classes_say_network_volume_reservation_and_tags_in_auto_modes_word
         assert not {"amiSelectorTerms", "userData", "kubelet", "blockDeviceMappings", "metadataOptions"} & spec.keys()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_pool_with_efa_has_its_interfaces_group_and_addresses_for_its_pods_and_no_plugin_of_ours() -> None:
     efa = {"name": "a100", "machine": "p4d.24xlarge", "capacity_type": "spot", "zones": ["us-east-1b"], "max_nodes": 2}
     settings = auto_mode_settings()
@@ -239,7 +239,7 @@ def test_network_policies_and_volumes_are_switched_on_where_auto_mode_looks_for_
     assert startup == {"s3.csi.aws.com/agent-not-ready"}, "Auto Mode's EBS driver takes no taint off"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_provider_and_awss_own_models_take_every_input() -> None:
     made = in_auto_mode().made.values()
 
@@ -271,7 +271,7 @@ def of_cluster() -> tuple[list[Document], Document]:
     return [managed[name]["Document"] for name in sorted(names)], json.loads(own)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["ec2:RunInstances", "ec2:CreateFleet", "ec2:CreateLaunchTemplate"])
 def test_auto_mode_sets_tags_of_ours_on_nodes_of_its_own_cluster_by_our_policy_alone(action: str) -> None:
     _, own = of_cluster()

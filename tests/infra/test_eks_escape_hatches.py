@@ -30,7 +30,7 @@ def asked() -> Declarations:
     return declared("prod-eks", organisation_settings())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [organisation_settings, everything_settings])
 def test_the_provider_and_awss_own_models_take_all_of_it(settings: Callable[[], dict[str, Any]]) -> None:
     made = declared("prod-eks", settings()).made.values()
@@ -40,7 +40,7 @@ def test_the_provider_and_awss_own_models_take_all_of_it(settings: Callable[[], 
     assert refused_requests(made) == []
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_resource_of_aws_that_has_tags_has_those_of_the_organisation_too() -> None:
     before, after = as_shipped("prod-eks").made, asked().made
     tagged = [name for name, each in before.items() if each.type.startswith("aws:") and each.inputs.get("tags")]
@@ -51,7 +51,7 @@ def test_every_resource_of_aws_that_has_tags_has_those_of_the_organisation_too()
         assert after[name].inputs["tags"] == before[name].inputs["tags"] | {"CostCenter": "4711"}, name
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_machines_volumes_and_interfaces_have_them_as_well() -> None:
     [template] = asked().of("aws:ec2/launchTemplate:LaunchTemplate")
     assert {each["resourceType"] for each in template.inputs["tagSpecifications"] if each["tags"]["CostCenter"] == "4711"} == {

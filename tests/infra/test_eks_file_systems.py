@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from engine_steps import Run
     from program_declarations import Declarations
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 FILE_SYSTEM = "aws:efs/fileSystem:FileSystem"
 POLICY = "aws:efs/fileSystemPolicy:FileSystemPolicy"

@@ -7,7 +7,7 @@ import re
 import pytest
 from program_declarations import STACKS, as_shipped, declared, shipped
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("stack", ["dev-eks", "prod-eks"])

@@ -11,7 +11,7 @@ from program_declarations import as_shipped, declared, shipped
 if TYPE_CHECKING:
     from program_declarations import Declarations
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 CONTROLLER = f"{RELEASE} load-balancers-release"
 NAMESPACE = "kubernetes:core/v1:Namespace"

@@ -92,7 +92,7 @@ def test_a_cluster_that_may_not_be_destroyed_is_protected_from_the_preview_on(st
     assert (cluster.protected, cluster.inputs["deletionProtection"]) == (protected, protected)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_admins_have_access_until_the_last_object_of_the_cluster_is_gone() -> None:
     admin = {"admin_roles": ["arn:aws:iam::111122223333:role/platform-admin"]}
     settings = shipped("dev-eks")
@@ -102,7 +102,7 @@ def test_admins_have_access_until_the_last_object_of_the_cluster_is_gone() -> No
     assert access in declarations.waits_for("pulumi:providers:kubernetes cluster")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_role_in_two_teams_has_one_access_entry_and_both_teams_bind_its_groups() -> None:
     role = "arn:aws:iam::111122223333:role/aws-reserved/sso.amazonaws.com/AWSReservedSSO_Ml_0123456789abcdef"
     settings = shipped("prod-eks")
@@ -127,7 +127,7 @@ def test_a_role_in_two_teams_has_one_access_entry_and_both_teams_bind_its_groups
     }
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_cluster_that_is_there_already_lets_roles_of_teams_in_too() -> None:
     role = "arn:aws:iam::111122223333:role/nlp"
     settings = shipped("dev-eks")
@@ -137,7 +137,7 @@ def test_a_cluster_that_is_there_already_lets_roles_of_teams_in_too() -> None:
     assert {each["clusterName"] for each in existing.inputs_of(ENTRY) if each["principalArn"] == role} == {"theirs"}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_cluster_of_ours_has_a_default_class_of_volumes_and_anothers_keeps_its_own() -> None:
     settings = shipped("dev-eks")
     existing = declared("dev-eks", settings | {"cluster": settings["cluster"] | {"existing": "theirs"}})
@@ -155,7 +155,7 @@ def test_volumes_can_be_attached_to_every_node_of_karpenters(stack: str) -> None
     assert {spec["tags"].get("ebs.csi.aws.com/cluster-name") for spec in node_classes(declarations).values()} == {cluster["name"]}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_nodes_of_a_cluster_of_ours_may_not_change_the_network_and_those_of_anothers_may() -> None:
     settings = shipped("dev-eks")
     existing = declared("dev-eks", settings | {"cluster": settings["cluster"] | {"existing": "theirs"}})
@@ -324,7 +324,7 @@ def test_everything_that_takes_tags_or_labels_says_whose_it_is(stack: str) -> No
             assert {f"flexspot.dev/{key}": value for key, value in wanted.items()}.items() <= labels.items(), name
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_work_queue_of_a_team_is_a_queue_a_place_for_what_fails_and_a_right_of_that_team_alone() -> None:
     settings = shipped("dev-eks")
     settings["teams"][0]["work_queue"] = {"name": "sweeps"}
@@ -341,7 +341,7 @@ def test_a_work_queue_of_a_team_is_a_queue_a_place_for_what_fails_and_a_right_of
     assert "dev_research_sweeps" in rights[0].inputs["policy"]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_an_existing_network_is_used_and_none_is_made() -> None:
     subnets = ["subnet-0a1b2c3d", "subnet-1a2b3c4d"]
 

@@ -12,7 +12,7 @@ from program_declarations import declared, shipped
 if TYPE_CHECKING:
     from program_declarations import Declarations
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 CLUSTER = "aws:eks/cluster:Cluster cluster-cluster"
 ADDON = "aws:eks/addon:Addon cluster-"

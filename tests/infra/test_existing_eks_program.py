@@ -11,7 +11,7 @@ from program_declarations import as_shipped, declared, shipped
 if TYPE_CHECKING:
     from program_declarations import Declarations
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 AGENT = "kubernetes:apps/v1:DaemonSet kube-system/eks-pod-identity-agent"
 S3 = "kubernetes:storage.k8s.io/v1:CSIDriver s3.csi.aws.com"

@@ -11,7 +11,7 @@ from program_declarations import declared, shipped
 
 from capacity.catalog.machines import Cloud, machines_of
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 KNOWN = machines_of(Cloud.GCP)["a4-highgpu-8g"]
 COMPUTE_CLASS = "kubernetes:cloud.google.com/v1:ComputeClass"

@@ -104,7 +104,7 @@ def test_limits_of_auto_provisioning_are_the_plans_and_name_gpus_where_gke_may_m
 HYPERDISK_ALONE = {"nvidia-b200", "nvidia-gb200", "nvidia-h200-141gb", "nvidia-rtx-pro-6000"}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "machine,accelerator",
     [
@@ -142,7 +142,7 @@ def test_gke_is_given_no_limit_of_gpus_whose_machines_do_not_boot_from_the_disk_
     assert (limits["cpu"], limits["memory"]) == (plan.limits.vcpu, plan.limits.memory_gib)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_cluster_of_before_keeps_its_limit_of_such_gpus_at_what_their_pools_may_have() -> None:
     """GKE is said to take no limit away; at the least one, the pool that has the GPUs would stop growing."""
     own = {"name": "own", "machine": "a4-highgpu-8g", "capacity_type": "spot", "max_nodes": 2, "serves": ["interactive"]}
@@ -224,7 +224,7 @@ def test_everything_that_takes_labels_says_whose_it_is_in_a_form_that_google_tak
             )
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_work_queue_of_a_team_is_a_topic_a_subscription_and_a_place_for_what_fails_again_and_again() -> None:
     settings = shipped("dev-gke")
     settings["teams"][0]["work_queue"] = {"name": "sweeps"}
@@ -241,7 +241,7 @@ def test_a_work_queue_of_a_team_is_a_topic_a_subscription_and_a_place_for_what_f
     assert (work["ackDeadlineSeconds"], work["deadLetterPolicy"]["maxDeliveryAttempts"]) == (300, 20)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_an_existing_network_is_used_and_none_is_made() -> None:
     network = {"existing_network": "shared", "existing_subnetwork": "shared-nodes", "pods_range": "p", "services_range": "s"}
 
@@ -253,7 +253,7 @@ def test_an_existing_network_is_used_and_none_is_made() -> None:
     assert [name for name in declarations.made if name.startswith("gcp:compute")] == []
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_zonal_cluster_is_reached_in_its_zone_and_the_rest_stays_in_the_region() -> None:
     regional = declared("dev-gke", shipped("dev-gke", cluster={"existing": "lab"}))
 
@@ -270,7 +270,7 @@ def test_a_zonal_cluster_is_reached_in_its_zone_and_the_rest_stays_in_the_region
     assert changed == {"pulumi:providers:kubernetes cluster", *(f"{NODE_POOL} {name}-node-pool" for name in pools)}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_an_existing_cluster_must_have_what_the_stack_uses_of_it() -> None:
     declarations = declared("dev-gke", shipped("dev-gke", cluster={"existing": "lab"}))
 
@@ -287,7 +287,7 @@ def test_an_existing_cluster_must_have_what_the_stack_uses_of_it() -> None:
     assert declarations.made["gcp:container/nodePool:NodePool l4-spot-node-pool"].inputs["cluster"] == "lab"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_an_existing_cluster_is_read_and_neither_made_nor_given_a_network() -> None:
     declarations = declared("dev-gke", shipped("dev-gke", cluster={"existing": "lab"}))
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from subprocess import CompletedProcess
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 SECONDS = 60
 """What a command may take over a file; each of these took for ever, or all memory, somewhere."""

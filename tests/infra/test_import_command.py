@@ -47,7 +47,7 @@ def test_the_stack_file_is_printed_alone_and_what_is_said_of_it_goes_beside() ->
     assert "can be adopted: gcp:container/nodePool:NodePool acme-train/us-central1/a3-ultra/l4-spot" in result.stderr
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_files_are_written_where_they_are_told_and_never_over_others(tmp_path: Path) -> None:
     stack, ids = tmp_path / "stacks" / "Pulumi.x.yaml", tmp_path / "ids"
     first = ran(STATES / "eks-module.json", "--stack", "x", "--out", stack, "--ids", ids)
@@ -82,7 +82,7 @@ def test_a_state_may_come_in_by_standard_input() -> None:
     assert "acme-lab1" in result.stdout
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content,words",
     [
@@ -145,7 +145,7 @@ def test_what_a_person_says_is_judged_and_nothing_is_guessed_in_its_place(option
     assert result.stdout == ""
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_cluster_is_read_beside_a_state_and_gives_the_teams(tmp_path: Path) -> None:
     flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "gpu-l4"}, "spec": {}}
     quota = {"name": "gpu-l4", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "8"}]}

@@ -75,7 +75,7 @@ def test_teams_and_cohorts_are_those_of_the_stack_file(stack: str) -> None:
     assert proposal.settings["cohort"] == file.get("cohort", "platform")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", CLOUD_STACKS)
 def test_what_is_adopted_is_what_the_program_of_the_proposal_declares(stack: str) -> None:
     """Type, name and parent of each entry are those of a resource of the program: with another the next `up` would delete it."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from capacity.plan.build import StackPlan
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cloud,stacks,needed",
     [
@@ -142,7 +142,7 @@ def test_a_budget_holds_what_the_ceilings_cost_and_not_twice_the_nodes(tmp_path:
     assert (beyond.returncode, "budget-exceeded" in beyond.stderr) == (1, True)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cloud,changes,told",
     [
@@ -202,7 +202,7 @@ def _asking(made: type[Questions], *, asks: bool) -> Questions:
     return made(asks=not asks)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_on_a_terminal_it_asks_for_what_no_option_says_and_again_until_it_can_be_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,7 +243,7 @@ def test_nobody_is_asked_anything_for_a_folder_that_has_a_project(there: str, tm
         init(tmp_path)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_stacks_are_tried_side_by_side_once_each_and_what_they_are_warned_of_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,7 +269,7 @@ def test_the_stacks_are_tried_side_by_side_once_each_and_what_they_are_warned_of
     assert "warning: stack prod: region-not-known" in told
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "machine,region,offered",
     [
@@ -294,14 +294,14 @@ def test_a_machine_that_one_zone_has_gets_a_cluster_in_two_where_eks_puts_contro
     assert "zone-without-eks" not in told
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_folder_is_quoted_where_a_shell_is_to_go_there(tmp_path: Path) -> None:
     told = init(tmp_path / "our platform", *LOCAL)
 
     assert f"  cd '{tmp_path / 'our platform'}'\n" in told
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_name_of_the_folder_is_the_projects_as_far_as_pulumi_takes_it(tmp_path: Path) -> None:
     init(tmp_path / "Our new platform!", *LOCAL)
 
@@ -334,7 +334,7 @@ def test_actionlint_has_nothing_to_say_of_the_workflow_and_only_what_comments_ma
     assert used_and_unpinned(path) == (1, [])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("machine,kinds", [("a3-highgpu-1g", ["spot"]), ("a3-highgpu-8g", ["spot", "on-demand"])])
 def test_production_has_a_pool_on_demand_only_of_a_machine_that_is_sold_so(machine: str, kinds: list[str], tmp_path: Path) -> None:
     init(tmp_path, *GKE, machine=machine)

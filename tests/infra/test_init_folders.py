@@ -15,7 +15,7 @@ from infra.cli.app import app
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("there", ["Pulumi.yaml", "stacks/Pulumi.dev.yaml", "__main__.py", ".github/workflows/flexspot.yaml"])

@@ -41,7 +41,7 @@ def in_a_component(
     return under_mocks("test", program, LaterPreview()), offered
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_platform_declares_what_the_program_of_its_stack_does(stack: str) -> None:
     kind, settings = STACKS[stack]
@@ -68,7 +68,7 @@ def test_a_platform_declares_what_the_program_of_its_stack_does(stack: str) -> N
     assert "credentials" in offered["credentials_command"] or "kubeconfig" in offered["credentials_command"]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_providers_settings_reach_the_parts_of_a_platform() -> None:
     def with_provider() -> pulumi.ResourceOptions:
         from pulumi_gcp import Provider  # noqa: PLC0415 -- seconds, for this test alone

@@ -157,7 +157,7 @@ def answer_with(
         )
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_fresh_prices_replace_their_rows_and_leave_all_others(aws: dict[str, Stubber], tmp_path: Path) -> None:
     own = tmp_path / "prices.yaml"
     own.write_text(OWN)
@@ -330,7 +330,7 @@ def test_a_spot_price_is_the_median_of_what_zones_cost_last() -> None:
     assert spot_usd([*history, spot("us-west-2a", "0.01"), spot("us-east-1d", "none")], "us-east-1") == {"g6.xlarge": Decimal("0.4")}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("cloud,platform", [("aws", "eks"), ("gcp", "gke")])
 def test_without_regions_those_of_all_stacks_are_asked_for_by_one_command(
     cloud: str, platform: str, monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,7 @@ import yaml
 from capacity.values.errors import SettingsError
 from infra.program import main
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 Register = Callable[[Callable[[], object]], Any]
 

@@ -103,7 +103,7 @@ def test_a_comment_shows_names_as_they_are(files: tuple[str, ...]) -> None:
     assert not any(each in shown for each in ("<img", "@everyone", "\x1b"))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_exit_code_says_whether_what_is_unexplained_is_tolerated(files: tuple[str, ...]) -> None:
     assert "more than 0.5 %" in run(*files, "--tolerance-percent", "0.5", code=1)
     assert "within 0.6 %" in run(*files, "--tolerance-percent", "0.6")
@@ -132,7 +132,7 @@ def test_a_report_that_cannot_be_used_is_told(tmp_path: Path, more: dict[str, ob
     assert told in run("--report", report_file(tmp_path, node(), **more), "--bill", bill, code=2)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_bill_that_cannot_be_used_is_told_with_its_name_and_row(tmp_path: Path) -> None:
     bill, report = tmp_path / "bill.csv", report_file(tmp_path, node())
     bill.write_text(table([cur_row(), cur_row(currency_code="EUR")]))
@@ -147,7 +147,7 @@ def test_a_bill_that_cannot_be_used_is_told_with_its_name_and_row(tmp_path: Path
     assert "not a report of flexspot" in run("--report", bill, "--bill", bill, code=2)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_report_as_it_is_written_is_held_against_a_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     month = Month()
@@ -175,7 +175,7 @@ def _fine(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_folder_of_parquet_is_a_bill_and_its_csv_says_the_same(tmp_path: Path) -> None:
     rows = [cur_row(usage_amount="100", unblended_cost="61.5"), cur_row(usage_type="EBS:VolumeUsage", unblended_cost="0.1")]
     report, text, folder = report_file(tmp_path, node()), tmp_path / "bill.csv", tmp_path / "export"
@@ -187,7 +187,7 @@ def test_a_folder_of_parquet_is_a_bill_and_its_csv_says_the_same(tmp_path: Path)
         assert run("--report", report, "--bill", folder, "--format", form) == run("--report", report, "--bill", text, "--format", form)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_parquet_that_cannot_be_used_is_told_with_its_part(tmp_path: Path) -> None:
     report, folder = report_file(tmp_path, node()), tmp_path / "export"
     for number in (1, 2):

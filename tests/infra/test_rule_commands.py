@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 
 def test_every_rule_is_listed_once_with_the_level_that_holds_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

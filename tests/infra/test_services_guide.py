@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from infra.cli.app import app
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "services.md"
 

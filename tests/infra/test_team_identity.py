@@ -19,7 +19,7 @@ ACCOUNT = "gcp:serviceaccount/account:Account"
 SERVICE_ACCOUNT = "kubernetes:core/v1:ServiceAccount"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_direct_teams_have_no_account_and_no_annotation_and_reach_their_folders_and_queues_themselves() -> None:
     settings = shipped("prod-gke")
     settings["cluster"]["team_identity"] = "direct"

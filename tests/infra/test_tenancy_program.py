@@ -102,7 +102,7 @@ def test_a_stack_without_classes_of_services_has_no_quota_for_them() -> None:
     assert {each["metadata"]["name"] for each in as_shipped("dev-gke").inputs_of(QUOTA)} == {"team"}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_groups_of_the_settings_are_bound_in_their_teams_namespace() -> None:
     settings = shipped("dev-gke")
     settings["teams"][0] |= {"submitters": ["ml-research@acme.com"], "viewers": ["finance@acme.com"]}

@@ -53,7 +53,7 @@ def test_every_part_of_a_stack_is_listed_with_who_chooses_its_version(folder: Pa
     assert listed["chart karpenter"] == ["1.14.1"]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -98,7 +98,7 @@ def test_an_upgrade_shows_what_changes_and_what_stays_as_it_is(folder: Path) -> 
     assert "can be raised to 1.35" in result.output
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_keeps_an_upgrade_from_working_is_told_with_its_remedy(folder: Path) -> None:
     written(folder, 'version: "1.35"\n      ami: al2023@v20260903', 'version: "1.34"\n      ami: al2023@v20251217')
 

@@ -80,7 +80,7 @@ def test_there_are_command_lines_on_many_pages() -> None:
     assert len({where.partition(":")[0] for where, _, _ in found}) > 10
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_command_line_that_is_written_is_taken() -> None:
     wrong = {f"{where}: flexspot {said}": told for where, said, whole in written() if (told := problem(said, whole=whole))}
 
@@ -100,7 +100,7 @@ def test_a_command_line_that_is_none_would_be_told_of(said: str, told: str) -> N
     assert told in problem(said, whole=True)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EVERY, ids=lambda path: " ".join(path) or "flexspot")
 def test_help_names_every_option_whole_in_80_columns(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from policies.judging import AnyRule
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_pages_in_the_repository_are_those_that_the_rules_give() -> None:
     """When this fails: `python -m policies.pages`."""
     assert {path.name: path.read_text() for path in reference.FOLDER.glob("*.md")} == dict(reference.pages())
@@ -53,7 +53,7 @@ def test_every_finding_leads_to_a_page_that_is_there() -> None:
     assert [rule.page for rule in all_rules() if not (reference.FOLDER.parents[1] / rule.page).is_file()] == []
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_index_and_a_page_say_what_a_person_needs() -> None:
     written = reference.pages()
 
@@ -64,7 +64,7 @@ def test_the_index_and_a_page_say_what_a_person_needs() -> None:
     assert "https://docs.aws.amazon.com/" in page
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_writing_takes_away_the_page_of_a_rule_that_is_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gone.md").write_text("old")
     monkeypatch.setattr(reference, "FOLDER", tmp_path)

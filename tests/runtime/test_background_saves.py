@@ -90,7 +90,7 @@ def test_training_goes_on_while_the_copy_is_written() -> None:
     assert (program.run.status.saves, program.run.status.saved_step) == (3, 12)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_save_that_is_still_running_is_waited_for_by_the_next() -> None:
     program = Program()
     timer = threading.Timer(0.2, program.may_write.set)

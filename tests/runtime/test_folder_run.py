@@ -123,7 +123,7 @@ def test_what_rank_0_alone_wrote_is_there_for_the_other_machines(tmp_path: Path)
     assert in_ranks(2, resume) == [["random-0", "weights"], ["random-0", "random-1", "weights"]]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_rank_that_comes_late_takes_nothing_away_that_another_of_its_machine_has_written(tmp_path: Path) -> None:
     """Two ranks of one machine have one folder: Lightning's file of rank 0 was gone when rank 1 made the folder empty after it."""
     storage, folder = MemoryStorage(), tmp_path / "of-the-machine"

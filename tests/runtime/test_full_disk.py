@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 # Checkpoints fit for steps up to 10, then the limit is below their size, and from step 30 they fit again.
 PROGRAM = """

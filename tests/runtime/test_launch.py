@@ -37,7 +37,7 @@ def launcher(code: str, *, ranks: int, grace_seconds: float = 15.0) -> subproces
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_sigterm_reaches_every_rank_and_the_code_says_interrupted() -> None:
     with launcher(TRAINER, ranks=3) as started:
         assert started.stdout
@@ -61,7 +61,7 @@ def test_a_shell_as_the_first_process_keeps_sigterm_to_itself() -> None:
         assert shell.stdout.read() == "", "the trainer was told nothing"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_rank_that_does_not_stop_is_killed_after_the_grace_period() -> None:
     with launcher(DEAF, ranks=2, grace_seconds=0.3) as started:
         assert started.stdout
@@ -94,7 +94,7 @@ sys.exit(143)
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_rank_that_crashed_is_the_answer_also_when_another_ended_first_because_of_it(tmp_path: Path) -> None:
     assert main(["--ranks", "2", "--", sys.executable, "-c", LOSES_THE_OTHER, str(tmp_path / "crashing")]) == 3
 

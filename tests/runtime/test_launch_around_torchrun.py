@@ -11,7 +11,7 @@ import pytest
 from flexspot_runtime.interruption import all_were_interrupted, mark_interrupted
 from flexspot_runtime.launch import TORCHRUN_WAIT_VARIABLE, World
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 PATIENT_SECONDS = 60
 TORCHRUN = Path(__file__).with_name("torchrun_double.py")

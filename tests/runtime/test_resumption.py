@@ -95,7 +95,7 @@ def test_what_stays_in_memory_ends_with_its_reader(tmp_path: Path) -> None:
     assert sorted(folder.read_bytes.values()) == [OBJECT_BYTES, OBJECT_BYTES, 2 * OBJECT_BYTES]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_damage_in_one_ranks_part_sends_all_ranks_to_the_next_older(tmp_path: Path) -> None:
     saved_by_all(tmp_path)
     in_ranks(RANKS, lambda group: Checkpointer(LocalFolder(tmp_path), group=group, sharded=True).save(2, write))

@@ -7,7 +7,7 @@ import pytest
 from flexspot_runtime.status import RunStatus, render, served
 from manual_clock import ManualClock
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 STATUS = RunStatus(started_at=900.0, step=42, saved_step=40, saved_at=980.0, saves=4)
 

@@ -117,7 +117,7 @@ NAMED = {
 }
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_any_values_at_all_make_a_proposal_or_a_line(data: st.DataObject) -> None:

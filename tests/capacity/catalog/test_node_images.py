@@ -128,7 +128,7 @@ def test_a_file_that_says_something_else_is_refused(rows: str, told: str, tmp_pa
     assert told in str(refused.value)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_alias_that_a_stack_a_page_or_a_message_names_has_images_for_the_stacks_version() -> None:
     versions = {
         yaml.safe_load((ROOT / "stacks" / f"Pulumi.{stack}.yaml").read_text())["config"]["flexspot:platform"]["cluster"]["version"]

@@ -197,7 +197,7 @@ def test_the_same_bill_twice_is_refused_packed_or_not(tmp_path: Path) -> None:
         list(read_bill(tmp_path / "two.csv.gz", seen))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_bomb_of_one_line_and_one_of_many_rows_are_stopped(tmp_path: Path) -> None:
     padded = table([cur_row(line_item_operation="x" * 100_000)])
 
@@ -205,7 +205,7 @@ def test_a_bomb_of_one_line_and_one_of_many_rows_are_stopped(tmp_path: Path) -> 
     assert "200 times its size" in refused(tmp_path, gzip.compress((padded + padded.partition("\n")[2] * 900).encode()))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_two_hundred_thousand_rows_are_read_one_by_one(tmp_path: Path) -> None:
     path, count, watched = tmp_path / "long.csv", 200_000, 5_000
     header, row, _ = table([cur_row()]).split("\n")
@@ -226,7 +226,7 @@ def test_two_hundred_thousand_rows_are_read_one_by_one(tmp_path: Path) -> None:
     assert grown < watched * 100
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_bill_of_ever_new_names_is_stopped() -> None:
     bill = Bill(0, 2**40)
     for number in range(MAX_SUMS):

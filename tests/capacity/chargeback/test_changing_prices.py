@@ -178,7 +178,7 @@ def file_of(starts: list[tuple[int, int]]) -> PriceFile:
     return contract_file(prices=spot_prices(*((from_minute(minute), str(Decimal(cents).scaleb(-2))) for minute, cents in starts)))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(nodes=NODES, pods=PODS, starts=STARTS, slice_hours=st.integers(1, 9), idle=st.sampled_from(IdlePolicy))
 def test_any_month_comes_to_what_going_through_its_minutes_comes_to(

@@ -19,7 +19,7 @@ from capacity.chargeback.report import IdlePolicy
 AMOUNTS = st.lists(st.lists(st.fractions(0, 1000, max_denominator=997), min_size=1, max_size=6), min_size=1, max_size=6)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @given(AMOUNTS)
 def test_parts_of_parts_sum_to_the_rounded_part_and_none_is_a_cent_off(amounts: list[list[Fraction]]) -> None:
     wholes = to_cents({number: sum(parts, Fraction(0)) for number, parts in enumerate(amounts)})

@@ -173,7 +173,7 @@ NODES = st.tuples(
 )
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(nodes=st.lists(NODES, min_size=1, max_size=4), pods=st.lists(PODS, max_size=8), idle=st.sampled_from(IdlePolicy))
 def test_the_lines_of_any_month_sum_to_what_its_nodes_cost(

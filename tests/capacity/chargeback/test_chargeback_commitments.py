@@ -41,7 +41,7 @@ def month() -> Month:
     return found
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_is_reserved_is_billed_for_the_days_on_which_its_nodes_are_not_there(month: Month) -> None:
     report = month.report(own=contract_file(commitments=[{**P5, "nodes": 4}]), slice_seconds=DAY)
 
@@ -68,7 +68,7 @@ def test_reserved_nodes_of_which_nobody_has_said_a_commitment_leave_the_report_i
     assert dict(words.summary(report))["nodes"] == "at least 63,406.08 USD"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_more_reserved_nodes_than_are_committed_are_told(month: Month) -> None:
     report = month.report(own=contract_file(commitments=[{**P5, "nodes": 3}]), slice_seconds=DAY)
 
@@ -77,7 +77,7 @@ def test_more_reserved_nodes_than_are_committed_are_told(month: Month) -> None:
     assert report.node_usd == P5_USD * 24 * (4 * 12 + 3 * 18)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_commitment_holds_from_its_start_until_its_end(month: Month) -> None:
     """It is October 2026. A block of four for the first twelve days has nothing unused, one from the 11th to the 21st nine days."""
     block = contract_file(commitments=[{**P5, "nodes": 4, "start": "2026-10-01T00:00:00Z", "end": "2026-10-13T00:00:00Z"}])
@@ -118,7 +118,7 @@ def test_a_committed_machine_whose_price_nobody_knows_is_told_and_not_free() -> 
     assert {str(price): seconds for price, seconds in report.unknown.items()} == {"reserved price of p5e.48xlarge in us-east-1": DAY}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_contract_prices_what_is_committed_there_or_not(month: Month) -> None:
     """By a row of the capacity type, of the pool, and as percent off the list."""
     row = {**P5, "capacity_type": "reserved", "usd_per_hour": "30"}
@@ -161,7 +161,7 @@ COMMITMENTS = st.lists(
 )
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(nodes=NODES, wanted=COMMITMENTS, policy=st.sampled_from(IdlePolicy), slice_hours=st.integers(1, 9))
 def test_any_month_comes_to_what_counting_it_minute_by_minute_comes_to(

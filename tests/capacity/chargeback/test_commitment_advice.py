@@ -52,7 +52,7 @@ CENTS = st.integers(1, 20_000).map(lambda cents: Decimal(cents) / 100)
 WEEKS = st.lists(st.fractions(0, 6, max_denominator=12), min_size=1, max_size=48)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(deadline=None, max_examples=80)
 @given(WEEKS, CENTS, CENTS)
 def test_the_advised_number_is_the_cheapest_of_all_that_there_are(pattern: list[Fraction], committed: Decimal, on_demand: Decimal) -> None:
@@ -77,7 +77,7 @@ def test_the_advised_number_is_the_cheapest_of_all_that_there_are(pattern: list[
     assert machine.saved_usd_a_month >= 0
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(WEEKS, st.integers(1, 99))
 def test_use_that_goes_on_for_the_told_months_pays_for_the_commitment_to_the_cent(pattern: list[Fraction], percent: int) -> None:
@@ -94,7 +94,7 @@ def test_use_that_goes_on_for_the_told_months_pays_for_the_commitment_to_the_cen
     assert machine.pays_after_months <= 36
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(WEEKS)
 def test_just_below_the_told_price_a_machine_pays_and_at_it_it_does_not(pattern: list[Fraction]) -> None:

@@ -168,7 +168,7 @@ NODES = st.lists(st.tuples(st.sampled_from(["spot", "on-demand"]), st.integers(0
 PODS = st.lists(st.tuples(st.sampled_from(["vision", "speech"]), st.integers(0, 3), st.integers(0, 400), st.integers(1, 300)), max_size=4)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(wanted=CREDITS, nodes=NODES, pods=PODS)
 def test_any_credits_take_what_going_through_the_minutes_takes(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(RATES, st.sampled_from(IdlePolicy))
 def test_sums_are_converted_once_and_their_parts_sum_to_them_to_the_cent(rate: Decimal, policy: IdlePolicy) -> None:

@@ -83,7 +83,7 @@ def _footer(content: bytes) -> int:
     return int(struct.unpack("<I", content[-8:-4])[0])
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @FUZZED
 @given(changes=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=4))
 @example(changes=[(0.999, 255)])
@@ -132,7 +132,7 @@ def test_pages_are_those_that_the_library_wrote(tmp_path: Path) -> None:
         assert found > 3 * metadata.num_columns
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_page_that_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path) -> None:
     long = small().set_column(1, NEEDED[1], pa.array(["x" * (MAX_PAGE_BYTES + 1)]))
     before = pa.total_allocated_bytes()
@@ -141,21 +141,21 @@ def test_a_page_that_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path)
     assert pa.total_allocated_bytes() - before < MAX_PAGE_BYTES + 2**20
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_file_that_unpacks_to_two_hundred_times_its_size_is_refused(tmp_path: Path) -> None:
     padded = small(80).set_column(1, NEEDED[1], pa.array(["x" * 2**20] * 80))
 
     assert "200 times its size" in refused(tmp_path, padded, compression="zstd", use_dictionary=False, write_batch_size=1)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_value_counts_as_a_byte_at_least(tmp_path: Path) -> None:
     nothing = {name: pa.nulls(12_000_000, pa.string()) for name in NEEDED[:8] if name != NEEDED[1]}
 
     assert "200 times its size" in refused(tmp_path, pa.table({NEEDED[1]: pa.nulls(12_000_000, pa.string())} | nothing))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_one_long_text_for_every_row_takes_no_more_memory_than_is_allowed(tmp_path: Path) -> None:
     count = 8_000
     text = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array(["x" * 900_000]))

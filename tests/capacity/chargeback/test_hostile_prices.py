@@ -140,7 +140,7 @@ def played() -> tuple[WorkedOut, dict[IdlePolicy, Report]]:
     return WorkedOut(month), {policy: charge(books, costs, idle=policy, asked=period) for policy in IdlePolicy}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", IdlePolicy)
 def test_month_costs_what_its_minutes_cost_and_every_part_sums_to_it(policy: IdlePolicy) -> None:
     expected, reports = played()
@@ -156,7 +156,7 @@ def test_month_costs_what_its_minutes_cost_and_every_part_sums_to_it(policy: Idl
     assert 0 < plan.unused_usd < plan.committed_usd
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_line_is_to_the_cent_what_its_minutes_cost() -> None:
     expected, reports = played()
     said = {(each.key.team, each.key.capacity_type, each.key.pool): each.totals.allocated_usd for each in reports[IdlePolicy.CENTRAL].lines}

@@ -87,7 +87,7 @@ def test_nodes_without_a_label_of_their_machine_are_told_with_what_shows_it() ->
 MINUTES = st.integers(0, 6 * 60)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(MINUTES, MINUTES, st.booleans()), max_size=7), st.sampled_from([HOUR, 5400, 24 * HOUR]))
 def test_the_count_is_that_of_somebody_who_goes_through_the_minutes(spans: list[tuple[int, int, bool]], slice_seconds: int) -> None:

@@ -116,7 +116,7 @@ def both(folder: Path, export: str, rows: list[dict[str, str]], layout: dict[str
     return reconciled(folder, text), reconciled(folder, parquet_file(folder / "bill.parquet", export_table(export, rows), **layout))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @PROPERTY
 @given(rows=CUR_ROWS, layout=LAYOUTS)
 def test_cur_2_in_parquet_reconciles_as_its_csv_does_to_the_byte(
@@ -127,7 +127,7 @@ def test_cur_2_in_parquet_reconciles_as_its_csv_does_to_the_byte(
     assert of_parquet == of_text
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @PROPERTY
 @given(rows=FOCUS_ROWS, layout=LAYOUTS)
 def test_focus_in_parquet_reconciles_as_its_csv_does_to_the_byte(
@@ -287,7 +287,7 @@ def test_only_columns_that_are_declared_are_asked_for_and_all_of_them_are(form: 
     assert not set(form.NEEDED) & set(form.ALSO)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_long_row_group_is_read_some_thousand_rows_at_a_time(tmp_path: Path) -> None:
     count = 40_000
     whole = export_table("cur_2", [cur_row(product=json.dumps({"group": "x" * 400}))]).take(pa.array([0] * count))

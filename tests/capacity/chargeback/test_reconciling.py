@@ -326,7 +326,7 @@ ROWS = st.fixed_dictionaries(
 ).map(lambda values: cur_row(**values))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(nodes=st.lists(NODES, max_size=6), rows=st.lists(ROWS, min_size=1, max_size=12))
 def test_whatever_a_bill_says_the_report_and_all_differences_sum_to_it(
@@ -342,7 +342,7 @@ def test_whatever_a_bill_says_the_report_and_all_differences_sum_to_it(
     assert found.bill_usd == Decimal(floor(exact * 100 + Fraction(1, 2))).scaleb(-2)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     runs=st.lists(st.tuples(st.integers(1, 700), st.sampled_from(["spot", "on-demand"]), st.integers(0, 9)), min_size=1, max_size=12),

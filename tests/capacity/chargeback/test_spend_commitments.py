@@ -227,7 +227,7 @@ def seconds_by_hour(nodes: list[tuple[str, str, int, int]], hours: int) -> dict[
     return found
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(nodes=NODES, rates=RATES, cents=LIST_CENTS, committed=st.integers(1, 3000))
 def test_no_other_order_of_paying_for_machines_would_have_cost_less(
@@ -331,7 +331,7 @@ def worked_out(
     return expected, unused
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     nodes=NODES,

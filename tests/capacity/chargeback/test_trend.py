@@ -64,7 +64,7 @@ def days(month: str) -> int:
 MONTHS = [f"2026-{number:02}" for number in range(1, 12)]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_figure_is_that_of_a_calculation_in_other_ways_over_many_histories(tmp_path: Path) -> None:
     chance = random.Random(5)  # noqa: S311 -- no secret
     seen = {"unusual": 0, "usual": 0, "ranges": 0}
@@ -115,7 +115,7 @@ def test_every_figure_is_that_of_a_calculation_in_other_ways_over_many_histories
     assert min(seen.values()) > 20, seen
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_the_report_writes_is_what_the_trend_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     paths = []
@@ -139,7 +139,7 @@ def test_what_the_report_writes_is_what_the_trend_reads(tmp_path: Path, monkeypa
     assert "may be of several clusters" in shown, "each was read from a port of its own"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_one_unusual_month_does_not_make_the_next_ones_unusual_nor_hide_another(tmp_path: Path) -> None:
     usd = ["3100", "2800", "3100", "3000", "3100", "9000", "3100", "3100", "9000", "3100"]
     paths = [saved(tmp_path, month, {"vision": each}) for month, each in zip(MONTHS, usd, strict=False)]
@@ -244,7 +244,7 @@ def test_reports_that_cannot_be_put_side_by_side_are_refused(tmp_path: Path, oth
     assert told in run(paths, code=2)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_is_no_file_and_no_report_is_refused_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("[" * 100_000)
     for path in (tmp_path / "bad.json", tmp_path / "none.json", tmp_path):

@@ -183,7 +183,7 @@ class TestTablesOfTheCourse:
         assert advise(on_aws(**work), COURSE_P4D).method is method
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_deadline_that_spot_alone_would_miss_makes_a_hybrid() -> None:
     advice = advise(on_aws(**CHECKPOINTED, deadline_hours=95), COURSE_P4D)
 
@@ -192,7 +192,7 @@ def test_a_deadline_that_spot_alone_would_miss_makes_a_hybrid() -> None:
     assert advice.chosen.finish_hours <= 95
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_deadline_without_slack_is_met_on_demand() -> None:
     assert advise(on_aws(**CHECKPOINTED, deadline_hours=73), COURSE_P4D).method is Method.ON_DEMAND
 

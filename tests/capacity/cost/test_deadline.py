@@ -9,7 +9,7 @@ from capacity.cost.spot_arithmetic import SpotConditions, late_share, late_share
 MET = SpotConditions(0.25, checkpoint_hours=2 / 60, restart_hours=10 / 60, wait_hours=0.5)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("deadline", [75.0, 90.0, 97.0, 105.0, 120.0, 160.0])
 def test_the_bound_is_above_what_was_played(deadline: float) -> None:
     assert late_share(72, 0.5, MET, deadline) <= late_share_at_most(72, 0.5, MET, deadline) + 0.02
@@ -23,7 +23,7 @@ def test_a_later_deadline_is_never_riskier() -> None:
     assert risks[-1] < 0.01
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_deadline_before_the_undisturbed_end_is_missed_for_sure() -> None:
     assert late_share_at_most(72, 0.5, MET, 72) == 1
     assert late_share(72, 0.5, MET, 72) == 1

@@ -61,7 +61,7 @@ def test_flex_start_costs_from_53_percent_off_to_nothing_off_unless_its_price_is
     assert known.usd_least == known.usd_most == 20 * 72
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_hybrid_costs_between_spot_and_on_demand() -> None:
     found = estimates(on_aws(checkpoint_minutes=2, deadline_hours=96), COURSE_P4D).by_method
     spot, hybrid, on_demand = (found[each].usd_most or Decimal(0) for each in (Method.SPOT, Method.HYBRID, Method.ON_DEMAND))

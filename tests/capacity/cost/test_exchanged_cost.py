@@ -139,7 +139,7 @@ def test_a_cent_that_is_left_over_goes_first_to_what_was_told_as_so_much_before(
     assert to_cents(amounts, Decimal("0.02"), {"c": 2 * CENT}) == {"a": CENT, "b": 0, "c": CENT}, "none is a whole cent off"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @many
 @given(costs(), RATES)
 def test_lines_and_teams_sum_to_the_converted_total_and_each_is_within_a_cent(before: PlanCost, rate: Decimal) -> None:
@@ -158,7 +158,7 @@ def test_lines_and_teams_sum_to_the_converted_total_and_each_is_within_a_cent(be
         assert told.budget == (None if usd.budget is None else in_euros(usd.budget, rate))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @many
 @given(pairs(), RATES)
 def test_differences_sum_to_what_both_totals_differ_by_at_the_one_rate(pair: tuple[PlanCost, PlanCost], rate: Decimal) -> None:
@@ -181,7 +181,7 @@ def test_differences_sum_to_what_both_totals_differ_by_at_the_one_rate(pair: tup
         assert all(is_within_a_cent(getattr(now.difference, name), getattr(was.difference, name), rate) for name in AMOUNTS)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @many
 @given(costs(), RATES, st.sampled_from(Scenario))
 def test_how_a_budget_stands_is_decided_in_us_dollars(before: PlanCost, rate: Decimal, scenario: Scenario) -> None:
@@ -221,7 +221,7 @@ def programs(draw: st.DrawFn) -> ProgramCost:
     return ProgramCost("acme", tuple(after), {}, (*kept, *map(resource, others)), {}, 0)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @many
 @given(programs(), RATES)
 def test_resources_of_a_program_sum_to_its_total_and_changes_to_the_change(before: ProgramCost, rate: Decimal) -> None:
@@ -240,7 +240,7 @@ def test_resources_of_a_program_sum_to_its_total_and_changes_to_the_change(befor
     assert_parts((each.difference for each in after.changes), (each.difference for each in before.changes), after.difference, rate)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @many
 @given(
     st.dictionaries(NAMES, cents()),
@@ -262,7 +262,7 @@ def test_stacks_sum_to_all_stacks_in_both_columns_and_a_new_one_is_the_same_in_b
     assert all(told[name] == more[name] for name in new if name in totals)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @many
 @given(FIGURES, RATES)
 def test_what_is_expected_at_most_is_never_below_what_is_expected(figures: Figures, rate: Decimal) -> None:

@@ -51,7 +51,7 @@ def plans(draw: st.DrawFn, more_nodes: int = 0) -> Any:
     return plan(*pools, **common), plan(grown, *pools[1:], **common)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @few
 @given(plans())
 def test_parts_sum_to_totals_whichever_way_they_are_cut(drawn: Any) -> None:
@@ -62,7 +62,7 @@ def test_parts_sum_to_totals_whichever_way_they_are_cut(drawn: Any) -> None:
     assert total(each.figures for each in cost.lines if each.section.of_pools) == cost.total - cost.platform
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @few
 @given(plans(more_nodes=3))
 def test_a_higher_ceiling_is_never_cheaper_in_any_month(drawn: Any) -> None:
@@ -73,7 +73,7 @@ def test_a_higher_ceiling_is_never_cheaper_in_any_month(drawn: Any) -> None:
     assert after.total.floor_usd >= before.total.floor_usd
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @few
 @given(plans())
 def test_idle_is_never_dearer_than_expected_nor_that_than_the_worst_case(drawn: Any) -> None:
@@ -84,7 +84,7 @@ def test_idle_is_never_dearer_than_expected_nor_that_than_the_worst_case(drawn: 
             assert line.unknown or figures.expected_at_most_usd == figures.expected_usd
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @few
 @given(plans())
 def test_a_plan_does_not_differ_from_itself(drawn: Any) -> None:
@@ -96,7 +96,7 @@ def test_a_plan_does_not_differ_from_itself(drawn: Any) -> None:
     assert found.difference == Figures(*(Decimal(0),) * 4)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @few
 @given(plans(more_nodes=2))
 def test_the_differences_of_the_lines_sum_to_the_difference_of_the_plans(drawn: Any) -> None:
@@ -108,7 +108,7 @@ def test_the_differences_of_the_lines_sum_to_the_difference_of_the_plans(drawn: 
     assert {each.line.section for each in found.lines} <= {Section.POOL, Section.DISK}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @few
 @given(plans())
 def test_no_amount_of_money_is_a_float_and_each_is_in_whole_cents(drawn: Any) -> None:

@@ -18,7 +18,7 @@ CASES = {
 }
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_played_runs_agree_with_the_closed_form(case: str) -> None:
     work, interval, met = CASES[case]

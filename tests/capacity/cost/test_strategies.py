@@ -48,7 +48,7 @@ def test_a_deadline_aware_strategy_meets_every_feasible_deadline(data: list[list
         assert replay(zones, job, RATES, strategy).meets(job.deadline_seconds) or not job.feasible, strategy.name
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(data=zones_of_time, gap=st.sampled_from([600, 1800]), job=jobs, spot=st.integers(1, 400), flex=st.integers(1, 400))
 def test_no_strategy_costs_less_than_knowing_the_future(data: list[list[int]], gap: int, job: Job, spot: int, flex: int) -> None:
@@ -58,7 +58,7 @@ def test_no_strategy_costs_less_than_knowing_the_future(data: list[list[int]], g
         assert trial.bound_usd <= trial.outcome.usd, trial.outcome.strategy
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(data=zones_of_time, job=jobs)
 def test_billed_time_covers_the_work(data: list[list[int]], job: Job) -> None:

@@ -194,7 +194,7 @@ def reached(draw: st.DrawFn) -> tuple[PlanCost, Fraction]:
     return plan_cost(plan, book, USE), state.usd_per_hour * hours + state.usd_per_month
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(reached())
 def test_no_state_that_settings_allow_costs_more_in_a_month_than_their_worst_case(drawn: tuple[PlanCost, Fraction]) -> None:

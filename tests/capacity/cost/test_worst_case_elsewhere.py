@@ -72,7 +72,7 @@ def other_work_usd(cost: PlanCost) -> Decimal:
     return line.figures.worst_usd
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([(64, 256), (64, 4096), (1000, 1000), (512, 20_000)]),

@@ -24,7 +24,7 @@ def service_of(kind: str) -> str:
     return ACTIONS.get(package, package)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [

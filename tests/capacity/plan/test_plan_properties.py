@@ -36,7 +36,7 @@ def plan_of(value: dict[str, Any]) -> Plan:
     return build_plan(parse_settings(value, "valid"))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_any_document_becomes_a_plan_or_is_refused_with_places_and_reasons() -> None:
     find_tracebacks(settings().max_examples, repeatable=True)
 
@@ -53,13 +53,13 @@ def test_a_platform_beyond_all_sense_is_refused_too(cloud: object) -> None:
     check_document({"cloud": cloud})
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @given(valid_settings())
 def test_valid_settings_become_a_plan_and_the_same_settings_the_same_bytes(value: dict[str, Any]) -> None:
     assert plan_json(plan_of(value)) == plan_json(plan_of(value))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @given(valid_settings(), st.randoms(use_true_random=False))
 def test_the_order_of_pools_teams_and_classes_changes_no_byte(value: dict[str, Any], random: Any) -> None:
     def shuffled(items: list[Any]) -> list[Any]:
@@ -102,7 +102,7 @@ def test_every_label_of_a_flavor_is_on_the_nodes_of_its_pools_before_they_boot(v
         assert all(flavor.node_labels.items() <= pools[name].selector.items() for name in flavor.pools)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @given(valid_settings())
 def test_every_quota_of_a_namespace_is_one_that_kubernetes_counts_and_covers_what_is_the_teams_own(value: dict[str, Any]) -> None:
     # facts/apis.md G14: a quota on limits.nvidia.com/gpu is accepted and never counted.

@@ -47,7 +47,7 @@ def outcome(plan: Plan, kind: str, fields: dict[str, Any]) -> Any:
         return str(error)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", [*NAMES, "autopilot"])
 def test_a_teams_work_is_rendered_or_refused_as_by_the_whole_plan(stack: str) -> None:
     plan = plan_of(stack)

@@ -33,7 +33,7 @@ def test_the_page_has_a_row_for_every_setting(platform: Platform) -> None:
     assert set(settings_of(MODELS[platform].model_json_schema())) - rows == set()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_row_says_what_a_setting_takes_and_what_holds_by_default() -> None:
     assert (
         "| `boot_disk_iops` | 3,000 to 16,000 |  | IOPS of that volume (operations a second); at most 500 per GiB. Default: 6000" in page()
@@ -42,7 +42,7 @@ def test_a_row_says_what_a_setting_takes_and_what_holds_by_default() -> None:
     assert "| `fallback` | `quota`, `stock-out` |" in page()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_every_link_to_a_part_of_the_page_leads_to_one() -> None:
     headings = {heading.lower().replace(" ", "-") for heading in re.findall(r"^#+ (.+)$", page(), re.MULTILINE)}
     texts = [path.read_text(encoding="utf-8") for path in PAGE.parent.rglob("*.md")]

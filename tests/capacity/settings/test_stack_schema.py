@@ -101,7 +101,7 @@ def settings() -> dict[str, dict[str, Any]]:
     return {f"{model}.{name}": told for model, each in definitions.items() for name, told in each.get("properties", {}).items()}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_an_editor_can_explain_every_setting() -> None:
     assert len(settings()) > 200
     assert [name for name, told in settings().items() if not told["description"].endswith(".")] == []

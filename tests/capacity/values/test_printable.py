@@ -31,7 +31,7 @@ def test_a_text_of_several_lines_keeps_them() -> None:
     assert printable("one\n\ttwo\r\x1b[2J", lines=True) == "one\n\ttwo\\r\\x1b[2J"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_no_character_that_unicode_calls_a_control_a_format_or_an_end_of_line_gets_through() -> None:
     every = [chr(code) for code in range(0x110000)]
     through = [each for each in every if printable(each) == each]

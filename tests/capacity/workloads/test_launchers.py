@@ -66,7 +66,7 @@ def run(made: dict[str, Any], index: int, folder: Path) -> list[tuple[dict[str, 
     return sorted((tuple(json.loads(line)) for line in output.splitlines()), key=lambda each: each[0]["RANK"] or "")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["ranks", "torchrun"])
 def test_every_gpu_of_every_pod_has_a_process_with_its_rank(launcher: str, tmp_path: Path) -> None:
     made = container(launcher=launcher, gpus=2)
@@ -81,7 +81,7 @@ def test_every_gpu_of_every_pod_has_a_process_with_its_rank(launcher: str, tmp_p
     assert all(arguments == ["--lr", "0.1"] for _, arguments in found)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_with_jax_each_pod_has_one_process_that_knows_the_coordinator(tmp_path: Path) -> None:
     made = container(launcher="jax", port=12345)
 
@@ -91,7 +91,7 @@ def test_with_jax_each_pod_has_one_process_that_knows_the_coordinator(tmp_path: 
         assert (place["NNODES"], place["NODE_RANK"]) == ("2", str(index))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["ranks", "torchrun", "jax"])
 def test_one_pod_alone_meets_itself(launcher: str, tmp_path: Path) -> None:
     found = run(container(launcher=launcher, gpus=2, pods=1), 0, tmp_path)

@@ -62,7 +62,7 @@ def rendered(stack: str) -> Iterator[KubeObject]:
                 continue
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
 def test_everything_that_can_be_rendered_keeps_every_rule_and_nothing_is_undecided(stack: str) -> None:
     made = list(rendered(stack))
@@ -78,7 +78,7 @@ def test_everything_that_can_be_rendered_keeps_every_rule_and_nothing_is_undecid
     assert held >= {"restart-policy-forbids-failure-policy", "grace-exceeds-notice", "gpu-container-without-limit"}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_member_may_submit_everything_that_can_be_rendered(stack: str) -> None:
     """The guarantee refuses none of it, whoever sends it."""

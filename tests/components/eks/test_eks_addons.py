@@ -78,7 +78,7 @@ def test_nodes_come_after_what_they_need_and_before_what_needs_them(waits: dict[
         assert waits[f"eks-{name}"][0] == "eks-system-nodes"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_pods_use_is_told_from_system_nodes_unless_something_else_tells_it(
     addons_of: Callable[..., dict[str, dict[str, Any]]],
 ) -> None:

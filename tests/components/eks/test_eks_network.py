@@ -61,7 +61,7 @@ def test_karpenter_finds_the_private_subnets_and_no_other(network_of: Callable[.
     assert [name for name, each in subnets.items() if "karpenter.sh/discovery" in each["tags"]] == [f"net-private-{z}" for z in ZONES]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_each_zone_has_its_ranges_and_no_machine_gets_a_public_address(network_of: Callable[..., Any]) -> None:
     subnets = found(network_of(), SUBNET)
 
@@ -84,7 +84,7 @@ def test_the_control_planes_own_addresses_are_in_small_subnets_that_nothing_else
     assert "net-control-plane-routes-id" not in {each["routeTableId"] for each in registered.of(ROUTE)}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_control_plane_stays_where_it_is_when_the_nodes_move(network_of: Callable[..., Any]) -> None:
     before = found(network_of(), SUBNET)
     after = found(network_of(zones=["us-east-1d", "us-east-1b", "us-east-1c"], control_plane_zones=["us-east-1a", "us-east-1b"]), SUBNET)

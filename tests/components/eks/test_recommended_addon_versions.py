@@ -53,7 +53,7 @@ def test_the_version_is_the_one_that_aws_calls_its_default_for_the_clusters_kube
     assert cloud.given["vpc-cni"] is None
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("stack, addon", [("dev-eks", EBS), ("dev-eks", "metrics-server")])
 def test_where_nobody_is_asked_it_is_unknown_and_not_left_to_the_first_day(stack: str, addon: str) -> None:
     settings = shipped(stack)

@@ -57,7 +57,7 @@ def test_the_role_has_the_seven_policies_each_by_an_attachment_of_its_own() -> N
     }
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_pods_of_the_controllers_service_account_are_bound_to_the_role() -> None:
     aws = registered()
 

@@ -57,7 +57,7 @@ def test_what_a_judged_object_makes_is_not_judged_again(owner: tuple[str, str]) 
     assert broken(STOPS, owned_by(*owner)) is None
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_an_unknown_kind_makes_and_what_only_refers_to_a_job_is_judged() -> None:
     assert broken(STOPS, owned_by("acme.com/v1", "Pipeline")) == {"gpu-container-without-limit"}
     assert broken(STOPS, owned_by("batch/v1", "Job", controller=False)) == {"gpu-container-without-limit"}

@@ -63,7 +63,7 @@ def test_a_place_that_many_arguments_precede_is_found_too() -> None:
     assert by_forms[CHECKPOINT]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @given(jobs())
 def test_a_job_loses_checkpoints_by_the_rule_in_python_just_where_it_does_in_cel(job: dict[str, Any]) -> None:
     by_forms = judged(STOPS, job)

@@ -179,7 +179,7 @@ def test_services_take_the_priority_of_what_waits_in_no_queue() -> None:
     assert broken(deployment(pod(gpus=0, priorityClassName=""))) == set()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_more_groups_of_pods_than_rules_look_at_are_refused() -> None:
     assert broken(job_set(*[pod()] * 256)) == set()
     assert broken(job_set(*[pod()] * 257)) == {"more-than-is-looked-at"}

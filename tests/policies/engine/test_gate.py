@@ -338,7 +338,7 @@ def as_of_the_sdk(policy: proto.PolicyInfo, rule: AnyRule | None) -> Policy:
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("python", [shutil.which("python3", path="/usr/bin:/usr/local/bin:/bin") or "python3"])
 def test_the_executable_pack_started_by_another_python_serves_and_prints_nothing_but_its_port(python: str) -> None:
     environment = {**os.environ, "PATH": f"{Path(python).parent}:{os.defpath}"}

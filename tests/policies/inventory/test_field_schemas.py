@@ -63,7 +63,7 @@ def test_the_file_is_what_the_pinned_definitions_give() -> None:
     assert written[TYPES] == found[TYPES]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_collecting_writes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     definition = tmp_path / "definition.yaml"
     properties = {

@@ -219,7 +219,7 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(st.tuples(INDENTS, PIECES).map("".join), min_size=1, max_size=9).map("\n".join)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=800, deadline=None)
 @given(TEXTS, st.sampled_from(["", "\n"]))
 @example("a: |\n    \n  b\n", "")
@@ -228,14 +228,14 @@ def test_no_text_is_read_otherwise_than_by_the_parser(text: str, end: str) -> No
     assert agrees(text + end) is not False
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.text(alphabet="ab:-{}[],'\"#|>&*!?%@~. \n", max_size=30))
 def test_no_text_of_signs_is_read_otherwise_than_by_the_parser(text: str) -> None:
     assert agrees(text) is not False
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_files_of_others_are_read_as_the_parser_reads_them() -> None:
     folders = [*(module_folder(module, family) for module, family in MODULES.items()), CHECKOUT / "tests", CHECKOUT / "stacks"]
     counted = {True: 0, False: 0, None: 0}

@@ -97,7 +97,7 @@ def test_a_selected_rule_that_is_off_is_told_and_stays_off(tmp_path: Path, monke
     assert " ".join(ended.stderr.split()) == "disabled by the configuration, and not judged by: gpu-pool-without-taint."
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_run_of_selected_rules_says_nothing_of_what_others_look_at_and_accept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pool.yaml").write_text(f"{UNTAINTED_POOL}---\napiVersion: v1\nkind: Service\nmetadata: {{name: a}}\n")

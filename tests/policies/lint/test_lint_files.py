@@ -173,7 +173,7 @@ def test_a_path_that_is_not_there_is_bad_usage(tmp_path: Path) -> None:
     assert error.value.exit_code is ExitCode.BAD_USAGE
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_folders_nested_deeper_than_calls_may_be_are_walked(tmp_path: Path) -> None:
     folder = tmp_path
     descriptor = os.open(folder, os.O_RDONLY)

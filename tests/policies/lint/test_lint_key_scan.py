@@ -79,7 +79,7 @@ i: 'a' # it's;&& on;{a: 1,;a: 2};[a,;b];<<: *x;j: &x"""
 LINES = st.sampled_from(WRITTEN.split(b";"))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(st.lists(st.tuples(st.integers(0, 3), LINES), max_size=12))
 def test_no_text_with_a_duplicate_gets_a_yes(lines: list[tuple[int, bytes]]) -> None:

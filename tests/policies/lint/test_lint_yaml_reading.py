@@ -148,7 +148,7 @@ def bomb(levels: int) -> bytes:
     return "\n".join(lines).encode()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text,reason",
     [

@@ -86,7 +86,7 @@ def calls(made: list[dict[str, Any]]) -> int:
     return counted
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CROSSED)
 def test_what_compares_objects_with_one_another_does_four_times_as_much_for_four_times_as_many(name: str) -> None:
     make, count = CROSSED[name]

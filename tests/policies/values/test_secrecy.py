@@ -90,7 +90,7 @@ def test_no_secret_is_told_wherever_in_an_object_of_any_rule_it_stands(case: Cas
     assert HUNTER not in judged(resources)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @given(runs(), st.data())
 def test_nor_of_any_object_of_a_run_that_is_compared(run: list[Resource], data: st.DataObject) -> None:
     hidden: list[Resource] = []
