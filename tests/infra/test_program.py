@@ -79,7 +79,7 @@ def test_every_object_says_whose_it_is(register: Register, settings: dict[str, A
 def test_what_kueue_selects_is_what_karpenter_can_make(register: Register, settings: dict[str, Any]) -> None:
     registered = register(configured(settings))
 
-    [flavor, cpu] = registered.of("kubernetes:kueue.x-k8s.io/v1beta2:ResourceFlavor")
+    [cpu, flavor] = registered.of("kubernetes:kueue.x-k8s.io/v1beta2:ResourceFlavor")
     pools = {each["metadata"]["name"]: each["spec"]["template"]["spec"] for each in registered.of("kubernetes:karpenter.sh/v1:NodePool")}
     pool = pools[flavor["metadata"]["name"]]
     # Karpenter itself puts the pool's name on its nodes, and knows that it will.
