@@ -57,16 +57,16 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         measured.cov_controller.cov.stop()
 
 
-_MARKED_WHOLE = re.compile(r"^pytestmark = .*\bmark\.(?:lab|engine|kills|thorough|slow)\b.*$", re.MULTILINE)
+_MARKS_OF_FILE = re.compile(r"^pytestmark = .*$", re.MULTILINE)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Passes over a file of which no test would be chosen: to import those of labs and engines takes each worker a third of its time."""
-    unwanted = re.findall(r"\bnot (\w+)", config.option.markexpr) if " or " not in config.option.markexpr else []
+    unwanted = set(re.findall(r"\bnot (\w+)", config.option.markexpr)) if " or " not in config.option.markexpr else set()
     if not unwanted or not collection_path.name.startswith("test_") or not collection_path.is_file():
         return None
-    marked = _MARKED_WHOLE.search(collection_path.read_text(encoding="utf-8"))
-    return True if marked and any(f"mark.{each}" in re.split(r"[^\w.]", marked[0].replace("pytest.", "")) for each in unwanted) else None
+    marked = _MARKS_OF_FILE.search(collection_path.read_text(encoding="utf-8"))
+    return True if marked and unwanted & set(re.findall(r"\bmark\.(\w+)", marked[0])) else None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
