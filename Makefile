@@ -1,7 +1,7 @@
 # The project's tasks. Each sets up what it needs, says what it does and for how long, and can be run again.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help up down setup tools check quick-pure quick-infra quick-other lint types test test-torch bench sbom docs clean
+.PHONY: help up down setup tools tools-all check quick-pure quick-infra quick-other lint types test test-all test-torch bench sbom docs clean
 
 UV_VERSION := 0.13.9
 UV := $(or $(shell command -v uv 2>/dev/null),.tools/uv/bin/uv)
@@ -35,14 +35,18 @@ down: setup ## stop it; nothing is left running
 
 setup: .venv/.synced ## the Python environment in .venv
 
-tools: setup ## the lab's programs and its monitoring's, built from source unless the cache has them
-	$(call step,tools,$(RUN)/flexspot lab tools --all)
+tools: setup ## the lab's programs, built from source unless the cache has them
+	$(call step,tools,$(RUN)/flexspot lab tools)
 
-check: setup lint ## lint, types and the fast tests but the slow and the thorough ones, with fewer examples of each property
-	@$(MAKE) --no-print-directory -j 2 quick-other quick-pure quick-infra types
+tools-all: setup # those that some nightly tests need, too: Prometheus, JobSet, language hosts
+	$(call step,all tools,$(RUN)/flexspot lab tools --all)
 
-# One process each: to share eleven thousand tests of milliseconds among workers takes three times as long as to run them.
-QUICK := $(RUN)/pytest -q -n 0 -m '$(FAST) and not thorough and not slow' --hypothesis-profile quick
+check: setup lint ## lint, types and the quick tests
+	@$(QUICKLY) types
+
+# Four processes, two at a time. To share ten thousand tests of milliseconds among xdist's workers takes three times as long.
+QUICKLY = $(MAKE) --no-print-directory -j 2 quick-other quick-pure quick-infra
+QUICK := $(RUN)/pytest -q -n 0 -m '$(FAST) and not nightly and not slow' --hypothesis-profile quick
 
 quick-pure: setup
 	$(call step,quick tests of the pure parts,$(QUICK) $(PURE))
@@ -59,19 +63,30 @@ lint: setup
 types: setup
 	$(call step,types,$(RUN)/pyrefly check)
 
-test: setup lint types tools ## everything, as CI runs it
-	$(call step,fast tests of the pure parts,$(RUN)/pytest -q -n auto --dist worksteal -m '$(FAST)' --cov --cov-report= $(PURE))
+# started(tier): the tests that start processes, all or with ` and not nightly` those of every change. Each lab has a worker of its own.
+define started
+$(call step,tests that kill what they start,$(RUN)/pytest -q -n 2 -m 'kills$(1)' $(call tests,kills))
+$(call step,tests on real engines,$(RUN)/pytest -q -n 2 --dist loadgroup --durations=15 -m 'engine and not lab$(1)' $(call tests,engine))
+$(call step,tests on real control planes,$(RUN)/pytest -v -n $(2) --dist loadgroup --no-loadscope-reorder --durations=15 -m 'lab$(1)' $(call tests,lab))
+endef
+
+test: setup lint tools ## every behaviour, as contributors and CI run it on every change
+	@$(QUICKLY) types
+	$(call step,slower tests,$(RUN)/pytest -q -n 2 --dist worksteal --durations=15 -m '$(FAST) and slow and not nightly' --hypothesis-profile quick $(call tests,slow))
+	$(call started, and not nightly,2)
+
+test-all: setup lint types tools-all .iam/.synced ## all tests, and the runtime with the real PyTorch: nightly and before a release
+	$(call step,fast tests of the pure parts,$(RUN)/pytest -q -n 2 --dist worksteal -m '$(FAST)' --cov --cov-report= $(PURE))
 	$(call step,coverage of the pure parts,$(RUN)/coverage report --fail-under=95)
-	$(call step,other fast tests,$(RUN)/pytest -q -n auto --dist worksteal -m '$(FAST)' $(addprefix --ignore=,$(PURE)))
-	$(call step,tests that kill what they start,$(RUN)/pytest -q -n auto -m kills $(call tests,kills))
-	$(call step,tests on real engines,$(RUN)/pytest -q -n auto --dist loadgroup --durations=15 -m 'engine and not lab' $(call tests,engine))
-	$(call step,tests on real control planes,$(RUN)/pytest -v -n 4 --dist loadgroup --no-loadscope-reorder --durations=15 -m lab $(call tests,lab))
+	$(call step,other fast tests,$(RUN)/pytest -q -n 2 --dist worksteal -m '$(FAST)' $(addprefix --ignore=,$(PURE)))
+	$(call started,,4)
+	$(MAKE) --no-print-directory test-torch KILLS=5
 
 test-torch: .torch/.synced ## what PyTorch, Transformers and Lightning themselves do with the runtime (5 GB, an hour; KILLS=5 for less)
 	$(call step,types of what needs torch,.torch/bin/pyrefly check --config tests/pytorch/pyrefly.toml)
 	$(call step,real frameworks under kills,OMP_NUM_THREADS=1 .torch/bin/pytest -q -s -c tests/pytorch/pytest.ini tests/pytorch)
 
-bench: setup tools ## how long things take, as ratios within one run
+bench: setup tools-all ## how long things take, as ratios within one run
 	$(call step,settings to plan,$(RUN)/python -m capacity.bench)
 	$(call step,settings that could end in a traceback,$(RUN)/python tests/bench_settings.py)
 	$(call step,lint,$(RUN)/python tests/bench_lint.py)
@@ -87,14 +102,17 @@ sbom: setup ## what Flexspot is made of, with licences: a bill of materials in C
 docs: .docs/.synced ## the documentation as a site, in site/; open site/index.html
 	$(call step,site,NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict)
 
-clean: ## remove .venv, .torch, .docs, .tools and site (labs and the user's tool cache stay)
-	rm -rf .venv .torch .docs .tools site
+clean: ## remove .venv, .torch, .docs, .iam, .tools and site (labs and the user's tool cache stay)
+	rm -rf .venv .torch .docs .iam .tools site
 
 .tools/uv/bin/uv:
 	$(call step,uv $(UV_VERSION) from PyPI,python3 -c 'import sys; sys.exit("flexspot needs Python 3.11 or later; python3 is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)' && python3 -m venv .tools/uv && .tools/uv/bin/pip install --quiet uv==$(UV_VERSION))
 
 .torch/.synced: tests/pytorch/requirements.txt | $(UV)
 	$(call step,PyTorch environment,$(UV) venv --quiet --clear .torch && $(UV) pip sync --quiet --python .torch/bin/python tests/pytorch/requirements.txt && touch $@)
+
+.iam/.synced: tests/iam/requirements.txt | $(UV)
+	$(call step,environment of the judge of IAM,$(UV) venv --quiet --clear .iam && $(UV) pip sync --quiet --python .iam/bin/python tests/iam/requirements.txt && touch $@)
 
 .docs/.synced: docs/site/requirements.txt | $(UV)
 	$(call step,environment of the site,$(UV) venv --quiet --clear .docs && $(UV) pip sync --quiet --python .docs/bin/python docs/site/requirements.txt && touch $@)

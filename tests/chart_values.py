@@ -7,6 +7,9 @@ from typing import Any
 FREE = {"affinity", "nodeSelector"}
 """Maps whose keys are Kubernetes' or the user's, of which a chart's own values hold examples."""
 
+QUANTITIES = {"cpu", "memory"}
+"""Kubernetes takes a number or a text for these."""
+
 
 def unknown_values(values: dict[str, Any], chart_values: dict[str, Any], path: str = "") -> list[str]:
     """What of `values` the chart would ignore or misread, each as its dotted path and, where it is known, what the chart has there.
@@ -19,7 +22,7 @@ def unknown_values(values: dict[str, Any], chart_values: dict[str, Any], path: s
         where = f"{path}{key}"
         if key not in chart_values:
             found.append(where)
-        elif _kind(chart_values[key]) not in {_kind(value), "nothing"}:
+        elif key not in QUANTITIES and _kind(chart_values[key]) not in {_kind(value), "nothing"}:
             found.append(f"{where}: {_kind(value)}, the chart has {_kind(chart_values[key])}")
         elif _kind(value) == "a map" and chart_values[key] and key not in FREE:
             found += unknown_values(value, chart_values[key], f"{where}.")

@@ -16,6 +16,9 @@ import yaml
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from lab.control_plane import ControlPlane
+    from lab.home import LabHome
+
 CHECKOUT = Path(__file__).resolve().parents[1]
 FOLDERS = ("capacity", "components", "flexspot", "policies", "infra", "lab", "stacks")
 
@@ -42,12 +45,6 @@ class OwnCheckout:
         """What the command says of this checkout, and ends with; `infra` and `lab` are its own, all else as in the project."""
         return command_line.flexspot(*arguments, checkout=self.folder, folder=self.folder, environment=self.environment | environment)
 
-    def flexspot_afresh(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """The same with all code as it is in this checkout, for a test that has changed some; it takes seconds longer."""
-        return subprocess.run(
-            self.command(*arguments), cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False, timeout=300
-        )
-
     def kubectl(self, *arguments: str, given: str | None = None) -> str:
         """What kubectl prints of the checkout's lab; `given` is its standard input."""
         program = [self.folder / ".tools" / "bin" / "kubectl", "--kubeconfig", self.folder / ".lab" / "default" / "kubeconfig"]
@@ -65,9 +62,25 @@ def checkout(tmp_path: Path) -> OwnCheckout:
     return OwnCheckout(tmp_path / "checkout")
 
 
+@pytest.fixture(scope="session")
+def checkout_of_the_lab(lab: ControlPlane) -> OwnCheckout:
+    """A checkout whose lab is the one that tests share."""
+    return OwnCheckout(lab.home.root.parent)
+
+
 @pytest.fixture
-def checkout_with_lab(checkout: OwnCheckout) -> Iterator[OwnCheckout]:
-    started = checkout.flexspot("lab", "start")
-    assert started.returncode == 0, started.stderr
-    yield checkout
-    checkout.flexspot("lab", "stop", "--delete")
+def checkout_with_lab(checkout_of_the_lab: OwnCheckout, lab: ControlPlane) -> Iterator[OwnCheckout]:
+    """That checkout with the stack files of the project and nothing deployed, before the test and after it."""
+    yield checkout_of_the_lab
+    stacks = checkout_of_the_lab.folder / "stacks"
+    shutil.rmtree(stacks)
+    shutil.copytree(CHECKOUT / "stacks", stacks)
+    removed = checkout_of_the_lab.flexspot("destroy", "-s", "local", "--yes")
+    assert removed.returncode == 0, removed.stdout + removed.stderr
+    forget_stacks(lab.home)
+
+
+def forget_stacks(home: LabHome) -> None:
+    """Removes the engine's state and notes that are kept with a lab."""
+    for name in ("pulumi", "project"):
+        shutil.rmtree(home.folder / name, ignore_errors=True)

@@ -38,7 +38,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 
 # Tests assert behaviour, never wall time, and the same commit tries the same examples wherever it is tested.
 settings.register_profile("same-everywhere", deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-# `make check` tries fewer of them.
+# `make check` and `make test` try fewer of them.
 settings.register_profile("quick", settings.get_profile("same-everywhere"), max_examples=10)
 # What is sampled otherwise is tried as often as the claim says; for once, before a release.
 settings.register_profile("wide", settings.get_profile("same-everywhere"), max_examples=200)
@@ -57,7 +57,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         measured.cov_controller.cov.stop()
 
 
-_MARKS_OF_FILE = re.compile(r"^pytestmark = .*$", re.MULTILINE)
+_MARKS_OF_FILE = re.compile(r"^pytestmark = (?:\[\n.*?^\]|[^\n]*$)", re.MULTILINE | re.DOTALL)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -96,17 +96,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Decides what runs first, what runs in one worker (for `--dist loadgroup`), and what counts for coverage.
 
     Tests with a lab of their own come first: the shared one, started by then, would take CPU for nothing. Those that wait for minutes come
-    before the others of the shared lab, and thorough ones before others, so that none of them is left for the end. Tests that share a
+    before the others of the shared lab, and slow ones before others, so that none of them is left for the end. Tests that share a
     fixture of their module, such as a lab, run in one worker; each other goes to whichever worker is free.
     """
-    for mark in ("engine", "lab", "kills"):
+    for mark in ("engine", "lab", "kills", "slow"):
         for path in {item.path for item in items if item.get_closest_marker(mark)}:
             if f"mark.{mark}" not in path.read_text():
                 message = f"{path} has tests marked {mark}: write mark.{mark} there, for the Makefile finds them by it"
                 raise pytest.UsageError(message)
 
     def place(item: pytest.Item) -> tuple[bool, bool]:
-        return "lab" in getattr(item, "fixturenames", ()), not any(map(item.get_closest_marker, ("waits", "thorough", "slow")))
+        return "lab" in getattr(item, "fixturenames", ()), not any(map(item.get_closest_marker, ("waits", "nightly", "slow")))
 
     items.sort(key=place)
     for item in items:
@@ -114,5 +114,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if any(each.scope == "module" for definitions in fixtures.values() for each in definitions):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
         # What many cases cover, examples cover too: to trace them would double their time.
-        if item.get_closest_marker("thorough") or getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+        if item.get_closest_marker("nightly") or getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker(pytest.mark.no_cover)

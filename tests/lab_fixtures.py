@@ -31,9 +31,9 @@ def tools() -> Tools:
 
 
 @contextmanager
-def running_lab(tools: Tools, folders: pytest.TempPathFactory, name: str) -> Generator[ControlPlane]:
+def running_lab(tools: Tools, home: LabHome) -> Generator[ControlPlane]:
     """A lab that runs for as long as it is used, and is deleted then."""
-    control_plane = ControlPlane(LabHome(folders.mktemp("labs"), name))
+    control_plane = ControlPlane(home)
     control_plane.start(tools, Silence())
     try:
         yield control_plane
@@ -43,15 +43,19 @@ def running_lab(tools: Tools, folders: pytest.TempPathFactory, name: str) -> Gen
 
 @pytest.fixture(scope="session")
 def lab(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A running lab that the tests share; stopped and deleted at the end."""
-    with running_lab(tools, tmp_path_factory, "shared") as control_plane:
+    """A running lab that the tests of a worker share; stopped and deleted at the end.
+
+    A test that deploys a stack to it takes all of it away again: a stack's objects are cluster-wide. Its folder is that of a project's lab,
+    for checkout_with_lab.
+    """
+    with running_lab(tools, LabHome(tmp_path_factory.mktemp("checkout") / ".lab", "default")) as control_plane:
         yield control_plane
 
 
 @pytest.fixture(scope="module")
 def stack_lab(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A running lab for the stacks of one test module: a stack's objects are cluster-wide, and would meet those of other tests."""
-    with running_lab(tools, tmp_path_factory, "stack") as control_plane:
+    """A running lab for one test module, whose objects are cluster-wide and stay until its end."""
+    with running_lab(tools, LabHome(tmp_path_factory.mktemp("labs"), "stack")) as control_plane:
         yield control_plane
 
 

@@ -136,24 +136,6 @@ def typescript_consumer(tools: Tools, place: Path) -> Generator[TypeScriptConsum
         yield TypeScriptConsumer(project, made, sdk)
 
 
-class Expression(str):
-    """What stands in a program as it is, where other text is a literal."""
-
-    __slots__ = ()
-
-
 def call_of(component: str, name: str, inputs: Any) -> str:
     """A resource of a program in TypeScript."""
-    return f"new flexspot.{component}({_literal(name)}, {_literal(inputs)});\n"
-
-
-def _literal(value: Any) -> str:
-    match value:
-        case dict():
-            return "{" + ", ".join(f"{_literal(key)}: {_literal(each)}" for key, each in value.items()) + "}"
-        case list():
-            return f"[{', '.join(map(_literal, value))}]"
-        case Expression():
-            return value
-        case _:
-            return json.dumps(value)
+    return f"new flexspot.{component}({json.dumps(name)}, {json.dumps(inputs)});\n"

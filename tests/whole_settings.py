@@ -262,21 +262,3 @@ def whole_settings(draw: DrawFn, platform: Platform) -> dict[str, Any]:
     document = draw(valid_settings([platform]))
     surroundings = eks_surroundings if platform is Platform.EKS else gke_surroundings
     return document | draw(surroundings(document))
-
-
-@st.composite
-def whole_auto_mode_settings(draw: DrawFn) -> dict[str, Any]:
-    """Whole settings of EKS in Auto Mode, without what it refuses of clusters and classes; some of them are refused."""
-    document = draw(whole_settings(Platform.EKS))
-    others = {"ami", "existing", "existing_karpenter", "existing_gpu_operator", "nodes", "node_repair"}
-    cluster = {key: value for key, value in document["cluster"].items() if key not in others} | {"mode": "auto"}
-    if "system_pool" in cluster:
-        system = cluster["system_pool"]
-        cluster["system_pool"] = {"machine": system["machine"], "max_nodes": max(2, system["max_nodes"])}
-    limited = {name: each | {"run_limit_hours": each["run_limit_hours"] or 160} for name, each in document.get("classes", {}).items()}
-    pools = [each | draw(some(boot_disk_gib=st.integers(50, 400))) for each in document["pools"]]
-    return {key: value for key, value in document.items() if key != "controllers"} | {
-        "cluster": cluster,
-        "classes": limited,
-        "pools": pools,
-    }

@@ -56,7 +56,11 @@ def _tools(progress: ConsoleProgress) -> Tools:
 @app.command()
 def tools(
     everything: Annotated[
-        bool, typer.Option("--all", help="Also build Prometheus and kube-state-metrics, which no lab needs by itself.")
+        bool,
+        typer.Option(
+            "--all",
+            help="Also build what no lab needs: Prometheus, kube-state-metrics, JobSet, language hosts and actionlint, for nightly tests.",
+        ),
     ] = False,
 ) -> None:
     """Build the lab's programs that are not in the cache."""

@@ -238,17 +238,19 @@ def ensure_tools(links: Path, progress: Progress, cache: Path | None = None, wan
     Raises LabError when Go is missing or a build fails.
     """
     cache = cache or tool_cache()
-    for family in wanted or families():
-        _link(family, _ensure_family(family, cache, progress), links)
+    # Before anything is built: go may complete a family's go.sum, which is part of its key.
+    targets = [(family, family.built_in(cache)) for family in wanted or families()]
+    missing = [(family, target) for family, target in targets if not target.is_dir()]
+    for number, (family, target) in enumerate(missing, 1):
+        _ensure_family(family, target, progress, f"{family.name} {family.version} ({number} of {len(missing)})")
+    for family, target in targets:
+        _link(family, target, links)
     return Tools(links)
 
 
-def _ensure_family(family: Family, cache: Path, progress: Progress) -> Path:
-    target = family.built_in(cache)
-    if target.is_dir():
-        return target
+def _ensure_family(family: Family, target: Path, progress: Progress, step: str) -> None:
+    cache = target.parent
     require_go(family.name)
-    step = f"{family.name} {family.version}"
     try:
         cache.mkdir(parents=True, exist_ok=True)
         lock = FileLock(cache / f"{target.name}.lock")
@@ -266,7 +268,6 @@ def _ensure_family(family: Family, cache: Path, progress: Progress) -> Path:
         if error.errno == errno.ENOSPC:
             raise disk_full(family.name) from error
         raise
-    return target
 
 
 def _build(family: Family, target: Path, step: str, progress: Progress) -> None:

@@ -84,7 +84,7 @@ class CloudFolder:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the test says of this cloud: account, project, delays, the control plane behind its clusters."""
+        """What the test says of this cloud: account, project, the control plane behind its clusters."""
         file = self.folder / "settings.json"
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
@@ -92,11 +92,6 @@ class CloudFolder:
         """Adds settings."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._write(self.folder / "settings.json", self.settings | settings)
-
-    def seconds(self, token: str) -> float:
-        """How long the cloud takes for a resource of the type."""
-        delays: dict[str, float] = self.settings.get("seconds", {})
-        return delays.get(token, delays.get("other", 0.0))
 
     def get(self, token: str, identity: str) -> Held | None:
         """One resource; None when there is none."""

@@ -6,7 +6,6 @@ made, so that the next process finds it.
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -84,7 +83,6 @@ class CloudProvider(OfflineProvider):
                 refuse_create(self._cloud, kind, known, inputs)
                 self._cloud.put(held)
             self._make(held)
-            time.sleep(self._cloud.seconds(kind.token))
         return provider_pb2.CreateResponse(id=held.identity, properties=encode(_told(held.outputs)))
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
@@ -103,16 +101,14 @@ class CloudProvider(OfflineProvider):
         inputs: dict[str, Any] = plain(decode(request.news))
         if request.preview:
             return super().Update(request, context)
-        with self._asked(context, "update", request.urn, request.id) as (kind, settings):
-            with self._cloud.changing():
-                held = self._cloud.get(kind.token, request.id)
-                if held is None or not held.is_there:
-                    raise CloudRefusalError(f"{request.id} was not found")
-                refuse_update(self._cloud, kind, held.inputs, inputs)
-                known = known_values(kind, self._place(settings), {**held.inputs, **inputs}, held.identity)
-                changed = Held(kind.token, held.identity, request.urn, inputs, outputs_of(kind, known, inputs, settings))
-                self._cloud.put(changed)
-            time.sleep(self._cloud.seconds(kind.token))
+        with self._asked(context, "update", request.urn, request.id) as (kind, settings), self._cloud.changing():
+            held = self._cloud.get(kind.token, request.id)
+            if held is None or not held.is_there:
+                raise CloudRefusalError(f"{request.id} was not found")
+            refuse_update(self._cloud, kind, held.inputs, inputs)
+            known = known_values(kind, self._place(settings), {**held.inputs, **inputs}, held.identity)
+            changed = Held(kind.token, held.identity, request.urn, inputs, outputs_of(kind, known, inputs, settings))
+            self._cloud.put(changed)
         return provider_pb2.UpdateResponse(properties=encode(_told(changed.outputs)))
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
@@ -124,7 +120,6 @@ class CloudProvider(OfflineProvider):
                     refuse_delete(self._cloud, held)
                     self._cloud.put(replace(held, state=DELETING))
             if held is not None:
-                time.sleep(self._cloud.seconds(kind.token))
                 self._unmake(held)
         return empty_pb2.Empty()
 

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import command_line
+import urllib3
 import yaml
 from checkout_fixtures import CHECKOUT, OwnCheckout
 from cloud_folder import HOME_VARIABLE, CloudFolder
 from credential_servers import MOTO_ACCOUNT
-from kubernetes_objects import all_objects
+from kubernetes import client as kubernetes_client
+from kubernetes import config as kubernetes_config
 from plugin_nursery import CLIENT, nursery
 
 from infra.deployment.cloud_run import PLUGINS
@@ -191,3 +193,43 @@ def _write_program(file: Path, statement: str) -> None:
     code = f"import sys; sys.path[:0] = [{str(HERE)!r}]; {statement}"
     file.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c {shlex.quote(code)} "$@"\n', encoding="utf-8")
     file.chmod(0o700)
+
+
+_COMES_AND_GOES = {
+    "APIService",
+    "ComponentStatus",
+    "ControllerRevision",
+    "EndpointSlice",
+    "Endpoints",
+    "Event",
+    "Lease",
+    "Pod",
+    "ReplicaSet",
+}
+"""Kinds whose objects controllers make and delete as they like."""
+
+
+def all_objects(kubeconfig: Path) -> set[str]:
+    """Each object as `apiVersion/Kind namespace/name`, in the version that its group prefers; what is being deleted is gone."""
+    settings: Any = kubernetes_client.Configuration()
+    kubernetes_config.load_kube_config(str(kubeconfig), client_configuration=settings)
+    found: set[str] = set()
+    with urllib3.PoolManager(ca_certs=settings.ssl_ca_cert, cert_file=settings.cert_file, key_file=settings.key_file) as pool:
+
+        def get(path: str) -> Any:
+            return json.loads(pool.request("GET", f"{settings.host}{path}").data)
+
+        groups: list[str] = [group["preferredVersion"]["groupVersion"] for group in get("/apis")["groups"]]
+        for version in ["v1", *groups]:
+            root = "/api/v1" if version == "v1" else f"/apis/{version}"
+            for resource in get(root)["resources"]:
+                if "/" in resource["name"] or "list" not in resource["verbs"] or resource["kind"] in _COMES_AND_GOES:
+                    continue
+                for each in get(f"{root}/{resource['name']}")["items"]:
+                    found |= _named(f"{version}/{resource['kind']}", each["metadata"])
+    return found
+
+
+def _named(kind: str, metadata: dict[str, Any]) -> set[str]:
+    name = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
+    return set() if "deletionTimestamp" in metadata else {f"{kind} {name}"}

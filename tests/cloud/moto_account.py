@@ -12,6 +12,8 @@ from botocore import xform_name
 from botocore.validate import ParamValidator
 from program_declarations import Declared, Preview, declared, shipped
 
+from lab.providers.values import is_list
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -26,7 +28,7 @@ REGION = "us-east-1"
 MANAGED: DefaultConfig = {"iam": {"load_aws_managed_policies": True}}
 """Moto knows AWS's own policies when it is asked to."""
 
-_ANSWERS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+ANSWERS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "CreateAddon": lambda _: {},
     "UpdateAddon": lambda _: {},
     "DeleteAddon": lambda _: {},
@@ -40,10 +42,6 @@ _ANSWERS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "CreateDataRepositoryAssociation": lambda _: {"Association": {"AssociationId": "dra-0123456789abcdef0"}},
     "DeleteDataRepositoryAssociation": lambda _: {},
 }
-
-_SERVICES = {"DeleteFileSystemPolicy": "efs", "CreateDataRepositoryAssociation": "fsx", "DeleteDataRepositoryAssociation": "fsx"}
-
-LACKING = {(_SERVICES.get(operation, "eks"), operation) for operation in _ANSWERS}
 """The operations that moto 5.2.5 does not have: for these the request is judged by botocore's model alone, and answered here.
 
 moto/eks/responses.py has clusters, node groups and Fargate profiles, no add-ons, access entries or Pod Identity associations;
@@ -81,8 +79,8 @@ class MotoAccount:
             raise RefusedRequestError("; ".join(problems))
         with self._turn:
             self.asked.append((service, operation, parameters))
-            if (service, operation) in LACKING:
-                return _ANSWERS[operation](parameters)
+            if operation in ANSWERS:
+                return ANSWERS[operation](parameters)
             answer = getattr(self.client(service), xform_name(operation))(**parameters)
             return self._as_aws(operation, answer)
 
@@ -137,3 +135,48 @@ def destroy(run: Up) -> list[str]:
                 run.account.call(service, operation, parameters)
             gone.append(name)
     return gone
+
+
+ALL_THERE: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("ec2", "describe_vpcs", {}),
+    ("ec2", "describe_subnets", {}),
+    ("ec2", "describe_internet_gateways", {}),
+    ("ec2", "describe_nat_gateways", {"Filter": [{"Name": "state", "Values": ["pending", "available"]}]}),
+    ("ec2", "describe_addresses", {}),
+    ("ec2", "describe_route_tables", {}),
+    ("ec2", "describe_security_groups", {}),
+    ("ec2", "describe_vpc_endpoints", {"Filters": [{"Name": "vpc-endpoint-state", "Values": ["pending", "available"]}]}),
+    ("ec2", "describe_launch_templates", {}),
+    ("eks", "list_clusters", {}),
+    ("events", "list_rules", {}),
+    ("iam", "list_policies", {"Scope": "Local"}),
+    ("iam", "list_roles", {}),
+    ("kms", "list_aliases", {}),
+    ("logs", "describe_log_groups", {}),
+    ("s3", "list_buckets", {}),
+    ("sqs", "list_queues", {}),
+)
+"""Every list that the stacks' resources stand in."""
+
+
+def everything(account: MotoAccount) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for service, method, arguments in ALL_THERE:
+        answer = getattr(account.client(service), method)(**arguments)
+        found[f"{service} {method}"] = {key: value for key, value in answer.items() if key not in {"ResponseMetadata", "Owner"}}
+    return found
+
+
+def ec2(run: Up, what: str, **arguments: Any) -> list[dict[str, Any]]:
+    answer = getattr(run.account.client("ec2"), f"describe_{what}")(**arguments)
+    return next(value for value in answer.values() if is_list(value))
+
+
+def named(run: Up, what: str) -> dict[str, dict[str, Any]]:
+    """What the stack made of a kind of EC2's, by the tag Name."""
+    tagged = [({tag["Key"]: tag["Value"] for tag in each.get("Tags", [])}, each) for each in ec2(run, what)]
+    return {tags["Name"]: each for tags, each in tagged if tags.get("cluster")}
+
+
+def asked(run: Up, operation: str) -> list[dict[str, Any]]:
+    return [parameters for _, name, parameters in run.account.asked if name == operation]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from setting_edits import Edit
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 SUBNETS = [f"subnet-0a1b2c3d4e5f6071{number}" for number in range(3)]
 SOMEBODYS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -84,7 +84,17 @@ def edited(settings: dict[str, Any], edit: Edit, path: str = "") -> dict[str, An
     return None if changed == settings or refusal_of(STACK_OF[settings["cloud"]], changed) else changed
 
 
-@pytest.mark.parametrize("somebodys", SOMEBODYS)
+@pytest.mark.parametrize(
+    "somebodys",
+    [
+        "a VPC",
+        *(
+            pytest.param(each, marks=pytest.mark.nightly(held_by="test_every_edit_changes_something_or_is_told"))
+            for each in SOMEBODYS
+            if each != "a VPC"
+        ),
+    ],
+)
 def test_every_edit_changes_something_or_is_told(somebodys: str) -> None:
     """Edits that are told are played together, and each other one alone: of what has settings below it, one of those."""
     cloud, written = SOMEBODYS[somebodys]

@@ -1,4 +1,4 @@
-"""The EKS stacks' AWS resources are made in moto by the calls of the real provider, are as they were meant, and go again."""
+"""The AWS resources of dev-eks are made in moto by the calls of the real provider, are as they were meant, and go again."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from botocore import xform_name
 from moto import mock_aws
-from moto_account import ACCOUNT, LACKING, MANAGED, MotoAccount, Up, destroy, up
-from moto_findings import asked, ec2, everything, named
+from moto_account import ACCOUNT, MANAGED, MotoAccount, Up, asked, destroy, ec2, everything, named, up
 from program_declarations import shipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.thorough
-
-STACKS = ("dev-eks", "prod-eks")
+pytestmark = pytest.mark.slow
 
 NOT_KEPT = {
     "cluster": {"accessConfig", "bootstrapSelfManagedAddons", "deletionProtection", "upgradePolicy", "zonalShiftConfig"},
@@ -27,20 +23,15 @@ NOT_KEPT = {
 
 
 @pytest.fixture(scope="module")
-def account() -> Iterator[MotoAccount]:
+def run() -> Iterator[Up]:
+    """The stack while it is up; nothing is left of it at the end."""
     with mock_aws(config=MANAGED):
-        yield MotoAccount()
-
-
-@pytest.fixture(scope="module", params=STACKS)
-def run(account: MotoAccount, request: pytest.FixtureRequest) -> Iterator[Up]:
-    """A stack that is up; what it has made is gone before the next one's turn, and the tests hold that nothing else is."""
-    account.asked.clear()
-    before = everything(account)
-    found = up(request.param, account)
-    yield found
-    destroy(found)
-    assert everything(account) == before, "what is left after a destroy costs money, or is in the way of the next up"
+        account = MotoAccount()
+        before = everything(account)
+        found = up("dev-eks", account)
+        yield found
+        destroy(found)
+        assert everything(account) == before, "what is left after a destroy costs money, or is in the way of the next up"
 
 
 def stack_of(run: Up) -> str:
@@ -166,18 +157,3 @@ def test_add_ons_entries_and_identities_are_asked_for_in_their_order(run: Up) ->
     assert first("CreateAddon", addonName="vpc-cni") < order.index("CreateNodegroup") < first("CreateAddon", addonName="coredns")
     assert {each["type"] for each in asked(run, "CreateAccessEntry")} == {"EC2_LINUX"}
     assert {each["roleArn"].split(":")[4] for each in asked(run, "CreatePodIdentityAssociation")} == {ACCOUNT}
-
-
-@pytest.mark.parametrize("service,operation", sorted(LACKING))
-def test_moto_still_lacks_what_the_table_says(account: MotoAccount, service: str, operation: str) -> None:
-    """When moto learns one, the table gets shorter: then it judges what is made, too."""
-    model = account.client(service).meta.service_model.operation_model(operation)
-    members = model.input_shape.members
-    arguments: dict[str, Any] = {
-        each: "test".ljust(members[each].metadata.get("min", 0), "t") for each in model.input_shape.required_members
-    }
-    if "accessScope" in arguments:
-        arguments["accessScope"] = {"type": "cluster"}
-
-    with pytest.raises(Exception, match=r"Not yet implemented|NotImplemented|Not Implemented|not been implemented|404"):
-        getattr(account.client(service), xform_name(operation))(**arguments)

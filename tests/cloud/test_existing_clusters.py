@@ -1,4 +1,4 @@
-"""A cluster of somebody else's on which a platform cannot be: the preview says why, all of it, and nothing is made."""
+"""A cluster of somebody else's on which a platform cannot be: `up` says why, all of it, and nothing is made."""
 
 from __future__ import annotations
 
@@ -31,28 +31,13 @@ def put(world: CloudWorld, **outputs: Any) -> None:
     world.change("dev-gke", cluster={"existing": "theirs", "zone": "us-central1-b"})
 
 
-@pytest.mark.parametrize("command", ["preview", "up"])
-def test_a_cluster_without_what_the_platform_needs_is_refused_before_anything_is_made(command: str, bare_world: CloudWorld) -> None:
+def test_a_cluster_without_what_the_platform_needs_is_refused_before_anything_is_made(bare_world: CloudWorld) -> None:
     limits = [{"resourceType": "cpu", "maximum": 8}, {"resourceType": "memory", "maximum": 64000}]
     put(bare_world, masterVersion="1.34.9-gke.1", clusterAutoscaling={"enabled": True, "resourceLimits": limits})
 
-    done = bare_world.flexspot(command, "-s", "dev-gke", *(["--yes"] if command == "up" else []))
+    done = bare_world.flexspot("up", "-s", "dev-gke", "--yes")
 
     assert done.returncode == 1, done.stdout + done.stderr
     assert [each for each in TOLD if f"ExistingGkeCluster cluster: {each}" not in done.stdout] == []
     assert "Traceback" not in done.stdout + done.stderr
     assert {event.operation for event in bare_world.cloud.events()} == {"read"}
-
-
-def test_a_cluster_with_all_of_it_is_previewed(bare_world: CloudWorld) -> None:
-    put(
-        bare_world,
-        masterVersion="1.35.2-gke.1000000",
-        workloadIdentityConfig={"workloadPool": "acme-ai-dev.svc.id.goog"},
-        addonsConfig={"gcsFuseCsiDriverConfig": {"enabled": True}},
-    )
-
-    done = bare_world.flexspot("preview", "-s", "dev-gke")
-
-    assert "ExistingGkeCluster cluster:" not in done.stdout + done.stderr
-    assert "gcp:container:NodePool l4-spot-node-pool create" in done.stdout

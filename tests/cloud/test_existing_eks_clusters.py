@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     from lab.cluster import KubeObject
     from lab.tools.build import Tools
 
-pytestmark = [pytest.mark.lab, pytest.mark.engine, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.engine,
+    pytest.mark.timeout(900),
+    pytest.mark.nightly(
+        held_by="test_nothing_in_the_cluster_is_made_before_what_must_run_there_was_found, "
+        "test_a_karpenter_of_the_clusters_own_has_our_pools_and_nothing_of_a_karpenter_is_made, "
+        "test_a_cluster_without_what_the_platform_needs_is_refused_before_anything_is_made"
+    ),
+]
 
 CLUSTER = "aws:eks/cluster:Cluster"
 ROLE = "KarpenterNodeRole-theirs"

@@ -11,7 +11,12 @@ from interruptions import Interruptions
 if TYPE_CHECKING:
     from lab.tools.build import Tools
 
-pytestmark = [pytest.mark.lab, pytest.mark.engine, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.engine,
+    pytest.mark.timeout(900),
+    pytest.mark.nightly(held_by="test_an_interrupted_run_is_finished_by_the_next"),
+]
 
 TRIALS = {"local": 2}
 """Few, and no cloud stack: measuring one takes minutes. `python tests/cloud/interruptions.py` does as many as one likes, of any stack."""

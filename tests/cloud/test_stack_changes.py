@@ -1,7 +1,8 @@
 """What an edit of every setting of the shipped cloud stacks does: nothing that holds something goes without a word.
 
 The judges are the providers' rules (provider_rules), the engine's and the Kubernetes provider's own code as engine_steps and
-provider_answers have it, and what the clouds' APIs refuse (infra/deployment/api_refusals.yaml).
+provider_answers have it, and what the clouds' APIs refuse (infra/deployment/api_refusals.yaml). `make test` plays a tenth of the edits,
+which has every kind of edit and every outcome; all of them are played nightly.
 """
 
 from __future__ import annotations
@@ -11,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from guide_tables import guide, part, with_part
-from program_declarations import declared, shipped
 from setting_edits import ROOTS, edits_of, settings_of, without_edit
 from snapshot_fixtures import REWRITE, assert_snapshot
 from stack_changes import (
     NOT_PLAYED,
     development_snapshot,
     on_development,
-    outcome,
     reviewed,
     reviewed_on_development,
+    row_of,
     sections,
     snapshot_of,
     table,
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 both_clouds = pytest.mark.parametrize("cloud", sorted(ROOTS))
+
+NIGHTLY = pytest.mark.nightly(held_by="test_what_a_tenth_of_the_edits_do_is_what_was_reviewed")
+PARTS = 4
+"""So that several processes share what is played."""
 
 ANOTHER_PLACE = frozenset({"environment", "region", "project", "account"})
 """Another one of these is another platform: everything of the stack is made anew under other names or elsewhere."""
@@ -58,7 +62,7 @@ def test_every_setting_of_the_schema_has_an_edit_or_a_reason(cloud: str) -> None
     assert told == without_edit(cloud)
 
 
-@pytest.mark.slow
+@NIGHTLY
 @both_clouds
 def test_an_edit_of_a_pools_setting_is_of_a_pool_that_is_there_already(cloud: str) -> None:
     """A pool more tells nothing of what the setting does to one that has nodes: MIG and confidential nodes looked as if in place."""
@@ -71,16 +75,44 @@ def test_an_edit_of_a_pools_setting_is_of_a_pool_that_is_there_already(cloud: st
     assert {edit.setting for edit in edits if not changes_one(edit)} == {"pools.*.name"}, "a name is another pool"
 
 
-@pytest.mark.thorough
+def outcomes(row: Row) -> Iterator[tuple[str, str]]:
+    """What an edit is an example of: its kind, each outcome of it and of taking it back, what is lost and which rule refuses it."""
+    yield "kind", row["kind"]
+    yield "stack", row["stack"]
+    for way in ("does", "back"):
+        yield from ((way, outcome) for outcome in row[way] or ["nothing"])
+        for outcome in ("replaces", "deletes", "the cloud refuses"):
+            yield from ((outcome, each.partition(" ")[0]) for each in row[way].get(outcome, ()))
+        for outcome in ("also replaces", "also deletes", "creates"):
+            counted = row[way].get(outcome)
+            yield from ((outcome, each) for each in (counted if isinstance(counted, dict) else ()))
+
+
+def sample(cloud: str) -> dict[str, Row]:
+    """The fewest reviewed rows that are examples of everything, as far as taking the best one each time finds them; by setting and edit."""
+    left = [*rows(cloud)]
+    found: dict[str, Row] = {}
+    lacking = {each for _, row in left for each in outcomes(row)}
+    while lacking:
+        setting, row = max(left, key=lambda each: len(lacking.intersection(outcomes(each[1]))))
+        found[f"{setting} | {row['edit']}"] = row
+        lacking.difference_update(outcomes(row))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
 @both_clouds
-def test_every_edit_is_taken_by_settings_check(cloud: str) -> None:
-    edits = [edit for setting in settings_of(cloud) for edit in edits_of(cloud, setting.path)]
+def test_what_a_tenth_of_the_edits_do_is_what_was_reviewed(cloud: str, part: int) -> None:
+    reviewed_rows = dict([*sample(cloud).items()][part::PARTS])
+    assert reviewed_rows
+    settings = dict.fromkeys(each.partition(" | ")[0] for each in reviewed_rows)
+    edits = {f"{setting} | {edit.words}": edit for setting in settings for edit in edits_of(cloud, setting)}
 
-    assert {edit.setting for edit in edits} | without_edit(cloud).keys() == {setting.path for setting in settings_of(cloud)}
-    assert {edit.words: refused for edit in edits if (refused := edit.refusal())} == {}
+    assert {name: row_of(edits[name]) for name in reviewed_rows} == reviewed_rows
 
 
-@pytest.mark.thorough
+@NIGHTLY
 @pytest.mark.parametrize("cloud, section", [(cloud, section) for cloud in sorted(ROOTS) for section in sections(cloud)])
 def test_what_every_edit_of_every_setting_does_is_what_was_reviewed(cloud: str, section: str) -> None:
     anew = os.environ.get(REWRITE) == "1"
@@ -88,7 +120,7 @@ def test_what_every_edit_of_every_setting_does_is_what_was_reviewed(cloud: str, 
     assert_snapshot(text_of(table(cloud, section, anew=anew)), snapshot_of(cloud, section))
 
 
-@pytest.mark.thorough
+@NIGHTLY
 @pytest.mark.parametrize("cloud, section", [(cloud, section) for cloud in sorted(ROOTS) for section in sections(cloud)])
 def test_what_the_same_edits_do_to_the_stack_that_nothing_protects_is_what_was_reviewed(cloud: str, section: str) -> None:
     assert_snapshot(text_of(on_development(cloud, section)), development_snapshot(cloud, section))
@@ -180,11 +212,3 @@ def test_what_the_cloud_alone_refuses_takes_nothing_away_before(cloud: str) -> N
     at_update = [(setting, does) for setting, does in refused if does["the cloud refuses"] not in (["subnet-overlap"], ["account"])]
     assert [setting for setting, does in at_update if "replaces" in does and "preview refuses for" not in does] == []
     assert {rule for _, does in refused for rule in does["the cloud refuses"]} <= known_refusals().keys()
-
-
-@pytest.mark.thorough
-def test_a_second_deployment_of_the_same_settings_does_nothing() -> None:
-    from engine_steps import steps  # noqa: PLC0415
-
-    stack = declared("prod-gke", shipped("prod-gke"), there=True)
-    assert outcome(steps(stack, stack), stack, stack) == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import re
 import subprocess
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from program_declarations import Declared
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 
 class _NoMocks(pulumi.runtime.Mocks):
@@ -36,9 +37,15 @@ class _NoMocks(pulumi.runtime.Mocks):
         raise AssertionError(args.token)
 
 
+class _Monitor(Preview):
+    def ReadResource(self, request: Any) -> Any:  # noqa: N802 -- the protocol's name
+        assert COMPONENTS in request.parent, "from which it has its provider"
+        return super().ReadResource(request)
+
+
 def made(make: Callable[[], object]) -> tuple[dict[str, Declared], list[str]]:
     """What a program declares and reads."""
-    monitor = Preview()
+    monitor = _Monitor()
     pulumi.runtime.set_mocks(_NoMocks(), project="consumer", stack="test", preview=True, monitor=monitor)
 
     @pulumi.runtime.test
@@ -78,14 +85,20 @@ def test_every_component_is_called_here() -> None:
 
 @pytest.mark.parametrize("component", hosted(), ids=lambda each: each.__name__)
 def test_it_is_the_same_from_the_wire_as_from_python(component: Any) -> None:
-    """Whole numbers come as floats, what is optional does not come at all, names are the schema's."""
+    """Whole numbers come as floats, what is optional does not come at all, names are the schema's.
+
+    A child has its component for a parent, from which it has its provider, and begins with its name.
+    """
     for name, args in calls_of_all()[component.__name__].items():
         given = as_python_has_them(component, args)
         there, read = made(lambda given=given, name=name: component(name, given))
         wire = on_the_wire(component.__name__, args)
 
         assert constructed(component.__name__, name, json.loads(json.dumps(wire))) == (there, read)
-        assert there
+        own = f"{COMPONENTS}{component.__name__} {name}"
+        assert {each.parent for each in there.values()} <= {"the stack", own}
+        assert [key for key, each in there.items() if each.parent == "the stack"] == [own]
+        assert [each.name for key, each in there.items() if key != own and not each.name.startswith(f"{name}-")] == []
 
 
 REQUIRED = {
@@ -93,10 +106,6 @@ REQUIRED = {
     for token, each in host().described_schema["resources"].items()
     if each.get("requiredInputs")
 }
-
-
-def test_few_components_can_be_made_of_nothing() -> None:
-    assert {each.__name__ for each in hosted()} - set(REQUIRED) == {"JobSetController", "KueueController", "NodeTerminationHandler"}
 
 
 @pytest.mark.parametrize("component,required", REQUIRED.items(), ids=REQUIRED)
@@ -107,7 +116,10 @@ def test_without_its_inputs_each_required_one_is_named_and_nothing_is_registered
     assert all(reason.startswith("is missing; give ") for reason in told.values())
 
 
-POOL = on_the_wire("GpuNodePool", next(iter(calls_of_stacks()["GpuNodePool"].values())))
+@functools.cache
+def pool() -> dict[str, Any]:
+    """A pool as it comes over the wire."""
+    return on_the_wire("GpuNodePool", next(iter(calls_of_stacks()["GpuNodePool"].values())))
 
 
 @pytest.mark.parametrize(
@@ -125,29 +137,25 @@ POOL = on_the_wire("GpuNodePool", next(iter(calls_of_stacks()["GpuNodePool"].val
         ({"labels": {"a": 1.0}}, "labels['a']", "is 1; it must be a text"),
         ({"nodeClass": "it"}, "nodeClass", "is 'it'; it must be a map with group, kind, name"),
         ({"nodeClass": {"group": "g", "kind": "k"}}, "nodeClass.name", "is missing; give a text"),
-        (
-            {"taints": [{"key": "a", "value": "b", "effect": "c", "efect": "d"}]},
-            "taints[0].efect",
-            "is no input; there are effect, key, value",
-        ),
+        ({"taints": [{"key": "a", "value": "b", "effect": "c", "efect": "d"}]}, "taints[0].efect", "is no input; there are effect, key,"),
         ({"maxNode": 4.0}, "maxNode", "is no input; there are capacityTypes"),
         ({"pool": "x" * 200, "maxNodes": "x" * 200}, "maxNodes", f"is '{'x' * 56}...; it must be a whole number"),
         ({"pool": Unknown()}, "pool", "shapes what is made, and must be known when the program runs; give the value itself, no output"),
     ],
 )
 def test_an_input_of_another_type_is_refused_by_its_path_with_what_it_must_be(change: dict[str, Any], path: str, reason: str) -> None:
-    told = refusal("GpuNodePool", POOL | change)
+    told = refusal("GpuNodePool", pool() | change)
 
     assert list(told) == [path]
     assert told[path].startswith(reason)
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
-    assert sorted(refusal("GpuNodePool", POOL | {"pool": 1.0, "machines": 2.0, "nonsense": 3.0})) == ["machines", "nonsense", "pool"]
+    assert sorted(refusal("GpuNodePool", pool() | {"pool": 1.0, "machines": 2.0, "nonsense": 3.0})) == ["machines", "nonsense", "pool"]
 
 
 def test_what_a_component_refuses_is_one_line_with_the_programs_own_names_and_no_place_in_python() -> None:
-    told = refusal("GpuNodePool", POOL | {"maxNodes": 0.0})[""]
+    told = refusal("GpuNodePool", pool() | {"maxNodes": 0.0})[""]
 
     assert told.startswith("gpu-pool-without-limit: GpuNodePool it has ")
     assert "max_nodes" not in told
@@ -157,7 +165,7 @@ def test_what_a_component_refuses_is_one_line_with_the_programs_own_names_and_no
 
 
 def test_what_a_component_refuses_of_one_input_is_told_of_that_input() -> None:
-    told = refusal("GpuNodePool", POOL | {"idleSeconds": -1.0})
+    told = refusal("GpuNodePool", pool() | {"idleSeconds": -1.0})
 
     assert list(told) == ["idleSeconds"]
 

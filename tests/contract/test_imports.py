@@ -112,44 +112,19 @@ def test_no_module_binds_a_folders_own_name_so_that_wheels_can_give_it_another()
 
 def test_no_modules_import_one_another_in_a_circle() -> None:
     assert circle_in({name_of(path): path.read_text() for path in modules()}) == []
-
-
-def test_a_circle_is_found_also_where_one_half_is_for_types_alone() -> None:
-    typing_only = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from infra.eks import Place"
-
-    assert set(circle_in({"infra.eks": "from infra import eks_storage", "infra.eks_storage": typing_only})) == {
-        "infra.eks",
-        "infra.eks_storage",
-    }
-    assert circle_in({"infra.eks": "from infra import eks_storage", "infra.eks_storage": "import json", "infra": ""}) == []
+    assert circle_in({"infra.eks": "from infra import eks_storage", "infra.eks_storage": "import infra.eks"}) != []
 
 
 @pytest.mark.parametrize(
     "module,source",
     [
         ("capacity.plan.model", "import components.gke"),
-        ("policies.core", "from components import gke"),
-        ("components.eks.cluster", "import infra.settings"),
         ("infra.program", "def f():\n    import lab.cluster"),
-        ("lab.engine", "from infra import cli"),
         ("infra.cli.app", "from lab.cluster import Cluster"),
     ],
 )
 def test_a_forbidden_import_is_found(module: str, source: str) -> None:
     assert len(violations(module, source)) >= 1
-
-
-@pytest.mark.parametrize(
-    "module,source",
-    [
-        ("infra.cli.app", "def f():\n    from lab.cluster import Cluster"),
-        ("infra.cli.app", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from lab.cluster import Cluster"),
-        ("lab.engine", "import infra.program"),
-        ("components.gke", "import capacity.plan.model, json"),
-    ],
-)
-def test_an_allowed_import_is_not(module: str, source: str) -> None:
-    assert violations(module, source) == []
 
 
 def test_the_runtime_imports_none_of_the_other_folders() -> None:

@@ -1,12 +1,13 @@
 """Every line of shell that the documents show is run, here or by another test, or is marked with what it needs.
 
-shown_commands.yaml says by whom. What is run here runs as a reader would run it: a shell, the command on PATH, a page's lines in order.
+shown_commands.yaml says by whom. What is run here runs as a reader would run it: a page's lines in their order.
 """
 
 from __future__ import annotations
 
 import ast
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import site_pages
 import yaml
+from command_line import flexspot
 from plan_settings import own_class
-from shown_commands import Shown, commands_of, shown_commands
+from shown_commands import Shown, shown_commands
 from spot_traces import made_trace, write_trace
 
 if TYPE_CHECKING:
@@ -93,24 +95,6 @@ def test_a_test_that_runs_lines_is_there_and_says_their_command(test: str) -> No
     assert name == "*" or name in names
 
 
-@pytest.mark.parametrize(
-    "text,said",
-    [
-        ("    $ flexspot lab start   # a comment\n", ["flexspot lab start"]),
-        ("    .venv/bin/flexspot render x \\\n      --name y \\\n      --image z\n", [".venv/bin/flexspot render x --name y --image z"]),
-        ("```console\n$ openssl rand 4\nabc\n```\n", ["openssl rand 4"]),
-        ("```yaml\nflexspot: 1\n```\n", []),
-        ("flexspot is a command\n", []),
-        ("    flexspot:\n      a: 1\n", []),
-    ],
-)
-def test_lines_of_shell_are_found(text: str, said: list[str], tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(text)
-
-    assert [each.said for each in commands_of("page.md", page)] == said
-
-
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A folder with the shipped stacks and files of a reader's own, under the names that the documents use."""
@@ -172,25 +156,26 @@ def programs(tmp_path: Path) -> Path:
     return folder
 
 
-def script(shown: list[Shown]) -> str:
-    """A page's lines as one program of the shell, which ends at the first that does not end as it should."""
-    lines = ["set -o pipefail"]
-    for each in shown:
-        said = " ".join(GIVEN.get(word, word) for word in each.said.split(" "))
-        code = next((code for word, code in REFUSED.items() if word in said), 0)
-        lines += [said, f"code=$?; if [ $code -ne {code} ]; then echo 'line {each.line} ended with' $code >&2; exit 1; fi"]
-    return "\n".join(lines)
+def ran(said: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """What a line ends with. A shell takes it, unless it is `flexspot` alone: its processes begin with their libraries loaded."""
+    words = shlex.split(said)
+    if words[0] == "flexspot" and not {"|", ">"} & set(words):
+        return flexspot(*words[1:], folder=folder, environment=environment)
+    command = [shutil.which("bash") or "bash", "-o", "pipefail", "-c", said]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize("page", sorted({each.page for each in SHOWN if runs_here(each)}))
 def test_the_lines_of_a_page_work_as_they_are_written(page: str, checkout: Path, programs: Path) -> None:
-    mine = [each for each in SHOWN if each.page == page and runs_here(each)]
     if page == "guides/gke.md":
         with_the_guides_tpus(checkout)
     own = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(CHECKOUT), "COLUMNS": "160"}
-
-    command = [shutil.which("bash") or "bash", "-c", script(mine)]
-    done = subprocess.run(command, cwd=checkout, env={**os.environ, **own}, capture_output=True, text=True, check=False)
-
-    assert done.returncode == 0, done.stderr[-2000:]
+    folder = checkout
+    for each in (each for each in SHOWN if each.page == page and runs_here(each)):
+        said = " ".join(GIVEN.get(word, word) for word in each.said.split(" "))
+        if said.startswith("cd "):
+            folder /= said.removeprefix("cd ")
+            continue
+        done = ran(said, folder, {**os.environ, **own})
+        assert done.returncode == next((code for word, code in REFUSED.items() if word in said), 0), (each, done.stderr[-2000:])

@@ -76,6 +76,22 @@ def month(machine: str, capacity_type: CapacityType) -> float:
     return float(price.usd_per_hour) * 730
 
 
+def queued_job(name: str, *, suspend: bool) -> dict[str, Any]:
+    """A Job that waits for the queue `gpus` of its namespace, or was let in by it."""
+    container = {"name": "a", "image": "a:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "team-a", "labels": {"kueue.x-k8s.io/queue-name": "gpus"}},
+        "spec": {"suspend": suspend, "template": {"spec": {"containers": [container]}}},
+    }
+
+
+def queueing(kind: str, name: str, spec: dict[str, Any], **metadata: str) -> dict[str, Any]:
+    """An object of Kueue."""
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
+
+
 def deployment(name: str, space: str = "team-a") -> dict[str, Any]:
     container = {"name": "main", "image": "a:1", "resources": {"requests": {"nvidia.com/gpu": "2"}, "limits": {"nvidia.com/gpu": "1"}}}
     template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container], "terminationGracePeriodSeconds": 30}}

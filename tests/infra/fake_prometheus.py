@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import loopback_server
+from typer.testing import CliRunner
 
 from capacity.chargeback.queries import queries
+from capacity.values.errors import ExplainedError
+from infra.cli.app import app
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Generator
+    from pathlib import Path
 
     from chargeback_months import Month
 
@@ -76,3 +80,12 @@ def served(fake: FakePrometheus, tls: ssl.SSLContext | None = None) -> Generator
 
     with loopback_server.serving(reply, tls) as fake.url:
         yield fake
+
+
+def reported(fake: FakePrometheus, *arguments: str | Path, code: int | None = 0) -> str:
+    """What `flexspot chargeback` prints on standard output, or says of an error. `code` is how it must end; None: in any way."""
+    result = CliRunner().invoke(app, ["chargeback", "--prometheus", fake.url, *map(str, arguments)], env={"COLUMNS": "160"})
+    explained = result.exception if isinstance(result.exception, ExplainedError) else None
+    ended = result.exit_code if explained is None else explained.exit_code
+    assert code in {None, ended}, result.output
+    return result.stdout if explained is None else str(explained)

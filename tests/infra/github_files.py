@@ -31,5 +31,5 @@ def used_and_unpinned(path: Path) -> tuple[int, list[str]]:
 
 def actionlint(folder: Path) -> subprocess.CompletedProcess[str]:
     """What actionlint says of the workflows of a repository."""
-    (folder / ".git").mkdir()
+    (folder / ".git").mkdir(exist_ok=True)
     return subprocess.run([ACTIONLINT, "-no-color"], cwd=folder, capture_output=True, text=True, check=False, timeout=60)

@@ -10,18 +10,12 @@ from planted_defects import FLAVOR, POOL, QUEUE, Defect, spec
 if TYPE_CHECKING:
     from planted_defects import Resources
 
-CLUSTER, CPU_POOL, NODE_CLASS, HANDLER = "cluster-cluster", "other-work-node-pool", "l4-spot-class-node-class", "nth"
+CLUSTER, CPU_POOL, NODE_CLASS = "cluster-cluster", "other-work-node-pool", "l4-spot-class-node-class"
 
 
 def attached(resources: Resources) -> None:
     volume = {"deviceName": "/dev/xvdb", "ebs": {"volumeSize": "1Ti", "volumeType": "gp3"}}
     spec(resources, NODE_CLASS)["blockDeviceMappings"].append(volume)
-
-
-def drained_twice(resources: Resources) -> None:
-    values = {"enableSpotInterruptionDraining": True, "enableSqsTerminationDraining": False}
-    inputs = {"chart": "oci://public.ecr.aws/aws-ec2/helm/aws-node-termination-handler", "namespace": "kube-system", "values": values}
-    resources[HANDLER] = ("kubernetes:helm.sh/v3:Release", inputs)
 
 
 def provisioned_without_gpus(resources: Resources) -> None:
@@ -61,19 +55,12 @@ def takes_from_training(resources: Resources) -> None:
     spec(resources, QUEUE)["preemption"]["borrowWithinCohort"] = {"policy": "LowerPriority", "maxPriorityThreshold": 100_000}
 
 
-def leads_nowhere(resources: Resources) -> None:
-    metadata = {"name": "default", "namespace": "kube-system"}
-    inputs = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": metadata, "spec": {"clusterQueue": "reserch"}}
-    resources["misspelt"] = ("kubernetes:kueue.x-k8s.io/v1beta2:LocalQueue", inputs)
-
-
 CAPACITY_DEFECTS = [
     Defect(
         *("ami-not-pinned", "dev-eks", NODE_CLASS),
         lambda made: spec(made, NODE_CLASS).update(amiSelectorTerms=[{"alias": "al2023@latest"}]),
     ),
     Defect("data-volume-never-mounted", "dev-eks", NODE_CLASS, attached),
-    Defect("termination-handler-beside-karpenter", "dev-eks", HANDLER, drained_twice),
     Defect("auto-provisioning-without-gpu-limit", "dev-gke", CLUSTER, provisioned_without_gpus),
     Defect("unbounded-node-pool", "dev-eks", CPU_POOL, lambda made: spec(made, CPU_POOL).pop("limits")),
     Defect("on-demand-fallback-uncapped", "dev-eks", POOL, on_demand_too),
@@ -82,5 +69,4 @@ CAPACITY_DEFECTS = [
     Defect("fair-sharing-inert", "dev-eks", QUEUE, weighs),
     Defect("borrow-threshold-misread", "dev-eks", QUEUE, takes_from_training),
     Defect("dws-check-without-provisioner", "prod-gke", "dws-check", lambda made: spec(made, "dws-check").pop("parameters")),
-    Defect("local-queue-without-cluster-queue", "dev-eks", "misspelt", leads_nowhere),
 ]

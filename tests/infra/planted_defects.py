@@ -11,6 +11,8 @@ from program_declarations import UNKNOWN, as_shipped
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from program_declarations import Declarations
+
 
 Resources = dict[str, tuple[str, dict[str, Any]]]
 """Type and inputs of each resource, by name."""
@@ -20,7 +22,7 @@ Resources = dict[str, tuple[str, dict[str, Any]]]
 class Defect:
     """One defect in a shipped stack, all else in which keeps every rule.
 
-    `plant` changes the inputs of the stack's resources, or adds one. `on` is the resource that the rule tells of, which need not be the one
+    `plant` changes the inputs of the stack's resources. `on` is the resource that the rule tells of, which need not be the one
     that is changed.
     """
 
@@ -41,27 +43,16 @@ def with_sentinels(value: Any) -> Any:
 
 def resources_of(stack: str) -> Resources:
     """What the program declares for a shipped stack, components left out."""
+    return resources_in(as_shipped(stack))
+
+
+def resources_in(declarations: Declarations) -> Resources:
+    """The same of any declarations."""
     return {
         each.name: (each.type, copy.deepcopy(with_sentinels(each.inputs)))
-        for each in as_shipped(stack).made.values()
+        for each in declarations.made.values()
         if ":index:" not in each.type
     }
-
-
-IGNORES = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
-
-
-def job(resources: Resources, namespace: str = "research", limits: dict[str, str] | None = None, pod: Any = None, **spec: Any) -> None:
-    """Adds a GPU job that keeps every rule, but for what is said."""
-    container: dict[str, Any] = {
-        "name": "train",
-        "image": "trainer:1",
-        "resources": {"limits": {"nvidia.com/gpu": "1"} if limits is None else limits},
-    }
-    pods: dict[str, Any] = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 15, "containers": [container], **(pod or {})}
-    metadata = {"name": JOB, "namespace": namespace, "labels": {"team": "research"}}
-    body: dict[str, Any] = {"backoffLimit": 0, "podFailurePolicy": IGNORES, "template": {"spec": pods}} | spec
-    resources[JOB] = ("kubernetes:batch/v1:Job", {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": body})
 
 
 def inputs(made: Resources, name: str) -> Any:
@@ -91,21 +82,14 @@ def half_a_node(made: Resources) -> None:
     limits |= {"nvidia.com/gpu": str(int(limits["nvidia.com/gpu"]) + 4), "cpu": "9999", "memory": "9Ei", "nodes": "999"}
 
 
-POOL, FLAVOR, QUEUE, LOCAL, JOB = "l4-spot-node-pool", "queues-l4-spot", "queues-research", "queues-research-local", "finetune"
+POOL, FLAVOR, QUEUE, LOCAL = "l4-spot-node-pool", "queues-l4-spot", "queues-research", "queues-research-local"
 QUOTA, RANGE, CLASS, FLEX = "research-quota", "research-containers", "l4-spot-class-node-class", "a100-flex-node-pool"
-
-PLACED = {"nodeSelector": {"cloud.google.com/gke-nodepool": "l4-spot"}, "tolerations": [{"operator": "Exists"}]}
-ON_GPUS = {"nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-l4"}}
 
 DEFECTS = [
     Defect("gpu-pool-without-taint", "dev-gke", POOL, untainted),
     Defect("gpu-pool-without-taint", "dev-eks", POOL, untainted),
     Defect("gpu-pool-without-limit", "dev-gke", POOL, lambda made: inputs(made, POOL)["autoscaling"].pop("totalMaxNodeCount")),
     Defect("gpu-pool-without-limit", "dev-eks", POOL, lambda made: spec(made, POOL).pop("limits")),
-    Defect("gpu-container-without-limit", "dev-gke", JOB, lambda made: job(made, limits={}, pod=ON_GPUS)),
-    Defect("job-without-queue", "dev-gke", JOB, lambda made: job(made, namespace="elsewhere", pod=PLACED)),
-    Defect("grace-exceeds-notice", "dev-gke", JOB, lambda made: job(made, pod={"terminationGracePeriodSeconds": 300})),
-    Defect("grace-exceeds-notice", "dev-eks", JOB, lambda made: job(made, pod={"terminationGracePeriodSeconds": 300})),
     Defect("queue-admits-no-namespace", "dev-eks", QUEUE, lambda made: spec(made, QUEUE).pop("namespaceSelector")),
     Defect(
         *("queue-resources-out-of-order", "dev-eks", QUEUE),
@@ -139,10 +123,8 @@ DEFECTS = [
         *("flavor-label-known-only-after-boot", "dev-eks", FLAVOR),
         lambda made: spec(made, FLAVOR)["nodeLabels"].update({"nvidia.com/gpu.product": "NVIDIA-L4"}),
     ),
-    Defect("job-dies-on-interruption", "dev-eks", JOB, lambda made: job(made, podFailurePolicy={"rules": []})),
     Defect("unknown-field", "dev-eks", QUEUE, lambda made: spec(made, QUEUE).update(cohort="platform")),
     Defect("missing-owner-labels", "dev-gke", POOL, lambda made: inputs(made, POOL)["nodeConfig"].pop("resourceLabels")),
-    Defect("gpu-container-above-maximum", "dev-gke", JOB, lambda made: job(made, limits={"nvidia.com/gpu": "32"})),
 ]
 
 

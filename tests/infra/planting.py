@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PLANTED = Path(__file__).resolve().parents[1] / "planted.json"
-"""`{"changed": {NAME: [{"path", "value"?, "secret"?}]}, "added": [{"type", "name", "inputs"}]}`"""
+"""`{NAME: [{"path", "value"?, "secret"?}]}`"""
 
 
 def planting(main: Callable[[], None]) -> Callable[[], None]:
     """The program with the defect in it."""
-    defect = json.loads(PLANTED.read_text(encoding="utf-8"))
-    left = dict(defect["changed"])
+    left = json.loads(PLANTED.read_text(encoding="utf-8"))
 
     def change(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
         if ":index:" in args.type_ or args.name not in left:
@@ -35,8 +34,6 @@ def planting(main: Callable[[], None]) -> Callable[[], None]:
     def program() -> None:
         pulumi.runtime.register_resource_transform(change)
         main()
-        for each in defect["added"]:
-            pulumi.CustomResource(each["type"], each["name"], each["inputs"])
 
     return program
 

@@ -253,36 +253,3 @@ def plan_of(stack: str) -> Plan:
 def taints_of(written: list[dict[str, str]]) -> set[tuple[str, str, str]]:
     """Taints or tolerations, whichever way the cloud spells their effect."""
     return {(each["key"], each["value"], {"NO_SCHEDULE": "NoSchedule"}.get(each["effect"], each["effect"])) for each in written}
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes a text of several lines as it is."""
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return yaml.ScalarNode("tag:yaml.org,2002:str", text, style="|") if "\n" in text else dumper.represent_str(text)
-
-
-_Dumper.add_representer(str, _text)
-
-
-def _without_programs(value: Any) -> Any:
-    if isinstance(value, dict):
-        fields = cast("dict[str, Any]", value)
-        return {key: "(CEL)" if "xpression" in key and isinstance(each, str) else _without_programs(each) for key, each in fields.items()}
-    if isinstance(value, str) and value.startswith('"""'):
-        return "(a program)"
-    return [_without_programs(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
-
-
-def listed(stack: str) -> str:
-    """All that a shipped stack deploys, for a person to review; CEL and programs' texts have tests of their own and are left out.
-
-    Components deploy nothing by themselves: what they are given shows in what they declare.
-    """
-    deployed = (each for each in as_shipped(stack).made.values() if not each.type.startswith(COMPONENTS))
-    made = sorted(deployed, key=lambda each: (each.type, each.name))
-    resources = [{"type": each.type, "name": each.name, "parent": each.parent, "inputs": _without_programs(each.inputs)} for each in made]
-    text = yaml.dump({"resources": resources}, Dumper=_Dumper, sort_keys=False, width=140)
-    # The local stack's provider names the kubeconfig of its lab, which stands in the checkout.
-    return text.replace(str(STACKS.parent), "(checkout)")

@@ -1,8 +1,7 @@
 """A Prometheus that answers only who is signed in, as Amazon's and Google's do.
 
 AWS's signature is verified by the steps of "Create a signed AWS API request" (docs.aws.amazon.com/IAM/latest/UserGuide,
-reference_sigv-create-signed-request.html), from what arrived alone. Nothing of botocore is used; AWS's published examples judge it
-(test_prometheus_aws.py).
+reference_sigv-create-signed-request.html), from what arrived alone. Nothing of botocore is used.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from chargeback_months import HOUR, Month
-from fake_prometheus import FakePrometheus, refused, served
+from fake_prometheus import FakePrometheus, served
 from typer.testing import CliRunner
 
 from capacity.chargeback.machine_hours import node_queries
@@ -125,18 +125,6 @@ def test_days_in_which_prometheus_was_not_there_are_missing_and_not_free(prometh
     assert "no advice: 96 of 360 hours" in run("--prometheus", prometheus.url, *PERIOD, *OFF, code=ExitCode.UNMET)
 
 
-def test_an_interrupted_reading_goes_on_where_it_was(prometheus: FakePrometheus, tmp_path: Path) -> None:
-    prometheus.misbehave = lambda number, _fields: refused(422, "execution", "no") if number > 11 else None
-    asked = ("--prometheus", prometheus.url, *PERIOD, *OFF)
-    assert "refused a query" in run(*asked, code=ExitCode.UNMET)
-    prometheus.misbehave = lambda _number, _fields: None
-    before = len(prometheus.asked)
-    data(*asked)
-
-    assert len(prometheus.asked) - before == 2 * DAYS - 11
-    assert not list((tmp_path / "cache").rglob("*.gz"))
-
-
 BOTH = (("us-east-1", "p4d.24xlarge", 2), ("us-central1", "a3-highgpu-8g", 1))
 
 
@@ -155,11 +143,17 @@ def test_a_history_may_be_asked_of_one_machine_alone_with_prices_of_its_own(tmp_
     assert "the history has no p5.48xlarge" in run("--history", tmp_path / "hours.csv", "-m", "p5.48xlarge", *OFF, code=ExitCode.BAD_USAGE)
 
 
+def test_the_last_days_are_asked_from_midnight_on_in_steps_of_five_minutes(prometheus: FakePrometheus) -> None:
+    run("--prometheus", prometheus.url, "--days", "2", *OFF, code=ExitCode.UNMET)
+
+    assert min(int(each["start"]) for each in prometheus.asked) % (24 * HOUR) == 0
+    assert {each["step"] for each in prometheus.asked} == {"300"}
+
+
 @pytest.mark.parametrize(
     "arguments,told",
     [
         ((), "give one of --prometheus URL, --history FILE, --use FILE and --baseline-nodes N"),
-        (("--prometheus", "http://localhost:1", "--baseline-nodes", "1"), "give one of"),
         (("--history", "x.csv", "--term-years", "2"), "clouds sell terms of 1 and 3 years"),
         (("--history", "x.csv", "--reserved-usd", "3"), "give --machine and --region"),
         (("--history", "x.csv", "--reserved-usd", "3", "--discount-percent", "3"), "give either --reserved-usd or --discount-percent"),
@@ -167,15 +161,7 @@ def test_a_history_may_be_asked_of_one_machine_alone_with_prices_of_its_own(tmp_
         (("--history", "x.csv", "--month", "2026-10", "--match", 'cluster="a"'), "so these have no effect: --month, --match"),
         (("--baseline-nodes", "1", "--discount-percent", "3"), "give --machine and --region"),
         (("--history", "x.csv"), "x.csv cannot be read"),
-        (("--prometheus", "http://localhost:1", "--month", "2999-01"), "has not begun"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_in_words(arguments: tuple[str, ...], told: str) -> None:
     assert told in run(*arguments, code=ExitCode.BAD_USAGE)
-
-
-def test_without_a_month_the_last_days_are_asked_from_midnight_on(prometheus: FakePrometheus) -> None:
-    assert "Prometheus knows of no node" in run("--prometheus", prometheus.url, "--days", "2", *OFF, code=ExitCode.UNMET)
-
-    assert min(int(each["start"]) for each in prometheus.asked) % (24 * HOUR) == 0
-    assert {each["step"] for each in prometheus.asked} == {"300"}

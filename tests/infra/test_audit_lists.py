@@ -14,6 +14,8 @@ from audited_clusters import (
     node,
     of_rule,
     pod,
+    queued_job,
+    queueing,
 )
 from served_cluster import Served, serving
 from typer.testing import CliRunner
@@ -34,13 +36,7 @@ def test_it_asks_for_lists_alone_and_never_for_secrets(tmp_path: Path) -> None:
 
 
 def test_lists_that_are_forbidden_are_named_and_what_hangs_on_them_is_not_held_against_anybody(tmp_path: Path) -> None:
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "train", "namespace": "team-a", "labels": {"kueue.x-k8s.io/queue-name": "gpus"}},
-        "spec": {"suspend": True, "template": {"spec": {"containers": [{"name": "a", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}},
-    }
-    queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": {"name": "cpu", "namespace": "b"}, "spec": {}}
+    job, queue = queued_job("train", suspend=True), queueing("LocalQueue", "cpu", {}, namespace="b")
     objects = [namespace("team-a"), job, queue]
 
     _, whole = audited(Served(objects), tmp_path)

@@ -26,14 +26,10 @@ OF_OTHER_MACHINES = {"colorama"}
 """Installed on Windows alone, so that nothing here says its licence."""
 
 
-def exported() -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(uv("export", "--quiet", "--locked", "--no-dev", "--all-extras", "--format", "cyclonedx1.5"))
-    return read
-
-
 @pytest.fixture(scope="module")
 def bill() -> dict[str, Any]:
-    return whole_bill(exported())
+    exported = uv("export", "--quiet", "--locked", "--no-dev", "--all-extras", "--format", "cyclonedx1.5")
+    return whole_bill(json.loads(exported))
 
 
 def packages(bill: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -42,8 +38,8 @@ def packages(bill: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_the_formats_own_schema_takes_it(bill: dict[str, Any]) -> None:
-    # One file of each package: the library takes a quarter of a second for each address, of which there are several hundred.
-    shorter = [each | {"externalReferences": each.get("externalReferences", [])[:1]} for each in bill["components"]]
+    # The library takes a quarter of a second for each address, of which there are several hundred.
+    shorter = [each | {"externalReferences": each.get("externalReferences", [])[:1]} for each in bill["components"][::10]]
 
     assert JsonStrictValidator(SchemaVersion.V1_5).validate_str(json.dumps(bill | {"components": shorter})) is None
 
@@ -71,7 +67,3 @@ def test_what_a_lab_is_built_from_stands_in_it_as_optional_with_its_version(bill
 
     assert sorted(built) == sorted({(each.module, each.version) for each in all_families()})
     assert {each["scope"] for each in bill["components"] if each["purl"].startswith("pkg:golang/")} == {"optional"}
-
-
-def test_the_same_lock_makes_the_same_bill(bill: dict[str, Any]) -> None:
-    assert whole_bill(exported()) == bill

@@ -9,7 +9,7 @@ from program_declarations import Declarations, as_shipped, plan_of
 
 from capacity.catalog.price_book import ServiceItem
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 both_on_gke = pytest.mark.parametrize("stack", ["dev-gke", "prod-gke"])
 both_on_eks = pytest.mark.parametrize("stack", ["dev-eks", "prod-eks"])

@@ -12,18 +12,16 @@ import pytest
 import yaml
 from chargeback_months import HOUR, Month
 from contract_files import CONTRACT
-from fake_prometheus import FakePrometheus, served
-from typer.testing import CliRunner
+from fake_prometheus import FakePrometheus, reported, served
 
 from capacity.catalog.price_book import PriceFile
 from capacity.chargeback.credits import CreditFile
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.app import app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+DAY = ("--from", "2026-10-01", "--to", "2026-10-02")
 PRICES = """
 cloud: aws
 sources: {contract: {citation: the contract of May, as_of: 2026-05-01, verified: true}}
@@ -56,21 +54,12 @@ def prometheus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake
         yield found
 
 
-def run(prometheus: FakePrometheus, *more: str | Path) -> str:
-    arguments = ["chargeback", "--prometheus", prometheus.url, "--from", "2026-10-01", "--to", "2026-10-02", *map(str, more)]
-    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
-    if isinstance(result.exception, ExplainedError):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 @pytest.mark.slow
 def test_a_day_with_all_three_comes_to_what_it_comes_to_by_hand(prometheus: FakePrometheus, tmp_path: Path) -> None:
     prices, credits_file = tmp_path / "prices.yaml", tmp_path / "credits.yaml"
     prices.write_text(PRICES)
     credits_file.write_text(CREDITS)
-    found = json.loads(run(prometheus, "--prices", prices, "--credits", credits_file, "--format", "json"))
+    found = json.loads(reported(prometheus, *DAY, "--prices", prices, "--credits", credits_file, "--format", "json"))
 
     # 20 hours at 15, of which the machine uses 10; then 4 hours at 24. Of 1.75 hours at 10 and these the credit takes 100.
     assert (found["node_usd"], found["credit_usd"]) == ("396.00", "100.00")
@@ -80,29 +69,9 @@ def test_a_day_with_all_three_comes_to_what_it_comes_to_by_hand(prometheus: Fake
         "vision": Decimal("296.00"),
         "(central)": Decimal("100.00"),
     }
-    shown = run(prometheus, "--prices", prices, "--credits", credits_file)
+    shown = reported(prometheus, *DAY, "--prices", prices, "--credits", credits_file)
     for told in ("committed, and not used: 100.00 of 300.00 USD", "credits: -100.00 of 100.00 USD", "left to pay: 296.00 USD"):
         assert told in shown
-
-
-@pytest.mark.parametrize(
-    "option,text,told",
-    [
-        ("--credits", CREDITS.replace('"100.00"', '"-1"'), "greater than 0"),
-        ("--prices", PRICES.replace("start: 2026-10-01T12:30:00Z", "start: 2026-10-01"), "no offset from UTC"),
-        ("--prices", PRICES.replace("end: 2026-10-01T20:00:00Z", "end: 2026-10-01T20:10:00Z"), "no start of a clock-hour"),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_refused_with_everything_that_is_wrong(
-    prometheus: FakePrometheus, tmp_path: Path, option: str, text: str, told: str
-) -> None:
-    file = tmp_path / "file.yaml"
-    file.write_text(text)
-    with pytest.raises(ExplainedError) as caught:
-        run(prometheus, option, file)
-
-    assert caught.value.exit_code is ExitCode.BAD_USAGE
-    assert told in str(caught.value)
 
 
 def test_what_the_guide_has_written_can_be_used() -> None:

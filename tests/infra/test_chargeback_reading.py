@@ -19,12 +19,12 @@ from capacity.chargeback.queries import Question, queries
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.prometheus.access import access_to
 from infra.prometheus.client import PrometheusClient
-from infra.prometheus.reading import KeptSlices, Reading, ReportIdentity, slice_seconds
+from infra.prometheus.reading import KeptSlices, Reading, ReportIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 SECRET = "s3cr3t-t0ken"  # noqa: S105 -- to be found nowhere
 
@@ -70,13 +70,8 @@ def test_a_period_is_read_in_slices_of_a_day_each_query_once(fake: FakePrometheu
     assert fake.slices == {(start, start + 24 * HOUR - 1), (start + 24 * HOUR, start + 30 * HOUR - 1)}
     assert len(fake.asked) == 2 * len(Question)
     assert fake.headers[0]["authorization"] == f"Bearer {SECRET}"
-
-
-@pytest.mark.parametrize("step", [1, 5, 7, 60, 3600])
-def test_a_slice_is_whole_steps_and_within_the_limit_of_points(step: int) -> None:
-    assert slice_seconds(step) % step == 0
-    assert slice_seconds(step) // step <= 11_000
-    assert slice_seconds(step) <= 86_400
+    # The kept answers hold nothing secret.
+    assert not [path for path in tmp_path.iterdir() if SECRET.encode() in path.read_bytes()]
 
 
 @pytest.mark.parametrize(
@@ -115,12 +110,10 @@ def test_what_may_pass_is_tried_again(fake: FakePrometheus, tmp_path: Path, stat
     "reply,told",
     [
         ((200, "text/html", b"<html><head><title>Log in\n to Grafana</title>"), "a page titled 'Log in to Grafana'"),
-        ((200, "text/plain", b"ok"), "answered with text/plain and not with JSON"),
         ((404, "", b""), "no content type"),
         ((200, "application/json", b'{"status": "success", "data": {"resultType": "matrix", "result": [{"met'), "not with JSON"),
         (as_json([1, 2]), "JSON of another form"),
         (as_json({"status": "success", "data": {"resultType": "vector", "result": []}}), "something other than a matrix"),
-        (as_json({"status": "success", "data": None}), "something other than a matrix"),
         (
             as_json({"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}}]}}),
             "a series without labels and values",
@@ -128,7 +121,6 @@ def test_what_may_pass_is_tried_again(fake: FakePrometheus, tmp_path: Path, stat
         (refused(400, "bad_data", "parse error"), "Prometheus refused a query (HTTP 400)"),
         (refused(400, "bad_data", f"you sent {SECRET}"), "you sent (hidden)"),
         ((401, "text/html", b"<title>who are you</title>"), "refused access (HTTP 401)"),
-        ((403, "application/json", b"{}"), "refused access (HTTP 403)"),
         ((302, "text/html", b""), "redirects to another one"),
         ((502, "text/html", b"<title>Bad gateway</title>"), "a page titled 'Bad gateway'"),
     ],
@@ -207,12 +199,6 @@ def test_what_may_still_change_is_not_kept(fake: FakePrometheus, tmp_path: Path)
     assert len(list(tmp_path.glob("*.json.gz"))) == len(Question)
 
 
-def test_the_folder_holds_nothing_secret(fake: FakePrometheus, tmp_path: Path) -> None:
-    allocated(reading(fake, tmp_path), fake)
-
-    assert not [path for path in tmp_path.iterdir() if SECRET.encode() in path.read_bytes()]
-
-
 def test_a_folder_that_cannot_be_written_is_told(fake: FakePrometheus, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
@@ -223,18 +209,15 @@ def test_a_folder_that_cannot_be_written_is_told(fake: FakePrometheus, tmp_path:
     "options,told",
     [
         ({"url": "prometheus:9090"}, "not the address"),
-        ({"url": "https://"}, "not the address"),
         ({"url": "https://host:99999"}, "not an address"),
         ({"url": f"https://user:{SECRET}@host"}, "has a user or password in it"),
         ({"url": "https://host/?tenant=a"}, "not the address"),
-        ({"headers": [SECRET]}, "not of the form"),
         ({"headers": [f"X-Key: {SECRET}\r\nX-Other: 1"]}, "not of the form"),
         ({"ca": Path("missing.pem")}, "missing.pem is not a file"),
         ({"token_file": Path("missing")}, "cannot be read: FileNotFoundError"),
         ({"token_env": "FLEXSPOT_TEST_UNSET"}, "has no token"),
         ({"token_env": "FLEXSPOT_TEST_TWO"}, "has more than a token"),
         ({"token_env": "FLEXSPOT_TEST_TOKEN", "headers": ["authorization: Basic eA=="]}, "both given"),
-        ({"token_env": "FLEXSPOT_TEST_TOKEN", "token_file": Path("x")}, "both given"),
     ],
 )
 def test_access_that_cannot_work_is_refused_without_telling_a_secret(

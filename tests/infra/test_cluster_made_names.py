@@ -52,16 +52,6 @@ def test_no_stack_declares_what_is_made_without_it(stack: str) -> None:
     assert made_by_others(as_shipped(stack)) == {}
 
 
-def test_what_is_made_without_a_stack_would_be_found_in_it() -> None:
-    assert maker_of("ServiceAccount", "default", "team-alpha") == "Kubernetes"
-    assert maker_of("ServiceAccount", "workloads", "team-alpha") is None
-    assert maker_of("ConfigMap", "anything", "kube-system") == "Kubernetes"
-    assert maker_of("Namespace", "gke-managed-cim") == "GKE"
-    assert maker_of("ClusterRole", "kueue-batch-user-role") == "Kueue's chart"
-    # A team's own role of the name is in its namespace, where Kubernetes makes none.
-    assert (maker_of("ClusterRole", "view"), maker_of("Role", "view", "team-alpha")) == ("Kubernetes", None)
-
-
 @pytest.mark.slow
 @each_stack
 def test_charts_go_into_namespaces_that_they_make_or_that_are_there(stack: str) -> None:
@@ -84,13 +74,6 @@ def test_the_log_group_is_there_before_eks_would_make_one_that_keeps_everything(
 
 
 @each_eks_stack
-def test_eks_installs_no_addons_of_its_own_beside_the_declared_ones(stack: str) -> None:
-    [cluster] = as_shipped(stack).inputs_of(CLUSTER)
-
-    assert cluster["bootstrapSelfManagedAddons"] is False
-
-
-@each_eks_stack
 def test_access_entries_are_for_roles_that_eks_makes_none_for(stack: str) -> None:
     declarations = as_shipped(stack)
     [nodes] = declarations.of("aws:eks/nodeGroup:NodeGroup")
@@ -99,11 +82,6 @@ def test_access_entries_are_for_roles_that_eks_makes_none_for(stack: str) -> Non
     # The entry of a managed node group's role is EKS's own. A role that is given as an ARN cannot be one that the stack makes.
     assert of_nodes
     assert [entry.name for entry in declarations.of(ENTRY) if entry.after & of_nodes] == []
-
-
-@each_eks_stack
-def test_the_account_is_given_no_service_linked_role(stack: str) -> None:
-    assert as_shipped(stack).of("aws:iam/serviceLinkedRole:ServiceLinkedRole") == []
 
 
 @pytest.mark.parametrize(

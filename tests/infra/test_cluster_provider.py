@@ -28,11 +28,10 @@ def test_every_stack_has_one_provider_that_forces_and_never_upserts(stack: str) 
     assert {key: value for key, value in provider.inputs.items() if key not in {"kubeconfig", "clusterIdentifier"}} == SETTINGS
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "stack,changes",
     [
-        ("prod-gke", {"control_plane": {"access": "dns_iam"}}),
         ("prod-gke", {"control_plane": {"access": "public_cidrs", "cidrs": ["203.0.113.0/24"]}}),
         ("prod-eks", {"control_plane": {"access": "public_cidrs", "cidrs": ["203.0.113.0/24"]}}),
     ],

@@ -31,8 +31,7 @@ def declare(expected: str, worst: str) -> None:
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("now", [("100.50", "2000.00"), ("80.00", "1500.00")], ids=["unchanged", "changed"])
-def test_what_was_deployed_is_read_from_the_engines_events(tools: Tools, tmp_path: Path, now: tuple[str, str]) -> None:
+def test_what_was_deployed_is_read_from_the_engines_events(tools: Tools, tmp_path: Path) -> None:
     options = automation.LocalWorkspaceOptions(
         work_dir=str(tmp_path),
         project_settings=automation.ProjectSettings("spending", "python"),
@@ -45,15 +44,16 @@ def test_what_was_deployed_is_read_from_the_engines_events(tools: Tools, tmp_pat
         },
     )
     stack = automation.create_or_select_stack("test", "spending", lambda: declare("100.50", "2000.00"), opts=options)
-    first, later = DeployedCost(), DeployedCost()
+    first, unchanged, changed = DeployedCost(), DeployedCost(), DeployedCost()
 
     stack.preview(on_event=first.hear)
     stack.up()
-    stack.workspace.program = lambda: declare(*now)
-    stack.preview(on_event=later.hear)
+    stack.preview(on_event=unchanged.hear)
+    stack.workspace.program = lambda: declare("80.00", "1500.00")
+    stack.preview(on_event=changed.hear)
 
     assert first.usd == {}
-    assert later.usd == {"expected_usd": Decimal("100.50"), "worst_case_usd": Decimal("2000.00")}
+    assert unchanged.usd == changed.usd == {"expected_usd": Decimal("100.50"), "worst_case_usd": Decimal("2000.00")}
 
 
 def test_the_line_says_what_a_change_adds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,6 +61,8 @@ def test_the_line_says_what_a_change_adds(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(cost_line.out, "print", lines.append)
     found, deployed = planned("dev-eks"), DeployedCost()
 
+    # A lab costs nothing.
+    show_cost_line(planned("local"))
     show_cost_line(found, deployed)
     deployed.usd = {"expected_usd": Decimal("500.00")}
     show_cost_line(found, deployed)

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli import stack_commands as deployment_questions
-from infra.cli.cost_line import show_cost_line
-from infra.cli.stack_commands import ask, require_somebody_to_ask, show_drift, told_answers
-from infra.cli.stacks import planned
+from infra.cli.stack_commands import ask, show_drift, told_answers
 from infra.deployment.drift import Drift
 
 if TYPE_CHECKING:
@@ -48,11 +45,6 @@ def test_with_a_yes_it_goes_on_and_with_the_option_nobody_is_asked(person: Calla
     ask("Deploy this to stack dev-gke?", yes=True)
 
 
-def test_somebody_at_a_terminal_can_be_asked(person: Callable[[str], None]) -> None:
-    person("")
-    require_somebody_to_ask("up", yes=False)
-
-
 def test_what_a_person_says_of_what_was_made_is_read_by_urn() -> None:
     given = told_answers([f"{POOL}=projects/a/b=c"], [f"{POOL}-2"])
 
@@ -77,16 +69,3 @@ def test_what_was_changed_by_hand_is_a_table_and_a_long_one_is_cut(capsys: pytes
     assert "Changed by hand since the last run; it is changed back" in shown
     assert shown.count("│ NodePool l4-spot-node-pool │ spec.limits.nvidia.com/gpu │ 4        │ 400   │") == 40
     assert "and 3 more." in shown
-
-
-def test_the_cost_of_a_month_is_one_line_and_a_lab_has_none(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    lines: list[str] = []
-    monkeypatch.setattr(deployment_questions.out, "print", lines.append)
-
-    show_cost_line(planned("local"))
-    show_cost_line(planned("dev-gke"))
-
-    [line] = lines
-    assert line.startswith("Cost, USD a month: worst case ")
-    assert ", expected " in line
-    assert capsys.readouterr().out == ""

@@ -31,7 +31,13 @@ def asked() -> Declarations:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [organisation_settings, everything_settings])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(organisation_settings, marks=pytest.mark.nightly(held_by="test_the_provider_and_awss_own_models_take_all_of_it")),
+        everything_settings,
+    ],
+)
 def test_the_provider_and_awss_own_models_take_all_of_it(settings: Callable[[], dict[str, Any]]) -> None:
     made = declared("prod-eks", settings()).made.values()
 
@@ -76,27 +82,6 @@ def test_no_tag_that_the_platform_sets_can_be_set_by_a_stack() -> None:
             parse_settings(shipped("dev-eks", tags={key: "mine"}), "test")
 
 
-@pytest.mark.parametrize(
-    "tags",
-    [
-        {"Owner": "x"},
-        {"aws:team": "x"},
-        {"AWS:team": "x"},
-        {"kubernetes.io/cluster/dev": "owned"},
-        {"CostCenter": "1", "costcenter": "2"},
-        {"": "x"},
-        {"a" * 129: "x"},
-        {"key": "v" * 257},
-        {"key": "a,b"},
-        {f"key-{number}": "x" for number in range(36)},
-    ],
-)
-def test_tags_that_aws_takes_for_no_resource_are_refused(tags: dict[str, str]) -> None:
-    """AWS's tagging limits, and IAM's: "tag keys are not case sensitive" (IAM user guide, "Tags for IAM resources")."""
-    with pytest.raises(SettingsError):
-        parse_settings(shipped("dev-eks", tags=tags), "test")
-
-
 def test_every_role_is_in_the_path_and_within_the_boundary() -> None:
     roles = asked().of(ROLE)
 
@@ -123,37 +108,32 @@ def test_teams_pods_take_the_role_that_their_team_has() -> None:
     assert sum(isinstance(arn, str) for arn in known) >= 4, "the teams'"
 
 
-def test_shipped_stacks_say_nothing_of_path_boundary_or_keys() -> None:
-    for each in as_shipped("prod-eks").of(ROLE):
-        assert not {"path", "permissionsBoundary"} & each.inputs.keys(), each.name
-    [logs] = as_shipped("prod-eks").of("aws:cloudwatch/logGroup:LogGroup")
-    assert "kmsKeyId" not in logs.inputs
-
-
-def test_the_control_planes_logs_have_the_key() -> None:
-    [logs] = asked().of("aws:cloudwatch/logGroup:LogGroup")
-    assert logs.inputs["kmsKeyId"] == KEY
-
-
-def test_a_reservation_of_another_account_is_looked_for_there() -> None:
-    terms = node_classes(asked())["h100-reserved"]["capacityReservationSelectorTerms"]
-    assert terms == [{"ownerID": "444455556666", "tags": {"purpose": "training"}}]
-
-
 @pytest.mark.parametrize(
-    "iam",
+    "changes",
     [
-        {"path": "platform"},
-        {"path": "/platform"},
-        {"path": "/plat form/"},
-        {"path": f"/{'p' * 511}/"},
-        {"permissions_boundary": f"arn:aws:iam::{ACCOUNT}:role/boundary"},
-        {"permissions_boundary": "boundary"},
+        *(
+            {"tags": each}
+            for each in (
+                {"Owner": "x"},
+                {"aws:team": "x"},
+                {"AWS:team": "x"},
+                {"kubernetes.io/cluster/dev": "owned"},
+                {"CostCenter": "1", "costcenter": "2"},
+                {"": "x"},
+                {"a" * 129: "x"},
+                {"key": "v" * 257},
+                {"key": "a,b"},
+                {f"key-{number}": "x" for number in range(36)},
+            )
+        ),
+        *({"iam": {"path": each}} for each in ("platform", "/platform", "/plat form/", f"/{'p' * 511}/")),
+        *({"iam": {"permissions_boundary": each}} for each in (f"arn:aws:iam::{ACCOUNT}:role/boundary", "boundary")),
     ],
 )
-def test_what_iam_would_refuse_is_refused(iam: dict[str, str]) -> None:
+def test_what_aws_and_iam_would_refuse_is_refused(changes: dict[str, Any]) -> None:
+    """AWS's tagging limits, and IAM's: "tag keys are not case sensitive" (IAM user guide, "Tags for IAM resources")."""
     with pytest.raises(SettingsError):
-        parse_settings(shipped("dev-eks", iam=iam), "test")
+        parse_settings(shipped("dev-eks", **changes), "test")
 
 
 def test_an_owner_beside_ids_is_refused() -> None:
@@ -165,7 +145,11 @@ def test_an_owner_beside_ids_is_refused() -> None:
         parse_settings(settings, "test")
 
 
-def test_nodes_with_gpus_and_without_boot_as_the_stack_says() -> None:
+def test_nodes_logs_and_reservations_are_as_the_stack_says() -> None:
+    [logs] = asked().inputs_of("aws:cloudwatch/logGroup:LogGroup")
+    assert logs["kmsKeyId"] == KEY
+    terms = node_classes(asked())["h100-reserved"]["capacityReservationSelectorTerms"]
+    assert terms == [{"ownerID": "444455556666", "tags": {"purpose": "training"}}]
     for name, spec in node_classes(asked()).items():
         assert spec["kubelet"] == {"maxPods": 110}, name
         assert "FastImagePull: true" in spec["userData"], name

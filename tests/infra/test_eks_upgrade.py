@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from eks_declarations import NODE_CLASS, NODE_POOL, RELEASE, SYSTEM_NODES
@@ -17,33 +17,24 @@ pytestmark = pytest.mark.slow
 CLUSTER = "aws:eks/cluster:Cluster cluster-cluster"
 ADDON = "aws:eks/addon:Addon cluster-"
 KUBE_PROXY, VPC_CNI, COREDNS = (f"{ADDON}{name}" for name in ("kube-proxy", "vpc-cni", "coredns"))
-STACKS = ["dev-eks", "prod-eks"]
 
 
 @functools.cache
-def at(stack: str, version: str) -> Declarations:
-    """A stack on a version of Kubernetes, with an image that has both versions."""
-    cluster = shipped(stack)["cluster"] | {"version": version, "ami": "al2023@v20260903"}
-    return declared(stack, shipped(stack, cluster=cluster))
+def at(version: str) -> Declarations:
+    """The development stack on a version of Kubernetes, with an image that has both versions."""
+    cluster = shipped("dev-eks")["cluster"] | {"version": version, "ami": "al2023@v20260903"}
+    return declared("dev-eks", shipped("dev-eks", cluster=cluster))
 
 
-def changed(stack: str, before: str, after: str) -> dict[str, dict[str, tuple[Any, Any]]]:
-    """What differs of the resources' inputs, before and after."""
-    old, new = at(stack, before).made, at(stack, after).made
+def test_an_upgrade_takes_the_nodes_and_the_addons_of_the_version_with_it() -> None:
+    old, new = at("1.34").made, at("1.35").made
     assert set(old) == set(new), "an upgrade makes and deletes nothing"
-    found: dict[str, dict[str, tuple[Any, Any]]] = {}
-    for name, each in new.items():
-        was, now = old[name].inputs, each.inputs
-        differs = {key: (was.get(key), now.get(key)) for key in was.keys() | now.keys() if was.get(key) != now.get(key)}
-        if differs and not name.startswith("flexspot:"):
-            found[name] = differs
-    return found
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("stack", STACKS)
-def test_an_upgrade_takes_the_nodes_and_the_addons_of_the_version_with_it(stack: str) -> None:
-    assert changed(stack, "1.34", "1.35") == {
+    changed = {
+        name: {key: (old[name].inputs.get(key), value) for key, value in each.inputs.items() if old[name].inputs.get(key) != value}
+        for name, each in new.items()
+        if old[name].inputs != each.inputs and not name.startswith("flexspot:")
+    }
+    assert changed == {
         CLUSTER: {"version": ("1.34", "1.35")},
         SYSTEM_NODES: {"version": ("1.34", "1.35"), "releaseVersion": ("1.34.10-20260903", "1.35.7-20260903")},
         KUBE_PROXY: {"addonVersion": ("v1.34.6-eksbuild.13", "v1.35.3-eksbuild.13")},
@@ -51,27 +42,24 @@ def test_an_upgrade_takes_the_nodes_and_the_addons_of_the_version_with_it(stack:
     }
 
 
-@pytest.mark.parametrize("stack", STACKS)
-def test_the_control_plane_goes_first(stack: str) -> None:
+def test_the_control_plane_goes_first() -> None:
     """kube-proxy and kubelets may be older than the API server and never newer (Kubernetes' version skew policy)."""
-    after = at(stack, "1.35")
+    after = at("1.35")
     for name in (SYSTEM_NODES, *(each for each in after.made if each.startswith(ADDON))):
         assert CLUSTER in after.waits_for(name), name
 
 
-@pytest.mark.parametrize("stack", STACKS)
-def test_new_nodes_find_the_network_of_their_version_and_the_rest_waits_for_them(stack: str) -> None:
-    after = at(stack, "1.35")
+def test_new_nodes_find_the_network_of_their_version_and_the_rest_waits_for_them() -> None:
+    after = at("1.35")
 
     assert {KUBE_PROXY, VPC_CNI} <= after.waits_for(SYSTEM_NODES)
     assert not after.waits_for(KUBE_PROXY) & {SYSTEM_NODES, COREDNS}
     assert SYSTEM_NODES in after.waits_for(COREDNS)
 
 
-@pytest.mark.parametrize("stack", STACKS)
-def test_karpenter_and_its_node_classes_go_last(stack: str) -> None:
+def test_karpenter_and_its_node_classes_go_last() -> None:
     """A new image or a new Karpenter finds nodes for controllers and add-ons that have arrived already."""
-    after = at(stack, "1.35")
+    after = at("1.35")
     addons = {name for name in after.made if name.startswith(ADDON)}
     karpenter = f"{RELEASE} karpenter-release"
 
@@ -82,7 +70,7 @@ def test_karpenter_and_its_node_classes_go_last(stack: str) -> None:
 
 def test_another_karpenter_changes_its_two_charts_and_no_node_class() -> None:
     settings = shipped("dev-eks", controllers={"karpenter": {"version": "1.14.2"}})
-    before, after = at("dev-eks", "1.35").made, declared("dev-eks", settings).made
+    before, after = at("1.35").made, declared("dev-eks", settings).made
 
     versions = {name: each.inputs["version"] for name, each in after.items() if each.type == RELEASE}
     assert versions == {

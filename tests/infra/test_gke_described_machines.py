@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from autopilot_settings import autopilot_settings
 from gke_declarations import CLUSTER, NODE_POOL, gpu_pools
 from program_declarations import declared, shipped
 
@@ -50,23 +49,3 @@ def test_controllers_run_on_a_described_machine_with_its_own_disk() -> None:
     [system] = [each.inputs for each in declared("prod-gke", settings).of(NODE_POOL) if each.name == "cluster-system-pool"]
 
     assert (system["nodeConfig"]["machineType"], system["nodeConfig"]["diskType"]) == ("c5-standard-8", "hyperdisk-balanced")
-
-
-def test_gke_makes_nodes_of_a_described_machine_on_autopilot() -> None:
-    settings = autopilot_settings()
-    gpu = {"name": "nvidia-l4", "count": 2, "memory_mib": 23034}
-    settings["machines"] = [{"name": "g3-standard-24", "vcpu": 24, "memory_mib": 98304, "gpu": gpu}]
-    next(pool for pool in settings["pools"] if pool["name"] == "l4-on-demand")["machine"] = "g3-standard-24"
-
-    classes = declared("dev-gke", settings).inputs_of(COMPUTE_CLASS)
-
-    made = [priority for each in classes for priority in each["spec"]["priorities"] if priority.get("machineType") == "g3-standard-24"]
-    assert [each["gpu"]["count"] for each in made] == [2]
-
-
-@pytest.mark.parametrize("name", ["a4-highgpu-8g"])
-def test_a_description_that_only_adds_zones_changes_no_node_pool(name: str) -> None:
-    same = description(name=name, compact_placement=KNOWN.compact_placement, zones=["us-central1-b"])
-    described = declared("prod-gke", with_pool("prod-gke", name, machines=[same]))
-
-    assert gpu_pools(described)["new"].inputs == gpu_pools(declared("prod-gke", with_pool("prod-gke", name)))["new"].inputs

@@ -6,7 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from gke_deployment_fixtures import ignore, named, shipped
+from engine_steps import steps
+from gke_deployment_fixtures import STACK, ignore, named, shipped
+from program_declarations import declared
 from recording_provider import CLIENT_KEY, CLUSTER, NODE_POOL
 
 from infra.deployment.api_refusals import ApiRefusals
@@ -45,26 +47,24 @@ COST = "MonthlyCost/monthly-cost"
 """What the pools come to."""
 
 
-def without_pool(name: str) -> Settings:
-    """The settings without a pool, without what teams had of it and without quota that nothing else needs."""
+def without_a100s() -> Settings:
+    """The settings without the pool of A100s, without what teams had of it and without quota that nothing else needs."""
     settings = shipped()
-    settings["pools"] = [each for each in settings["pools"] if each["name"] != name]
+    settings["pools"] = [each for each in settings["pools"] if each["name"] != "a100-flex"]
     for owner in (*settings["teams"], *settings["cohorts"]):
-        for of_pools in ("shares", "unqueued", "borrowing_limits", "lending_limits"):
-            owner.get(of_pools, {}).pop(name, None)
-    if name == "a100-flex":
-        settings["gpu_quotas"].pop("nvidia-tesla-a100")
-        settings["cluster"]["former_accelerators"] = ["nvidia-tesla-a100"]
+        for of_pools in ("shares", "borrowing_limits", "lending_limits"):
+            owner.get(of_pools, {}).pop("a100-flex", None)
+    settings["gpu_quotas"].pop("nvidia-tesla-a100")
+    settings["cluster"]["former_accelerators"] = ["nvidia-tesla-a100"]
     return settings
 
 
-def with_max_nodes(name: str, max_nodes: int) -> Settings:
-    """The settings with another ceiling of one pool, and quota for it."""
+def with_more_nodes() -> Settings:
+    """The settings with another ceiling of the pool of A100s, and quota for it."""
     settings = shipped()
-    [pool] = [each for each in settings["pools"] if each["name"] == name]
-    pool["max_nodes"] = max_nodes
+    [pool] = [each for each in settings["pools"] if each["name"] == "a100-flex"]
+    pool["max_nodes"] = 7
     settings["gpu_quotas"]["nvidia-tesla-a100"]["preemptible"] = 40
-    settings["gpu_quotas"]["nvidia-l4"]["on_demand"] = 40
     return settings
 
 
@@ -89,6 +89,12 @@ def assert_in_place(changes: Changes) -> None:
     assert [path for path in of_cluster if not path.startswith("clusterAutoscaling.resourceLimits[")] == []
 
 
+def modelled(settings: Settings) -> set[tuple[str, str]]:
+    """What the model of the engine says that an edit does, by which tests/cloud/test_stack_changes.py judges every setting."""
+    run = steps(*(declared(STACK, each, there=True) for each in (shipped(), settings)))
+    return {(step.operation.value, f"{step.kind.rpartition(':')[2]}/{step.name.partition(' ')[2]}") for step in run.steps}
+
+
 def test_the_first_up_creates_each_resource_once_and_what_others_stand_on_before_them(first: First) -> None:
     changes = first.changes
 
@@ -106,14 +112,9 @@ def test_the_first_up_creates_each_resource_once_and_what_others_stand_on_before
     assert all(kueue < changes.order("create", each) for each in changes.created if each.startswith("ResourceFlavor/"))
 
 
-def test_a_second_up_changes_nothing(first: First, deployed: Deployment) -> None:
-    changes = deployed.up(shipped())
-
-    assert changes.calls == ()
-    assert dict(changes.counts) == {"same": first.changes.counts["create"]}
-
-
-def test_the_order_of_pools_teams_cohorts_classes_zones_and_shares_changes_nothing(first: First, deployed: Deployment) -> None:
+def test_a_second_up_with_pools_teams_cohorts_classes_zones_and_shares_in_another_order_changes_nothing(
+    first: First, deployed: Deployment
+) -> None:
     settings = shipped()
     # Two, so that there is an order; the second changes nothing by itself.
     settings["classes"]["interactive"] = {}
@@ -126,73 +127,52 @@ def test_the_order_of_pools_teams_cohorts_classes_zones_and_shares_changes_nothi
     assert dict(changes.counts) == {"same": first.changes.counts["create"]}
 
 
-# What a pool's removal deletes, and what derives from it. The flavor and the shares of a queued pool are Kueue's. A pool for services
-# alone has no flavor; it stands in the compute class of its class instead.
-@pytest.mark.parametrize(
-    "pool,deleted,updated",
-    [
-        (
-            "a100-flex",
-            {"ResourceFlavor/queues-a100-flex"},
-            {
-                "Queues/queues",
-                "Cohort/queues-acme-cohort",
-                *(f"ClusterQueue/queues-{team}" for team in ("nlp", "vision")),
-                *(f"Team/{team}" for team in ("nlp", "vision")),
-                *(f"ResourceQuota/{team}-quota" for team in ("nlp", "vision")),
-                # No queue waits for flex-start any more, so Kueue need not wait for hours.
-                "KueueController/kueue",
-                "Release/kueue-release",
-                *ADMISSION,
-            },
-        ),
-        (
-            "l4-on-demand",
-            set[str](),
-            {
-                "ComputeClass/class-inference",
-                "ComputeClass/class-inference-compute-class",
-                *ADMISSION,
-                *(f"Team/{team}" for team in ("ads", "search")),
-                *(f"ResourceQuota/{team}-{quota}" for team in ("ads", "search") for quota in ("quota", "unqueued")),
-            },
-        ),
-    ],
-)
-def test_removing_a_pool_deletes_its_own_resources_and_updates_only_what_derives_from_it(
-    pool: str, deleted: set[str], updated: set[str], deployed: Deployment
-) -> None:
-    settings = without_pool(pool)
-    previewed = deployed.run(settings).preview(ignore, refresh=True)
-
-    changes = deployed.up(settings)
-
-    assert changes.deleted == {f"GkeGpuNodePool/{pool}", f"NodePool/{pool}-node-pool", *deleted}
-    assert changes.updated == LIMITS | {COST} | updated | VIEWS
-    assert changes.created == set()
-    assert_in_place(changes)
-    assert previewed == changes.counts
-    assert deployed.up(settings).calls == ()
-
-
 def limits_of(deployed: Deployment) -> dict[str, int]:
     [cluster] = [each for urn, each in deployed.resources().items() if named(urn) == "Cluster/cluster-cluster"]
     return {each["resourceType"]: each["maximum"] for each in cluster["inputs"]["clusterAutoscaling"]["resourceLimits"]}
 
 
-def test_the_limit_of_a_gpu_outlives_its_last_pool_at_the_least_that_there_is(deployed: Deployment) -> None:
+def test_removing_a_pool_deletes_its_own_resources_and_updates_only_what_derives_from_it(deployed: Deployment) -> None:
+    settings = without_a100s()
+    previewed = deployed.run(settings).preview(ignore, refresh=True)
     assert limits_of(deployed)["nvidia-tesla-a100"] > 1
 
-    deployed.up(without_pool("a100-flex"))
+    changes = deployed.up(settings)
 
+    # The flavor and the shares of a queued pool are Kueue's.
+    assert changes.deleted == {"GkeGpuNodePool/a100-flex", "NodePool/a100-flex-node-pool", "ResourceFlavor/queues-a100-flex"}
+    teams = ("nlp", "vision")
+    of_teams = {name for team in teams for name in (f"ClusterQueue/queues-{team}", f"Team/{team}", f"ResourceQuota/{team}-quota")}
+    # No queue waits for flex-start any more, so Kueue need not wait for hours.
+    derived = {"Queues/queues", "Cohort/queues-acme-cohort", "KueueController/kueue", "Release/kueue-release", *ADMISSION}
+    assert changes.updated == LIMITS | {COST} | VIEWS | derived | of_teams
+    assert changes.created == set()
+    assert_in_place(changes)
+    assert previewed == changes.counts
+    assert {(call.operation, named(call.urn)) for call in changes.calls} == modelled(settings)
+    # The limit of a GPU outlives its last pool, at the least that there is.
     assert limits_of(deployed)["nvidia-tesla-a100"] == 1
+    # Kueue keeps a flavor that a queue names, and the engine would wait for it.
+    gone = changes.order("delete", "ResourceFlavor/queues-a100-flex")
+    users = [each for each in changes.updated if each.startswith(("ClusterQueue/", "Cohort/"))]
+    assert all(changes.order("update", each) < gone for each in users)
 
 
-@pytest.mark.parametrize("former,doubted", [(["nvidia-tesla-a100"], []), ([], ["gpu-limit-removed"])])
+@pytest.mark.parametrize(
+    "former,doubted",
+    [
+        ([], ["gpu-limit-removed"]),
+        pytest.param(
+            ["nvidia-tesla-a100"],
+            [],
+            marks=pytest.mark.nightly(held_by="test_a_preview_tells_of_a_limit_that_goes_with_the_last_pool_of_its_gpu"),
+        ),
+    ],
+)
 def test_a_preview_tells_of_a_limit_that_goes_with_the_last_pool_of_its_gpu(
     former: list[str], doubted: list[str], deployed: Deployment
 ) -> None:
-    settings, heard = without_pool("a100-flex"), ApiRefusals()
+    settings, heard = without_a100s(), ApiRefusals()
     settings["cluster"]["former_accelerators"] = former
 
     said: list[Any] = []
@@ -205,63 +185,27 @@ def test_a_preview_tells_of_a_limit_that_goes_with_the_last_pool_of_its_gpu(
 
     assert [(each.rule, each.certain) for each in heard.found] == [(rule, False) for rule in doubted]
     # The program itself says it to the engine, so that a plain `pulumi preview` shows it as well.
-    assert [rule for rule in ("gpu-limit-removed",) if any(rule in each.message for each in said)] == doubted
+    assert any("gpu-limit-removed" in each.message for each in said) is bool(doubted)
     # Five debug messages per resource would keep the program waiting.
     assert "debug" not in {each.severity for each in said}
 
 
-def test_a_flavor_goes_only_after_the_last_queue_has_let_go_of_it(deployed: Deployment) -> None:
-    changes = deployed.up(without_pool("a100-flex"))
+def test_another_ceiling_of_a_pool_updates_that_pool_and_the_limits_and_quotas_derived_from_it(deployed: Deployment) -> None:
+    changes = deployed.up(with_more_nodes())
 
-    # Kueue keeps a flavor that a queue names, and the engine would wait for it.
-    gone = changes.order("delete", "ResourceFlavor/queues-a100-flex")
-    users = [each for each in changes.updated if each.startswith(("ClusterQueue/", "Cohort/"))]
-    assert all(changes.order("update", each) < gone for each in users)
-
-
-@pytest.mark.parametrize(
-    "pool,max_nodes,updated",
-    [
-        # What belongs to nobody is the cohort's, and a team's quota holds what it can borrow.
-        (
-            "a100-flex",
-            7,
-            {
-                "Queues/queues",
-                "Cohort/queues-acme-cohort",
-                *(f"Team/{team}" for team in ("nlp", "vision")),
-                *(f"ResourceQuota/{team}-quota" for team in ("nlp", "vision")),
-            },
-        ),
-        # nlp borrows no more of it than its limit, so its quota stays.
-        (
-            "h100-reserved",
-            5,
-            {
-                "Queues/queues",
-                "Cohort/queues-acme-cohort",
-                *(f"Team/{team}" for team in ("search", "vision")),
-                *(f"ResourceQuota/{team}-quota" for team in ("search", "vision")),
-            },
-        ),
-        # Services have what is written for them, and no queue.
-        ("l4-on-demand", 7, set[str]()),
-    ],
-)
-def test_another_ceiling_of_a_pool_updates_that_pool_and_the_limits_and_quotas_derived_from_it(
-    pool: str, max_nodes: int, updated: set[str], deployed: Deployment
-) -> None:
-    changes = deployed.up(with_max_nodes(pool, max_nodes))
-
-    assert changes.updated == {f"GkeGpuNodePool/{pool}", f"NodePool/{pool}-node-pool", *LIMITS, COST, *updated, *VIEWS}
+    # What belongs to nobody is the cohort's, and a team's quota holds what it can borrow.
+    quotas = {f"ResourceQuota/{team}-quota" for team in ("nlp", "vision")}
+    derived = {"Queues/queues", "Cohort/queues-acme-cohort", *quotas}
+    assert changes.updated == {"GkeGpuNodePool/a100-flex", "NodePool/a100-flex-node-pool", COST} | LIMITS | derived | VIEWS
     assert (changes.created, changes.deleted) == (set(), set())
     assert_in_place(changes)
     [resized] = [call.changed for call in changes.calls if call.kind == NODE_POOL]
     assert resized == ("autoscaling.totalMaxNodeCount",)
     # Otherwise the pool could not grow into its new ceiling yet.
-    assert changes.order("update", "Cluster/cluster-cluster") < changes.order("update", f"NodePool/{pool}-node-pool")
+    assert changes.order("update", "Cluster/cluster-cluster") < changes.order("update", "NodePool/a100-flex-node-pool")
 
 
+@pytest.mark.nightly(held_by="test_removing_a_pool_deletes_its_own_resources_and_updates_only_what_derives_from_it")
 def test_a_team_goes_together_with_the_room_that_its_share_took(deployed: Deployment) -> None:
     settings = shipped()
     settings["teams"] = [team for team in settings["teams"] if team["name"] != "nlp"]
@@ -276,6 +220,7 @@ def test_a_team_goes_together_with_the_room_that_its_share_took(deployed: Deploy
     assert changes.replaced == set()
 
 
+@pytest.mark.nightly(held_by="test_a_preview_names_the_settings_that_a_pool_is_made_anew_for")
 def test_a_property_that_is_replaced_on_change_is_seen_to_replace_its_pool_and_no_other(deployed: Deployment) -> None:
     settings = shipped()
     [pool] = [each for each in settings["pools"] if each["name"] == "a100-flex"]
@@ -288,6 +233,7 @@ def test_a_property_that_is_replaced_on_change_is_seen_to_replace_its_pool_and_n
         ("delete", "NodePool/a100-flex-node-pool"),
         ("create", "NodePool/a100-flex-node-pool"),
     ]
+    assert ("replace", "NodePool/a100-flex-node-pool") in modelled(settings)
 
 
 def test_a_preview_names_the_settings_that_a_pool_is_made_anew_for(deployed: Deployment) -> None:

@@ -15,8 +15,8 @@ from capacity.adopting.reading import from_state
 from capacity.adopting.terraform_state import read_state
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
-from lab.providers.cloud_rules.rule_differences import changes
 
+NIGHTLY = pytest.mark.nightly(held_by="test_what_is_adopted_is_what_the_program_of_the_proposal_declares")
 CLOUD_STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")
 
 
@@ -76,7 +76,7 @@ def test_teams_and_cohorts_are_those_of_the_stack_file(stack: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stack", CLOUD_STACKS)
+@pytest.mark.parametrize("stack", [*(pytest.param(each, marks=NIGHTLY) for each in ("dev-gke", "dev-eks")), "prod-gke", "prod-eks"])
 def test_what_is_adopted_is_what_the_program_of_the_proposal_declares(stack: str) -> None:
     """Type, name and parent of each entry are those of a resource of the program: with another the next `up` would delete it."""
     proposal, found = again(stack)
@@ -94,19 +94,3 @@ def test_what_is_adopted_is_what_the_program_of_the_proposal_declares(stack: str
             assert each["id"] == made.inputs["metadata"]["name"]
         elif "id" in each:
             assert each["id"] == "/".join(made.inputs[key] for key in ("project", "location", "cluster", "name"))
-
-
-@pytest.mark.parametrize(
-    "old,new,anew",
-    [
-        ({"serviceAccount": "default"}, {"serviceAccount": "nodes@acme-train.iam.gserviceaccount.com"}, True),
-        ({"shieldedInstanceConfig": {"enableSecureBoot": False}}, {"shieldedInstanceConfig": {"enableSecureBoot": True}}, True),
-        ({"labels": {"team": "a"}}, {"labels": {"flexspot.dev/team": "a"}}, False),
-    ],
-)
-def test_what_a_foreign_node_pool_is_replaced_for_is_what_the_guide_says(old: dict[str, Any], new: dict[str, Any], *, anew: bool) -> None:
-    """By the provider's own schema, of a pool that was adopted and of what the stack declares."""
-    found = changes("gcp:container/nodePool:NodePool", {"nodeConfig": old}, {"nodeConfig": new})
-
-    assert found != []
-    assert any(each.replaces for each in found) is anew

@@ -151,19 +151,8 @@ def readme_commands(folder: Path, heading: str) -> list[str]:
 
 
 def test_in_an_empty_folder_a_project_is_made_and_the_commands_of_its_readme_work_as_written(installed: Installed, tmp_path: Path) -> None:
-    asked = (
-        "--cloud",
-        "gke",
-        "--owner",
-        "ml-platform",
-        "--team",
-        "research,product",
-        "--account",
-        "acme-dev",
-        "--prod-account",
-        "acme-prod",
-    )
-    made = installed.flexspot("init", *asked, folder=tmp_path)
+    accounts = ("--account", "acme-dev", "--prod-account", "acme-prod")
+    made = installed.flexspot("init", "--cloud", "gke", "--owner", "ml-platform", "--team", "research,product", *accounts, folder=tmp_path)
     assert made.returncode == 0, made.stderr
     (tmp_path / "components").mkdir()
     (tmp_path / "components" / "__init__.py").write_text("raise ImportError('these are not the components that Flexspot means')\n")
@@ -177,6 +166,7 @@ def test_in_an_empty_folder_a_project_is_made_and_the_commands_of_its_readme_wor
 
 
 @pytest.mark.lab
+@pytest.mark.nightly(held_by="test_in_an_empty_folder_a_project_is_made_and_the_commands_of_its_readme_work_as_written")
 def test_a_new_project_goes_up_on_a_lab_of_its_own_and_plain_pulumi_finds_nothing_to_change(installed: Installed, tmp_path: Path) -> None:
     """Its program in the user's process, beside a package of the user's that is called as one of ours; policies from where they lie."""
     assert installed.flexspot("init", "--cloud", "local", "--owner", "ml", "--team", "research", folder=tmp_path).returncode == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import shutil
 import subprocess
 import sys
@@ -23,8 +22,6 @@ pytestmark = pytest.mark.engine
 GOOD = CHECKOUT / "tests" / "policies" / "lint" / "good"
 FOREIGN = ("pulumi", "grpc", "google", "boto", "kubernetes", "cryptography", "pydantic", "flexspot-")
 MOST_MB = 40
-MOST_STARTS = 5
-"""Of what Python takes to load the two libraries that the linter stands on: 3.5 were measured. `make bench` has the bar in seconds."""
 
 
 @pytest.fixture(scope="module")
@@ -71,27 +68,6 @@ def test_it_brings_neither_pulumi_nor_the_clouds_and_is_small(linter: Installed)
     assert linter.wheel.stat().st_size < 1_000_000
 
 
-def test_it_starts_within_its_time(linter: Installed, scratch: Path) -> None:
-    """In processor time, and in that of the libraries alone on the same machine, whichever it is."""
-    python = linter.environment / "bin" / "python"
-    libraries = least_seconds(python, "-c", "import typer, yaml")
-
-    assert least_seconds(linter.environment / "bin" / "flexspot-lint", "lint", scratch / "eks" / "queues.yaml") < MOST_STARTS * libraries
-
-
-def least_seconds(*command: str | Path) -> float:
-    """The processor time of a command, the least of several: other programs on the machine make the rest of it."""
-    environment = {name: value for name, value in outside_of_the_checkout().items() if name != "PYTHONDONTWRITEBYTECODE"}
-    taken: list[float] = []
-    for _ in range(8):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(command, env=environment, capture_output=True, check=False)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert done.returncode == 0, done.stderr
-        taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(taken)
-
-
 def told(report: str) -> list[dict[str, Any]]:
     return json.loads(report)["findings"]
 
@@ -115,25 +91,23 @@ def test_it_says_of_every_fixture_what_the_checkout_says(linter: Installed, tmp_
     assert len({each["rule"] for each in told(alone.stdout)}) > 30
 
 
-@pytest.mark.parametrize("form", ["text", "json", "sarif", "github", "junit"])
-def test_it_reports_in_each_form(form: str, linter: Installed, scratch: Path) -> None:
-    done = lint(linter, ".", "--format", form, folder=scratch)
+def test_it_reports_in_each_form(linter: Installed, scratch: Path) -> None:
+    reports = {form: lint(linter, ".", "--format", form, folder=scratch) for form in ("text", "json", "sarif", "github", "junit")}
 
-    assert done.returncode == 1, done.stderr
-    assert "gpu-pool-without-taint" in done.stdout
+    assert {form: done.stderr for form, done in reports.items() if done.returncode != 1} == {}
+    assert [form for form, done in reports.items() if "gpu-pool-without-taint" not in done.stdout] == []
 
 
 def test_its_other_commands_are_there(linter: Installed, scratch: Path) -> None:
     program = linter.environment / "bin" / "flexspot-lint"
     version = linter.run(program, "--version", folder=scratch)
     listed = linter.run(program, "rules", "list", "--format", "json", folder=scratch)
-    wrong = linter.run(program, "lint", "nowhere.yaml", folder=scratch)
 
     assert version.stdout.split() == ["flexspot-lint", linter.wheel.name.split("-")[1]]
     assert len(json.loads(listed.stdout)) > 70
-    assert (wrong.returncode, "there is no file or folder nowhere.yaml" in wrong.stderr) == (2, True)
 
 
+@pytest.mark.nightly(held_by="test_the_hook_makes_an_environment_the_first_time_and_starts_the_linter_of_it")
 def test_the_hook_of_pre_commit_makes_an_environment_once_and_runs_it(scratch: Path, tmp_path: Path) -> None:
     """What pre-commit does with a hook of its language script: it starts `entry` of its clone in the repository that is committed."""
     [hook] = yaml.safe_load((CHECKOUT / ".pre-commit-hooks.yaml").read_text())
@@ -158,10 +132,3 @@ def test_the_hook_of_pre_commit_makes_an_environment_once_and_runs_it(scratch: P
     assert (broken.returncode, "gpu-pool-without-taint" in broken.stdout) == (1, True), broken.stderr
     assert good.returncode == 0, good.stdout + good.stderr
     assert (clone / "policies" / "lint" / ".environment").stat().st_mtime_ns == made
-
-
-def test_the_action_starts_it_as_it_is_installed_here() -> None:
-    """The rest of the action's script is judged by test_lint_in_other_repositories.py."""
-    [script] = [each["run"] for each in yaml.safe_load((CHECKOUT / "action.yml").read_text())["runs"]["steps"] if "run" in each]
-
-    assert script.count('uvx --from "$SOURCE/policies/lint" flexspot-lint lint ') == script.count("uvx") == 2

@@ -147,6 +147,7 @@ def test_production_replaces_nothing_that_holds_something_unless_a_person_names_
     assert refused is not None
     assert refused.exit_code == 1
     assert f"--allow-replace {found[0].permission}" in refused.remedy
+    check_permissions([found[0].permission])
     assert refusal(found, [found[0].permission], production=True) is None
     assert refusal(found, (), production=False) is None
 
@@ -157,22 +158,15 @@ def test_taking_a_pool_or_a_team_out_of_the_file_says_that_it_may_go_and_taking_
     assert refusal(heard(("delete", BUCKET)), (), production=True) is not None
 
 
-def test_a_file_system_goes_in_production_when_a_person_names_it() -> None:
-    found = heard(("delete", FILE_SYSTEM))
+@pytest.mark.parametrize("urn,name", [(FILE_SYSTEM, "prod-checkpoints"), (LUSTRE, "prod-datasets")])
+def test_a_file_system_goes_in_production_when_a_person_names_it(urn: str, name: str) -> None:
+    found = heard(("delete", urn))
 
-    assert told(found) == ["file system prod-checkpoints is deleted, with everything in it"]
+    assert told(found) == [f"file system {name} is deleted, with everything in it"]
     refused = refusal(found, (), production=True)
     assert refused is not None
-    assert "--allow-replace file-system=prod-checkpoints" in refused.remedy
-    assert refusal(found, ["file-system=prod-checkpoints"], production=True) is None
-
-
-def test_a_file_system_of_lustre_goes_likewise() -> None:
-    found = heard(("replace", LUSTRE))
-
-    assert told(found) == ["file system prod-datasets is deleted and made anew, with everything in it"]
-    assert refusal(found, (), production=True) is not None
-    assert refusal(found, ["file-system=prod-datasets"], production=True) is None
+    assert f"--allow-replace file-system={name}" in refused.remedy
+    assert refusal(found, [f"file-system={name}"], production=True) is None
 
 
 def test_who_lets_a_cluster_go_lets_go_what_is_on_it_but_no_bucket() -> None:
@@ -203,7 +197,3 @@ def test_a_permission_that_could_fit_nothing_is_bad_usage(written: str) -> None:
 
     assert refused.value.exit_code == ExitCode.BAD_USAGE
     assert "volume-claim" in refused.value.remedy
-
-
-def test_every_permission_that_a_refusal_asks_for_is_taken() -> None:
-    check_permissions(each.permission for each in heard(("replace", CLUSTER), ("replace", BUCKET), ("replace", CLAIM), ("replace", POOL)))

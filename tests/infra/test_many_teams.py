@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from lab.control_plane import ControlPlane
     from lab.tools.build import Tools
 
-pytestmark = [pytest.mark.lab, pytest.mark.engine]
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.engine,
+    pytest.mark.nightly(held_by="test_up_deploys_everything_then_changes_nothing_and_destroy_leaves_nothing"),
+]
 
 LOG = logging.getLogger(__name__)
 

@@ -12,36 +12,15 @@ from capacity.plan.team_view import CONFIG_MAP
 if TYPE_CHECKING:
     from program_declarations import Declarations
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
-CLOUD_STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")
-each_cloud_stack = pytest.mark.parametrize("stack", CLOUD_STACKS)
-
-DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 GOOGLES = "kubernetes:monitoring.googleapis.com/v1:ClusterPodMonitoring"
 GOOGLES_RULES = "kubernetes:monitoring.googleapis.com/v1:ClusterRules"
 OPERATORS = "kubernetes:monitoring.coreos.com/v1:ServiceMonitor"
 OPERATORS_RULES = "kubernetes:monitoring.coreos.com/v1:PrometheusRule"
 FILE = "kubernetes:core/v1:ConfigMap"
-RELEASE = "kubernetes:helm.sh/v3:Release"
-
+DCGM = "kubernetes:helm.sh/v3:Release dcgm-exporter-release"
 ENVIRONMENT, OWNER, TEAM = (f"flexspot.dev/{each}" for each in ("environment", "owner", "team"))
-
-
-def labels_of_nodes(stack: str, **changes: Any) -> dict[str, dict[str, str]]:
-    """The labels that each pool puts on its nodes of itself, by the pool's name."""
-    made = declared(stack, shipped(stack, **changes))
-    googles = {each["name"]: each["nodeConfig"].get("labels", {}) for each in made.inputs_of("gcp:container/nodePool:NodePool")}
-    karpenters = {
-        each["metadata"]["name"]: each["spec"]["template"]["metadata"]["labels"]
-        for each in made.inputs_of("kubernetes:karpenter.sh/v1:NodePool")
-    }
-    amazons = {each["nodeGroupNamePrefix"].rstrip("-"): each["labels"] for each in made.inputs_of("aws:eks/nodeGroup:NodeGroup")}
-    return googles | karpenters | amazons
-
-
-def exporters(made: Declarations) -> list[dict[str, Any]]:
-    return [each for each in made.inputs_of(DEPLOYMENT) if each["metadata"]["name"] == "kube-state-metrics"]
 
 
 def written(made: Declarations, kind: str) -> list[dict[str, Any]]:
@@ -49,32 +28,18 @@ def written(made: Declarations, kind: str) -> list[dict[str, Any]]:
     return [each for each in made.inputs_of(kind) if each["metadata"]["name"] != CONFIG_MAP]
 
 
-@pytest.mark.parametrize("stack,kinds", [("dev-gke", {GOOGLES, GOOGLES_RULES}), ("prod-eks", {FILE})])
-def test_each_cloud_is_scraped_as_its_clusters_are(stack: str, kinds: set[str]) -> None:
+def exporters(made: Declarations) -> list[dict[str, Any]]:
+    return [each for each in made.inputs_of("kubernetes:apps/v1:Deployment") if each["metadata"]["name"] == "kube-state-metrics"]
+
+
+@pytest.mark.parametrize("stack,kinds", [("prod-gke", {GOOGLES, GOOGLES_RULES}), ("prod-eks", {FILE})])
+def test_each_cloud_is_scraped_as_its_clusters_are_and_eks_is_told_how_busy_its_gpus_are(stack: str, kinds: set[str]) -> None:
     made = as_shipped(stack)
 
     found = {kind for kind in (GOOGLES, GOOGLES_RULES, OPERATORS, OPERATORS_RULES, FILE) if written(made, kind)}
     assert found == kinds
     assert len(exporters(made)) == 1
-
-
-@each_cloud_stack
-def test_with_the_prometheus_operator_its_objects_carry_the_labels_that_it_selects_by(stack: str) -> None:
-    made = declared(stack, shipped(stack, measurement={"prometheus": "operator", "monitor_labels": {"release": "prometheus"}}))
-
-    [monitor], [rules] = made.inputs_of(OPERATORS), made.inputs_of(OPERATORS_RULES)
-    assert monitor["metadata"]["labels"]["release"] == rules["metadata"]["labels"]["release"] == "prometheus"
-    assert not made.of(GOOGLES)
-    assert not written(made, FILE)
-
-
-@each_cloud_stack
-def test_where_the_cluster_has_an_exporter_the_rules_alone_are_made(stack: str) -> None:
-    made = declared(stack, shipped(stack, measurement={"kube_state_metrics": False}))
-
-    assert exporters(made) == []
-    assert not made.of(GOOGLES)
-    assert made.of(GOOGLES_RULES) or written(made, FILE)
+    assert (DCGM in made.made) is (stack == "prod-eks")
 
 
 def test_on_eks_the_exporter_runs_where_controllers_do() -> None:
@@ -85,26 +50,45 @@ def test_on_eks_the_exporter_runs_where_controllers_do() -> None:
     assert spec["tolerations"] == [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
 
 
-@pytest.mark.parametrize("stack,there", [("dev-eks", True), ("prod-eks", True), ("prod-gke", False)])
-def test_how_busy_gpus_are_is_told_by_an_exporter_on_eks_and_by_google_on_gke(stack: str, there: object) -> None:
-    assert (f"{RELEASE} dcgm-exporter-release" in as_shipped(stack).made) is there
+@pytest.mark.parametrize("stack", ["dev-gke", "dev-eks"])
+def test_with_the_prometheus_operator_its_objects_carry_the_labels_that_it_selects_by(stack: str) -> None:
+    made = declared(stack, shipped(stack, measurement={"prometheus": "operator", "monitor_labels": {"release": "prometheus"}}))
+
+    [monitor], [rules] = made.inputs_of(OPERATORS), made.inputs_of(OPERATORS_RULES)
+    assert monitor["metadata"]["labels"]["release"] == rules["metadata"]["labels"]["release"] == "prometheus"
+    assert not made.of(GOOGLES)
+    assert not written(made, FILE)
+    if stack == "dev-eks":
+        of_dcgm = made.made[DCGM].inputs["values"]["serviceMonitor"]
+        assert (of_dcgm["enabled"], of_dcgm["additionalLabels"]) == (True, {"release": "prometheus"})
 
 
-def test_where_the_cluster_has_an_exporter_of_dcgms_none_is_made() -> None:
-    assert f"{RELEASE} dcgm-exporter-release" not in declared("dev-eks", shipped("dev-eks", measurement={"dcgm_exporter": False})).made
+@pytest.mark.parametrize("stack", ["dev-gke", "dev-eks"])
+def test_where_the_cluster_has_exporters_the_rules_alone_are_made(stack: str) -> None:
+    own = {"dcgm_exporter": False} if stack == "dev-eks" else {}
+    made = declared(stack, shipped(stack, measurement={"kube_state_metrics": False, **own}))
+
+    assert exporters(made) == []
+    assert DCGM not in made.made
+    assert not made.of(GOOGLES)
+    assert made.of(GOOGLES_RULES) or written(made, FILE)
 
 
-def test_with_the_prometheus_operator_dcgms_exporter_has_a_monitor_that_it_selects() -> None:
-    made = declared("dev-eks", shipped("dev-eks", measurement={"prometheus": "operator", "monitor_labels": {"release": "prometheus"}}))
+def labels_of_nodes(made: Declarations) -> dict[str, dict[str, str]]:
+    """The labels that each pool puts on its nodes of itself, by the pool's name."""
+    googles = {each["name"]: each["nodeConfig"].get("labels", {}) for each in made.inputs_of("gcp:container/nodePool:NodePool")}
+    karpenters = {
+        each["metadata"]["name"]: each["spec"]["template"]["metadata"]["labels"]
+        for each in made.inputs_of("kubernetes:karpenter.sh/v1:NodePool")
+    }
+    amazons = {each["nodeGroupNamePrefix"].rstrip("-"): each["labels"] for each in made.inputs_of("aws:eks/nodeGroup:NodeGroup")}
+    return googles | karpenters | amazons
 
-    monitor = made.made[f"{RELEASE} dcgm-exporter-release"].inputs["values"]["serviceMonitor"]
-    assert (monitor["enabled"], monitor["additionalLabels"]) == (True, {"release": "prometheus"})
 
-
-@each_cloud_stack
+@pytest.mark.parametrize("stack", ["prod-gke", "prod-eks"])
 def test_every_node_says_whose_it_is(stack: str) -> None:
     wanted = {ENVIRONMENT: plan_of(stack).environment, OWNER: "ml-platform"}
-    found = labels_of_nodes(stack)
+    found = labels_of_nodes(as_shipped(stack))
 
     assert set(found) >= {pool.name for pool in plan_of(stack).pools} | {"system"}
     assert {name: labels for name, labels in found.items() if not wanted.items() <= labels.items()} == {}
@@ -117,15 +101,15 @@ def test_nodes_of_a_pool_that_one_team_alone_may_use_are_that_teams(stack: str, 
         {**each, "shares": {name: gpus for name, gpus in each["shares"].items() if name != pool or each["name"] == team}} for each in teams
     ]
 
-    found = labels_of_nodes(stack, teams=alone)
+    found = labels_of_nodes(declared(stack, shipped(stack, teams=alone)))
 
-    assert found[pool][TEAM] == team
-    assert all(TEAM not in labels for name, labels in found.items() if name != pool)
+    assert {name: labels[TEAM] for name, labels in found.items() if TEAM in labels} == {pool: team}
 
 
 def test_a_pool_whose_gpus_a_department_has_is_nobodys_alone() -> None:
-    settings = shipped("prod-gke")
-    teams = [{**each, "shares": {n: g for n, g in each["shares"].items() if n != "h100-reserved"}} for each in settings["teams"]]
-    teams[0]["shares"]["h100-reserved"] = 8
+    teams = shipped("prod-gke")["teams"]
+    others = [{**each, "shares": {n: g for n, g in each["shares"].items() if n != "h100-reserved"}} for each in teams]
+    others[0]["shares"]["h100-reserved"] = 8
+    found = labels_of_nodes(declared("prod-gke", shipped("prod-gke", teams=others)))
 
-    assert TEAM not in labels_of_nodes("prod-gke", teams=teams)["h100-reserved"], "its cohort has a share of it, which others borrow"
+    assert TEAM not in found["h100-reserved"], "its cohort has a share of it, which others borrow"

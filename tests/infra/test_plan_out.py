@@ -1,4 +1,4 @@
-"""`flexspot preview --plan-out`: what is written down of a preview, and budgets that stop one."""
+"""`flexspot preview --plan-out`: what is written down of a preview. What the engine makes of it is in test_offline_preview.py."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from infra.project import project_here
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from checkout_fixtures import OwnCheckout
 
 URN = "urn:pulumi:dev-eks::flexspot::flexspot:index:EksCluster$aws:eks/cluster:Cluster::cluster-cluster"
 UNKNOWN, SIGNATURE = "04da6b54-80e4-46f7-96ec-b56ff0331ba9", "4dabf18193072939515e22adb298388d"
@@ -80,57 +78,3 @@ def test_a_file_that_cannot_be_written_is_bad_usage(tmp_path: Path) -> None:
         written(tmp_path / "nowhere" / "plan.json")
 
     assert refused.value.exit_code is ExitCode.BAD_USAGE
-
-
-@pytest.mark.engine
-def test_a_stack_above_its_budget_is_refused_and_its_plan_is_written_all_the_same(checkout: OwnCheckout, tmp_path: Path) -> None:
-    file = checkout.folder / "stacks" / "Pulumi.dev-eks.yaml"
-    file.write_text(file.read_text().replace("monthly_usd: 4000", "monthly_usd: 1700"))
-    plan = tmp_path / "plan.json"
-
-    refused = checkout.flexspot("preview", "-s", "dev-eks", "--offline", "--plan-out", str(plan))
-    told = checkout.flexspot("cost", str(plan))
-
-    assert refused.returncode == 1, refused.stdout + refused.stderr
-    assert "[mandatory] [severity: high]  budget-exceeded  (" in refused.stderr
-    assert "dev costs 1,839.39 USD a month (expected); its budget is 1,700" in " ".join(refused.stderr.split())
-    found = json.loads(plan.read_text())
-    assert len(found["resources"]) > 200
-    assert any(each["policy"] == "budget-exceeded" for each in found["policies"])
-    assert told.returncode == 1
-    assert "exceeded: expected 1,839.39 of 1,700 budgeted for dev" in told.stdout
-
-
-@pytest.mark.engine
-@pytest.mark.parametrize(
-    "words,code,told",
-    [("warn", 0, "[advisory] [severity: low]  budget-nearly-used"), ("refuse", 1, "[mandatory] [severity: high]  budget-exceeded")],
-)
-def test_a_budget_that_a_price_which_nobody_knows_may_exceed_is_warned_of_or_refused(
-    words: str, code: int, told: str, checkout: OwnCheckout, tmp_path: Path
-) -> None:
-    """Of an N1 with T4s the book has no price at all: nobody can say whether the 4,000 are kept."""
-    file = checkout.folder / "stacks" / "Pulumi.dev-gke.yaml"
-    file.write_text(file.read_text().replace("{monthly_usd: 4000}", f"{{monthly_usd: 4000, on_unknown_prices: {words}}}"))
-
-    previewed = checkout.flexspot("preview", "-s", "dev-gke", "--offline", "--plan-out", str(tmp_path / "plan.json"))
-    costed = checkout.flexspot("cost", str(tmp_path / "plan.json"))
-
-    shown = previewed.stdout + previewed.stderr
-    assert (previewed.returncode, costed.returncode) == (code, code), shown + costed.stdout
-    assert told in shown
-    assert "not known: spot price of n1-standard-8 in us-central1" in " ".join(shown.split())
-
-
-@pytest.mark.engine
-def test_a_stack_within_its_budget_is_let_through_and_what_it_declares_is_what_is_costed(checkout: OwnCheckout, tmp_path: Path) -> None:
-    plan = tmp_path / "plan.json"
-
-    shown = checkout.flexspot("preview", "-s", "dev-eks", "--offline", "--plan-out", str(plan))
-
-    assert shown.returncode == 0, shown.stdout + shown.stderr
-    found = json.loads(plan.read_text())
-    [declared] = [each["inputs"] for each in found["resources"] if each["type"] == "flexspot:index:MonthlyCost"]
-    assert declared["environment"]["expected_usd"] == found["cost"]["expected_usd"] == "1839.39"
-    assert found["policies"] == []
-    assert "4dabf18193072939515e22adb298388d" not in plan.read_text()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from engine_analysis import analyzed, written_state
-from planted_defects import Defect, Resources, job, planted, resources_of
+import yaml
+from planted_defects import Defect, Resources, planted, resources_in, resources_of
 from planted_table import EVERY_DEFECT, WITHOUT_ROW
-from resource_edits import edits
+from program_declarations import STACKS, declared, shipped
 from rule_fixtures import cases_of
 
 from capacity.values.verdict import Verdict
@@ -18,15 +19,13 @@ from policies.judging import DEFAULTS
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rule_fixtures import Case
 
     from policies.values.finding import Finding
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
-STACKS = ("local", "dev-gke", "prod-gke", "dev-eks", "prod-eks")
+FILES = {"storage": {"checkpoints": "efs", "datasets": "lustre", "lustre": {"capacity_gib": 2400}}}
 
 
 def broken(resources: Resources) -> list[tuple[str, Finding]]:
@@ -36,9 +35,27 @@ def broken(resources: Resources) -> list[tuple[str, Finding]]:
     return [(name, each) for name, findings in judged for each in findings if each.verdict in {Verdict.FAIL, Verdict.UNKNOWN}]
 
 
-@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("stack", ["local", "dev-gke", "prod-gke", "dev-eks", "prod-eks"])
 def test_a_shipped_stack_keeps_every_rule_and_nothing_hangs_on_what_is_not_known_yet(stack: str) -> None:
     assert [(name, each.rule, each.message) for name, each in broken(resources_of(stack))] == []
+
+
+def auto_mode_of_the_guide() -> dict[str, Any]:
+    """The settings of the stack file that the guide of EKS shows for Auto Mode."""
+    guide = (STACKS.parent / "docs" / "guides" / "eks.md").read_text(encoding="utf-8")
+    [block, *_] = re.findall(r"(?:^    .*\n)+", guide.partition("\n## Auto Mode\n")[2], re.MULTILINE)
+    return yaml.safe_load(block)["config"]["flexspot:platform"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(shipped("dev-eks", **FILES), id="file systems"),
+        pytest.param(auto_mode_of_the_guide(), id="Auto Mode as the guide shows it"),
+    ],
+)
+def test_a_stack_of_another_kind_keeps_every_rule(settings: dict[str, Any]) -> None:
+    assert [(name, each.rule, each.message) for name, each in broken(resources_in(declared("test", settings)))] == []
 
 
 @pytest.mark.parametrize("defect", EVERY_DEFECT, ids=str)
@@ -48,27 +65,6 @@ def test_a_planted_defect_is_found_by_its_rule_alone_on_its_resource_alone(defec
     found = [(name, each) for name, each in broken(resources) if each.verdict is Verdict.FAIL]
 
     assert {(name, each.rule) for name, each in found} == {(defect.on, defect.rule)}, [each.message for _, each in found]
-
-
-@pytest.mark.engine
-@pytest.mark.parametrize("stack", STACKS)
-def test_the_engine_lets_a_shipped_stack_through_without_advice_although_nothing_has_outputs(stack: str, tmp_path: Path) -> None:
-    made = resources_of(stack)
-    state = written_state(
-        tmp_path, ((f"urn:pulumi:{stack}::flexspot::{kind}::{name}", kind, inputs) for name, (kind, inputs) in made.items())
-    )
-
-    code, events, printed = analyzed(tmp_path, state)
-
-    assert (code, events) == (0, []), printed
-
-
-@pytest.mark.parametrize("stack", ["dev-gke", "dev-eks"])
-def test_a_job_that_keeps_every_rule_is_let_through(stack: str) -> None:
-    resources = resources_of(stack)
-    job(resources)
-
-    assert [(each.rule, each.message) for _, each in broken(resources)] == []
 
 
 @pytest.mark.parametrize("rule", WITHOUT_ROW)
@@ -81,15 +77,3 @@ def test_a_rule_without_a_row_finds_a_failing_fixture_of_its_own_beside_a_whole_
         return any(each.rule == rule and each.verdict is Verdict.FAIL for each in findings)
 
     assert any(found(case) for case in cases_of(rule) if case.verdict is Verdict.FAIL)
-
-
-def test_the_edits_of_a_defect_make_the_one_of_the_other() -> None:
-    before = {"a": {"b": 1, "c": [1, {"d": 2}]}, "e": [1], "f": 0}
-    after = {"a": {"c": [1, {"d": 3}]}, "e": [1, 2], "f": 0, "g": {"h": 1}}
-
-    assert edits(before, after) == [
-        {"path": ("a", "b")},
-        {"path": ("a", "c", 1, "d"), "value": 3},
-        {"path": ("e",), "value": [1, 2]},
-        {"path": ("g",), "value": {"h": 1}},
-    ]

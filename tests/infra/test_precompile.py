@@ -11,7 +11,7 @@ import pytest
 
 from infra.precompile import STARTED
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

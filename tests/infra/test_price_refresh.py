@@ -293,16 +293,12 @@ def test_where_no_stack_is_on_the_cloud_regions_must_be_named(tmp_path: Path, mo
     assert "name regions with --region" in told
 
 
-def test_a_folder_that_is_not_there_is_told_before_anybody_is_asked(tmp_path: Path) -> None:
-    told = refresh("--cloud", "aws", "--file", tmp_path / "prices" / "own.yaml", code=2)
-
-    assert f"there is no folder {tmp_path / 'prices'} to write own.yaml into." in told
-
-
-def test_a_file_that_is_no_price_file_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_price_file_or_in_no_folder_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("cloud: aws\nprices: 3\n")
 
     assert "bad.yaml cannot be used" in refresh("--cloud", "aws", "--file", tmp_path / "bad.yaml", "--region", "us-east-1", code=2)
+    nowhere = tmp_path / "prices" / "own.yaml"
+    assert f"there is no folder {nowhere.parent} to write own.yaml into." in refresh("--cloud", "aws", "--file", nowhere, code=2)
 
 
 def test_a_library_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,10 +327,7 @@ def test_a_spot_price_is_the_median_of_what_zones_cost_last() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cloud,platform", [("aws", "eks"), ("gcp", "gke")])
-def test_without_regions_those_of_all_stacks_are_asked_for_by_one_command(
-    cloud: str, platform: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_regions_those_of_all_stacks_are_asked_for_by_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     class Listed:
@@ -346,18 +339,16 @@ def test_without_regions_those_of_all_stacks_are_asked_for_by_one_command(
             asked.append(region)
             yield machines[0].name, ON_DEMAND, Decimal(1)
 
-        def services_of_region(self, region: str) -> Iterator[tuple[ServiceItem, Decimal | None]]:
-            asked.append(region)
+        def services_of_region(self, _region: str) -> Iterator[tuple[ServiceItem, Decimal | None]]:
             yield ServiceItem.CLUSTER, None
 
-    def listed(asked_cloud: Cloud, told: price_refresh.Told) -> Listed:
+    def listed(cloud: Cloud, told: price_refresh.Told) -> Listed:
         del told
-        assert asked_cloud.value == cloud
+        assert cloud is Cloud.AWS
         return Listed()
 
     monkeypatch.setattr(price_refresh, "price_list_of", listed)
-    refresh("--cloud", cloud, "--file", "own.yaml", "--dry-run")
+    refresh("--cloud", "aws", "--file", "own.yaml", "--dry-run")
 
-    regions = {planned(stack).plan.region for stack in project_here().stack_names() if planned(stack).plan.cloud == platform}
-    assert sorted(asked) == sorted([*regions, *regions])
-    assert len(regions) >= 1
+    regions = {planned(stack).plan.region for stack in project_here().stack_names() if planned(stack).plan.cloud == "eks"}
+    assert sorted(asked) == sorted(regions) != []

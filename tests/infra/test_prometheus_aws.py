@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import botocore.session
 import pytest
-from aws_workspace import HOST, REGION, SECRET, SIGNED, TOKEN, WORKSPACE, World, gate_of, workspace
+from aws_workspace import HOST, REGION, SIGNED, TOKEN, WORKSPACE, World, gate_of, workspace
 from fake_prometheus import FakePrometheus
 from loopback_server import Reply, Request, serving
 from moto.iam.aws_managed_policies import aws_managed_policies_data
-from signed_prometheus import guarded, on_this_machine, refused_by_aws, signature, with_body
+from signed_prometheus import guarded, on_this_machine, refused_by_aws, with_body
 from typer.testing import CliRunner
 
 from capacity.values.errors import ExplainedError
@@ -22,53 +22,12 @@ from infra.prometheus.access import CloudAuth, access_to
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     return workspace(tmp_path, monkeypatch)
-
-
-@pytest.mark.parametrize(
-    "request_,names,scope,expected",
-    [
-        # AWS's Signature Version 4 test suite, post-x-www-form-urlencoded.
-        (
-            Request(
-                "POST",
-                "/",
-                {
-                    "content-type": "application/x-www-form-urlencoded",
-                    "host": "example.amazonaws.com",
-                    "x-amz-date": "20150830T123600Z",
-                },
-                "Param1=value1",
-            ),
-            ["content-type", "host", "x-amz-date"],
-            "20150830/us-east-1/service/aws4_request",
-            "ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a",
-        ),
-        # The worked example of AWS's documentation, "Create a signed AWS API request".
-        (
-            Request(
-                "GET",
-                "/?Action=ListUsers&Version=2010-05-08",
-                {
-                    "content-type": "application/x-www-form-urlencoded; charset=utf-8",
-                    "host": "iam.amazonaws.com",
-                    "x-amz-date": "20150830T123600Z",
-                },
-                "",
-            ),
-            ["content-type", "host", "x-amz-date"],
-            "20150830/us-east-1/iam/aws4_request",
-            "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7",
-        ),
-    ],
-)
-def test_the_gate_calculates_the_signatures_that_aws_publishes(request_: Request, names: list[str], scope: str, expected: str) -> None:
-    assert signature(request_, names, scope, SECRET) == expected
 
 
 def test_a_signed_workspace_gives_the_report_that_an_open_prometheus_gives(world: World) -> None:
@@ -107,15 +66,21 @@ def test_a_history_of_machines_is_read_signed_too(world: World) -> None:
 
 
 def test_headers_of_ones_own_go_with_a_signed_request(world: World) -> None:
-    gate, seen = gate_of(), []
+    fake = FakePrometheus(world.month)
+    with guarded(fake, gate_of(), world.tls) as address:
+        world.run(f"{address}{WORKSPACE}", *SIGNED, "--header", "X-Scope-OrgID: ml")
 
-    def noted(request: Request) -> Reply | None:
-        seen.append(request.headers.get("x-scope-orgid"))
-        return gate(request)
+    assert {headers.get("x-scope-orgid") for headers in fake.headers} == {"ml"}
 
-    world.asked(noted, *SIGNED, "--header", "X-Scope-OrgID: ml")
 
-    assert set(seen) == {"ml"}
+def test_a_wrong_secret_or_region_is_refused_and_told(world: World) -> None:
+    told = world.asked(gate_of(TOKEN, "another"), code=1)
+    assert "the signature is not accepted" in told
+    assert "check the secret key" in told
+
+    told = world.asked(gate_of(), "--prometheus-auth", "aws", "--aws-region", "us-east-1", code=1)
+    assert "the request is signed for another region than the workspace's" in told
+    assert "--aws-region" in told
 
 
 def test_a_body_that_was_changed_on_the_way_is_refused_and_told(world: World) -> None:
@@ -123,20 +88,6 @@ def test_a_body_that_was_changed_on_the_way_is_refused_and_told(world: World) ->
 
     assert "Prometheus refused access: the signature is not accepted (HTTP 403)." in told
     assert "must change neither host, path nor body" in told
-
-
-def test_a_wrong_secret_is_refused_and_told_without_what_was_sent(world: World) -> None:
-    told = world.asked(gate_of(TOKEN, "another"), code=1)
-
-    assert "the signature is not accepted" in told
-    assert "check the secret key" in told
-
-
-def test_another_region_than_the_workspaces_is_told(world: World) -> None:
-    told = world.asked(gate_of(), "--prometheus-auth", "aws", "--aws-region", "us-east-1", code=1)
-
-    assert "the request is signed for another region than the workspace's" in told
-    assert "--aws-region" in told
 
 
 @pytest.mark.parametrize(
@@ -148,9 +99,7 @@ def test_another_region_than_the_workspaces_is_told(world: World) -> None:
             "the identity may not query the workspace",
             "aps:QueryMetrics",
         ),
-        ("", "User is not authorized", "the identity may not query the workspace", "AmazonPrometheusQueryAccess"),
         ("ExpiredTokenException", "The security token included in the request is expired", "credentials have run out", "aws sso login"),
-        ("", "The security token included in the request is expired", "credentials have run out", "goes on where it was"),
         ("UnrecognizedClientException", "The security token included in the request is invalid.", "not know the access key", "AWS_PROFILE"),
         (
             "InvalidSignatureException:http://internal",
@@ -168,12 +117,13 @@ def test_what_aws_refuses_is_told_with_what_to_do(world: World, kind: str, messa
     assert remedy in shown.splitlines()[-1]
 
 
-@pytest.mark.parametrize("kind,status", [("AccessDeniedException", 403), ("ValidationException", 400)])
-def test_a_secret_that_a_server_repeats_is_hidden_before_its_text_is_cut(world: World, kind: str, status: int) -> None:
-    shown = world.refused(refused_by_aws(kind, f"{'x' * 285}{TOKEN}", status))
+def test_a_secret_that_a_server_repeats_is_hidden_before_its_text_is_cut(world: World) -> None:
+    said = "parse error: the token has expired"
+    shown = world.refused(refused_by_aws("ValidationException", f"{said}{'x' * (285 - len(said))}{TOKEN}", 400))
 
     assert TOKEN[:4] not in shown
-    assert f"(HTTP {status})" in shown
+    assert "Prometheus refused a query (HTTP 400)." in shown
+    assert said in shown
 
 
 def test_a_secret_that_a_server_repeats_in_a_warning_is_hidden(world: World) -> None:
@@ -183,13 +133,6 @@ def test_a_secret_that_a_server_repeats_in_a_warning_is_hidden(world: World) -> 
         shown = world.run(f"{address}{WORKSPACE}", *SIGNED)
 
     assert "asked with (hidden)" in shown
-
-
-def test_a_query_that_aws_calls_bad_is_told_in_its_words(world: World) -> None:
-    shown = world.refused(refused_by_aws("ValidationException", "parse error: the token has expired", 400))
-
-    assert "Prometheus refused a query (HTTP 400)." in shown
-    assert "the token has expired" in shown
 
 
 def test_a_redirect_carries_no_signature_anywhere(world: World) -> None:
@@ -212,7 +155,6 @@ def test_a_redirect_carries_no_signature_anywhere(world: World) -> None:
         (f"http://{HOST}{WORKSPACE}", {}, "is http://"),
         ("http://proxy.test", {"auth": CloudAuth.AWS, "aws_region": REGION}, "is http://"),
         (f"https://{HOST}", {}, "names no workspace"),
-        (f"https://{HOST}{WORKSPACE}/api", {}, "names no workspace"),
         (f"https://{HOST}{WORKSPACE}", {"auth": CloudAuth.GCP}, "belongs to aws"),
         (f"https://{HOST}{WORKSPACE}", {"aws_region": "us-east-1"}, f"is in {REGION}"),
         (f"https://{HOST}{WORKSPACE}", {"headers": ["Authorization: Bearer x"]}, "takes only signed requests"),
@@ -245,8 +187,7 @@ def test_a_region_that_is_misspelt_is_told_with_the_one_that_is_meant() -> None:
 
 @pytest.mark.usefixtures("world")
 def test_the_region_is_in_every_host_that_aws_gives_workspaces() -> None:
-    regions = {each for name in ("aws", "aws-us-gov") for each in botocore.session.get_session().get_available_regions("amp", name)}
-    for region in regions:
+    for region in ("eu-central-1", "us-gov-west-1"):
         for host in (
             f"aps-workspaces.{region}.amazonaws.com",
             f"aps-workspaces.{region}.api.aws",

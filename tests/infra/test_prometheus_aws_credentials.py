@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -11,15 +10,13 @@ from urllib.parse import parse_qs
 import pytest
 from aws_workspace import HOST, REGION, ROLE, WORKSPACE, World, workspace
 from loopback_server import Reply, Request, serving
-from moto.sts.models import sts_backends
-from moto_server import moto_server
 from signed_prometheus import AwsGate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -47,29 +44,18 @@ def fake_sts(keys: dict[str, tuple[str, str | None]], minutes: int) -> Callable[
     return reply
 
 
+def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name)
+
+
 def in_a_pod(world: World, monkeypatch: pytest.MonkeyPatch, sts: str) -> None:
     """The variables that EKS gives a pod whose service account has a role, and STS at `sts`."""
     (world.folder / "identity").write_text("a.web.identity")
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name)
+    without_keys(monkeypatch)
     monkeypatch.setenv("AWS_ROLE_ARN", ROLE)
     monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(world.folder / "identity"))
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", sts)
-
-
-def test_a_pod_with_a_role_is_let_in_with_what_sts_gives_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = AwsGate(REGION, {})
-
-    def known_to_moto(request: Request) -> Reply | None:
-        for role in sts_backends["123456789012"]["aws"].assumed_roles:
-            gate.keys[role.access_key_id] = role.secret_access_key, role.session_token
-        return gate(request)
-
-    with moto_server() as sts:
-        in_a_pod(world, monkeypatch, sts)
-        world.asked(known_to_moto)
-
-    assert len(set(gate.let_in)) == 1
 
 
 def test_credentials_that_run_out_are_renewed_while_a_report_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,30 +76,8 @@ def test_credentials_that_run_out_are_renewed_while_a_report_is_read(world: Worl
     assert len(set(gate.let_in)) == len(gate.let_in) > 1
 
 
-def test_a_pod_with_pod_identity_is_let_in_with_what_its_agent_gives_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The variables of a pod and the agent's answer: docs.aws.amazon.com/eks/latest/userguide/pod-id-how-it-works.html.
-    ends = f"{datetime.now(UTC) + timedelta(hours=6):%Y-%m-%dT%H:%M:%SZ}"
-    given = {"AccessKeyId": "ASIAPOD", "SecretAccessKey": "secret-of-pod", "Token": "token-of-pod", "Expiration": ends}
-    (world.folder / "identity").write_text("a.pod.identity")
-    gate = AwsGate(REGION, {"ASIAPOD": ("secret-of-pod", "token-of-pod")})
-
-    def agent(asked: Request) -> Reply:
-        known = asked.headers["authorization"] == "a.pod.identity"
-        return Reply(200, json.dumps(given).encode()) if known else Reply(401)
-
-    with serving(agent) as address:
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-            monkeypatch.delenv(name)
-        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{address}/v1/credentials")
-        monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(world.folder / "identity"))
-        world.asked(gate)
-
-    assert set(gate.let_in) == {"ASIAPOD"}
-
-
 def test_without_credentials_the_command_says_so_before_anything_is_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name)
+    without_keys(monkeypatch)
     told = world.run(f"https://{HOST}{WORKSPACE}", code=2)
 
     assert told.splitlines()[0] == "there are no AWS credentials here."
@@ -137,8 +101,7 @@ def test_credentials_that_cannot_be_had_are_told_by_their_kind_alone(world: Worl
 def test_a_session_of_single_sign_on_that_is_over_is_told_with_the_command_that_begins_one(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name)
+    without_keys(monkeypatch)
     (world.folder / "config").write_text(
         "[sso-session acme]\nsso_start_url = https://acme.awsapps.com/start\nsso_region = eu-central-1\n"
         "[default]\nsso_session = acme\nsso_account_id = 123456789012\nsso_role_name = reader\n"

@@ -55,7 +55,7 @@ def script(name: str) -> str:
 def test_what_runs_the_code_may_read_it_and_nothing_else_and_what_comments_runs_none_of_it() -> None:
     own, told = workflow(OWN), workflow(REVIEW)
 
-    assert set(own["on"]) == {"pull_request", "push"}
+    assert set(own["on"]) == {"pull_request", "push", "schedule", "workflow_dispatch"}
     assert own["permissions"] == told["permissions"] == {}
     assert {name: job["permissions"] for name, job in told["jobs"].items()} == {
         "judge": {"contents": "read"},
@@ -66,6 +66,7 @@ def test_what_runs_the_code_may_read_it_and_nothing_else_and_what_comments_runs_
         "review": {"contents": "read", "pull-requests": "write"},
         "check": {"contents": "read"},
         "test": {"contents": "read"},
+        "nightly": {"contents": "read"},
     }
     assert "steps" not in own["jobs"]["review"]
     assert [(step["name"], "uses" in step) for step in told["jobs"]["comment"]["steps"]] == [("Comment", False)]
@@ -117,59 +118,52 @@ def test_the_official_engine_is_of_the_version_that_flexspot_is_tried_with() -> 
     assert workflow(REVIEW)["on"]["workflow_call"]["inputs"]["pulumi"]["default"] == version("pulumi")
 
 
-@pytest.mark.parametrize("job,event,commands", [("check", "pull_request", ["make check", "make docs"]), ("test", "push", ["make test"])])
-def test_pull_requests_run_the_fast_checks_and_main_runs_every_test(job: str, event: str, commands: list[str]) -> None:
+@pytest.mark.parametrize(
+    "job,events,commands",
+    [
+        ("check", ["pull_request", "push"], ["make check", "make docs"]),
+        ("test", ["pull_request", "push"], ["make test"]),
+        ("nightly", ["schedule", "workflow_dispatch"], ["make test-all"]),
+    ],
+)
+def test_every_change_is_checked_and_tested_and_all_tests_run_at_night(job: str, events: list[str], commands: list[str]) -> None:
     told = workflow(OWN)["jobs"][job]
 
-    assert told["if"] == f"github.event_name == '{event}'"
+    assert told["if"] == " || ".join(f"github.event_name == '{event}'" for event in events)
     assert [step["run"] for step in told["steps"] if "run" in step] == commands
     assert "needs" not in told, "nothing that fails before keeps it from running"
     assert workflow(OWN)["on"]["push"] == {"branches": ["main"]}
-    targets = set(re.findall(r"^(\w+):.*##", (CHECKOUT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([\w-]+):.*##", (CHECKOUT / "Makefile").read_text(), re.MULTILINE))
     assert {each.removeprefix("make ") for each in commands} <= targets
 
 
 def test_the_tools_are_built_anew_when_the_version_of_one_changes() -> None:
-    [key] = [step["with"]["key"] for step in steps(OWN) if step.get("with", {}).get("path", "").endswith("tools")]
+    keys = [step["with"]["key"] for step in steps(OWN) if step.get("with", {}).get("path", "").endswith("tools")]
 
-    assert "hashFiles('lab/tools/**/go.mod', 'lab/tools/**/go.sum', 'lab/tools/tools.yaml')" in key
+    assert len(set(keys)) == len(keys) == 2, "what `make test` builds is a part of what is built at night"
+    assert all("hashFiles('lab/tools/**/go.mod', 'lab/tools/**/go.sum', 'lab/tools/tools.yaml')" in key for key in keys)
 
 
-@pytest.mark.parametrize("path,count", [(OWN, 4), (REVIEW, 1)], ids=["own", "review"])
-def test_actions_are_pinned_by_commit_and_name_their_version(path: Path, count: int) -> None:
+@pytest.mark.parametrize("path,count", [(OWN, 7), (REVIEW, 1)], ids=["own", "review"])
+def test_actions_are_pinned_by_commit_and_no_script_holds_an_expression_that_a_pull_request_could_fill(path: Path, count: int) -> None:
     assert used_and_unpinned(path) == (count, [])
-
-
-@pytest.mark.parametrize("path", [OWN, REVIEW], ids=["own", "review"])
-def test_no_script_holds_an_expression_that_a_pull_request_could_fill(path: Path) -> None:
     assert [step["name"] for step in steps(path) if "${{" in step.get("run", "")] == []
 
 
-def checked(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    (folder / ".github" / "workflows").mkdir(parents=True)
-    (folder / ".github" / "workflows" / "flexspot.yaml").write_text(text)
-    (folder / ".github" / "workflows" / "review.yaml").write_text(REVIEW.read_text())
-    return actionlint(folder)
-
-
 @pytest.mark.engine
-def test_actionlint_has_nothing_to_say(tmp_path: Path) -> None:
-    clean = checked(tmp_path, OWN.read_text())
+@pytest.mark.nightly(held_by="test_github_takes_every_file_of_this_repository_that_is_for_it")
+def test_actionlint_has_nothing_to_say_and_would_say_it(tmp_path: Path) -> None:
+    workflows = tmp_path / ".github" / "workflows"
+    workflows.mkdir(parents=True)
+    for path in (OWN, REVIEW):
+        shutil.copy(path, workflows)
+    clean = actionlint(tmp_path)
+    (workflows / OWN.name).write_text(OWN.read_text().replace("setup: make", "set_up: make"))
+    broken = actionlint(tmp_path)
 
     assert (clean.returncode, clean.stdout) == (0, "")
-
-
-@pytest.mark.engine
-@pytest.mark.parametrize(
-    "there,wrong,words",
-    [("runs-on:", "runs-no:", 'unexpected key "runs-no"'), ("setup: make", "set_up: make", 'input "set_up" is not defined')],
-    ids=["a misspelt key", "an input that the review does not have"],
-)
-def test_actionlint_would_say_it(there: str, wrong: str, words: str, tmp_path: Path) -> None:
-    broken = checked(tmp_path, OWN.read_text().replace(there, wrong))
-
     assert broken.returncode == 1
-    assert words in broken.stdout
+    assert 'input "set_up" is not defined' in broken.stdout
 
 
 @pytest.fixture(scope="module")
@@ -234,19 +228,6 @@ def run_step(folder: Path, branch: str, name: str, **environment: str) -> tuple[
 
 
 @pytest.mark.engine
-def test_a_clean_branch_passes_every_step_of_the_review(branches: Path) -> None:
-    setup = workflow(OWN)["jobs"]["review"]["with"]["setup"]
-    assert run_step(branches, "clean", "Flexspot", SETUP=setup)[0] == 0
-    code, log, _ = run_step(branches, "clean", "Lint")
-    assert (code, "::error" in log) == (0, False), log
-
-    code, log, summary = run_step(branches, "clean", "Review", BASE="clean")
-
-    assert code == 0, log
-    assert summary.splitlines()[1] == "### Flexspot: no stack changes"
-
-
-@pytest.mark.engine
 def test_a_manifest_that_breaks_rules_is_annotated_at_its_line(branches: Path) -> None:
     code, log, _ = run_step(branches, "manifest", "Lint")
 
@@ -255,6 +236,7 @@ def test_a_manifest_that_breaks_rules_is_annotated_at_its_line(branches: Path) -
 
 
 @pytest.mark.engine
+@pytest.mark.nightly(held_by="test_a_pool_that_costs_much_is_refused_by_the_budget_and_its_cost_is_told")
 def test_stacks_that_cannot_be_deployed_any_more_are_refused_with_the_reason(branches: Path) -> None:
     """Each side runs its own program, in a copy that has no environment of its own."""
     code, log, summary = run_step(branches, "stack", "Review", BASE="clean")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pytest
 import yaml
+from program_declarations import KUEUE, plan_of, shipped
 
 from capacity.plan.build import build_plan
-from capacity.settings.platform import EksSettings, GkeSettings
-from capacity.settings.stack_file import parse_settings, read_stack_file
-from capacity.settings.teams import Queueing
+from capacity.settings.stack_file import parse_settings
 from infra.platform_objects import declare_kueue
 from infra.queue_objects import declare_queues
 
@@ -21,9 +19,6 @@ if TYPE_CHECKING:
     from capacity.plan.model import Plan
 
 Register = Callable[[Callable[[], object]], Any]
-
-KUEUE = "kubernetes:kueue.x-k8s.io/v1beta2"
-STACKS = Path(__file__).resolve().parents[2] / "stacks"
 
 PLACED: dict[str, Any] = {
     "cloud": "gke",
@@ -38,16 +33,6 @@ PLACED: dict[str, Any] = {
     ],
     "teams": [{"name": "red", "shares": {"h100": 8, "l4": 0}, "stop": "drain"}, {"name": "blue", "weight": 2, "shares": {"l4": 1}}],
 }
-
-
-def settings_of(stack: str) -> GkeSettings | EksSettings:
-    settings = read_stack_file(STACKS / f"Pulumi.{stack}.yaml")
-    assert isinstance(settings, GkeSettings | EksSettings)
-    return settings
-
-
-def plan_of(stack: str) -> Plan:
-    return build_plan(read_stack_file(STACKS / f"Pulumi.{stack}.yaml"))
 
 
 STACK_NAMES = ["local", "dev-gke", "prod-gke", "dev-eks", "prod-eks"]
@@ -97,9 +82,9 @@ def test_weights_stops_and_topology_are_the_plans(queues: Callable[[Plan], Any])
 
 @pytest.mark.parametrize("stack,timeout,requeues", [("dev-gke", "2700s", 10), ("prod-gke", "21600s", 3), ("prod-eks", "2700s", 10)])
 def test_kueue_waits_for_nodes_as_long_as_the_plans_capacity_needs(stack: str, timeout: str, requeues: int, register: Register) -> None:
-    plan, settings = plan_of(stack), settings_of(stack)
+    settings: Any = parse_settings(shipped(stack), stack)
 
-    [release] = register(lambda: declare_kueue(plan, pulumi.ResourceOptions(), settings)).of("kubernetes:helm.sh/v3:Release")
+    [release] = register(lambda: declare_kueue(plan_of(stack), pulumi.ResourceOptions(), settings)).of("kubernetes:helm.sh/v3:Release")
 
     waits = yaml.safe_load(release["values"]["managerConfig"]["controllerManagerConfigYaml"])["waitForPodsReady"]
     assert (waits["timeout"], waits["requeuingStrategy"]["backoffLimitCount"]) == (timeout, requeues)
@@ -107,11 +92,11 @@ def test_kueue_waits_for_nodes_as_long_as_the_plans_capacity_needs(stack: str, t
 
 def test_kueue_runs_on_the_nodes_for_controllers(register: Register) -> None:
     tolerations = [{"key": "CriticalAddonsOnly", "operator": "Exists", "effect": "NoSchedule"}]
-    plan, settings = plan_of("dev-eks"), settings_of("dev-eks")
+    settings: Any = parse_settings(shipped("dev-eks"), "dev-eks")
 
     def declare() -> None:
         selector = {"flexspot.dev/system": "true"}
-        declare_kueue(plan, pulumi.ResourceOptions(), settings, node_selector=selector, tolerations=tolerations)
+        declare_kueue(plan_of("dev-eks"), pulumi.ResourceOptions(), settings, node_selector=selector, tolerations=tolerations)
 
     [release] = register(declare).of("kubernetes:helm.sh/v3:Release")
 
@@ -120,10 +105,11 @@ def test_kueue_runs_on_the_nodes_for_controllers(register: Register) -> None:
 
 
 def test_a_kueue_that_is_there_already_is_not_installed(register: Register) -> None:
-    plan, settings = plan_of("dev-gke"), settings_of("dev-gke")
-    settings = settings.model_copy(update={"queueing": Queueing(existing_kueue=True)})
+    settings: Any = parse_settings(shipped("dev-gke", queueing={"existing_kueue": True}), "test")
 
-    assert register(lambda: declare_kueue(plan, pulumi.ResourceOptions(), settings)).of("kubernetes:helm.sh/v3:Release") == []
+    made = register(lambda: declare_kueue(plan_of("dev-gke"), pulumi.ResourceOptions(), settings))
+
+    assert made.of("kubernetes:helm.sh/v3:Release") == []
 
 
 def quotas_of(spec: dict[str, Any]) -> dict[str, dict[str, dict[str, str]]]:
@@ -147,23 +133,6 @@ def test_work_without_gpus_has_queues_that_know_no_gpu_and_a_cohort_of_its_own(s
         assert set(quota) == {"cpu", "memory"}
         assert spec["cohortName"] not in of_gpus
         assert spec["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": team.namespace}}
-
-
-@pytest.mark.parametrize("stack", STACK_NAMES)
-def test_what_teams_own_of_machines_without_gpus_fits_into_three_quarters_of_their_room(stack: str, queues: Callable[[Plan], Any]) -> None:
-    plan = plan_of(stack)
-    assert plan.cpu_work is not None
-    made = queues(plan)
-    everything = [*made.of(f"{KUEUE}:ClusterQueue"), *made.of(f"{KUEUE}:Cohort")]
-    own = [quotas_of(each["spec"]).get(plan.cpu_work.flavor) for each in everything if "resourceGroups" in each["spec"]]
-    nominal = [(int(each["cpu"]["nominalQuota"]), _gib(each["memory"]["nominalQuota"])) for each in own if each]
-
-    assert sum(cpu for cpu, _ in nominal) == 48, "of 64, which the settings have as their default"
-    assert sum(gib for _, gib in nominal) == 192, "of 256"
-
-
-def _gib(quantity: str) -> float:
-    return int(quantity.removesuffix("Gi")) if quantity.endswith("Gi") else int(quantity.removesuffix("Mi")) / 1024
 
 
 @pytest.mark.parametrize("stack", STACK_NAMES)
@@ -200,9 +169,9 @@ def test_a_queue_of_topologies_alone_has_no_launchers(queues: Callable[[Plan], A
 
 
 def test_without_room_there_is_no_queue_of_work_without_gpus(queues: Callable[[Plan], Any]) -> None:
-    settings = settings_of("dev-eks")
-    room = settings.cluster.other_work.model_copy(update={"max_vcpu": 0})
-    plan = build_plan(settings.model_copy(update={"cluster": settings.cluster.model_copy(update={"other_work": room})}))
+    settings = shipped("dev-eks")
+    settings["cluster"]["other_work"] = {"max_vcpu": 0}
+    plan = build_plan(parse_settings(settings, "test"))
 
     assert plan.cpu_work is None
     made = queues(plan)

@@ -25,25 +25,25 @@ from capacity.values.errors import SettingsError
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
-PARTS = 4
-"""Each is a test of its own, so that they run side by side."""
+EXAMPLES = {Platform.EKS: 6, Platform.GKE: 4}
+"""For each way to draw them. Declaring one takes a second."""
 
-EXAMPLES = {Platform.EKS: 200, Platform.GKE: 100}
-"""Declaring one takes a second."""
+MANY = {Platform.EKS: 25, Platform.GKE: 12}
+"""In each of the parts that run every night, side by side."""
 
-QUICK = settings.get_current_profile_name() == "quick"
 UNHURRIED = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+AT_NIGHT = pytest.mark.nightly(held_by="test_what_settings_accept_is_declared_and_nobody_refuses_it")
 
 
 @pytest.mark.parametrize("cloud", EXAMPLES)
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", [0, *(pytest.param(number, marks=AT_NIGHT) for number in range(1, 5))])
 @pytest.mark.parametrize("drawn", ["from the catalogs", "by edits"])
 def test_what_settings_accept_is_declared_and_nobody_refuses_it(drawn: str, part: int, cloud: Platform) -> None:
     documents = whole_settings(cloud) if drawn == "from the catalogs" else edited_stacks(cloud.value)
 
-    run(documents, part, 2 if QUICK else EXAMPLES[cloud] // PARTS // 2)
+    run(documents, part, (MANY if part else EXAMPLES)[cloud])
 
 
 def run(documents: SearchStrategy[dict[str, Any]], part: int, examples: int) -> None:

@@ -17,7 +17,7 @@ from infra.cli.app import app
 if TYPE_CHECKING:
     from checkout_fixtures import OwnCheckout
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 STACKS = ("local", "dev-gke", "prod-gke", "dev-eks", "prod-eks")
 
@@ -39,6 +39,21 @@ def flexspot(*arguments: str) -> tuple[int, str]:
 
 WARNED = {"prod-eks": ["nobody-in-the-network"]}
 """Private in a VPC of its own, which no other access of EKS can be without a range of somebody's; its file says how it comes up."""
+
+
+SHARED = {
+    "existing_network": "projects/acme-net/global/networks/shared",
+    "existing_subnetwork": "projects/acme-net/regions/us-central1/subnetworks/gpu-nodes",
+}
+"""A network of another project's."""
+
+
+def change(checkout: OwnCheckout, **changes: Any) -> None:
+    """Other settings in the file of dev-gke."""
+    file = checkout.folder / "stacks" / "Pulumi.dev-gke.yaml"
+    content = yaml.safe_load(file.read_text())
+    content["config"]["flexspot:platform"] |= changes
+    file.write_text(yaml.safe_dump(content))
 
 
 @pytest.mark.parametrize("stack", STACKS)
@@ -97,15 +112,6 @@ def test_programs_get_problems_and_plan_as_json(checkout: OwnCheckout) -> None:
     assert (problem["path"], problem["problem"], problem["rule"]) == ("surprise", "is not a setting", "invalid-setting")
 
 
-def test_a_warning_is_shown_and_stops_nothing(checkout: OwnCheckout) -> None:
-    checkout.change("alone", teams=[{"name": "red", "weight": 3, "shares": {"l4-spot": 4}, "unqueued": {"l4-on-demand": 1}}])
-
-    shown = checkout.flexspot("settings", "check", "-s", "alone")
-
-    assert shown.returncode == 0
-    assert "warning alone-in-cohort: teams.0.weight: has no effect: team red is alone in cohort ai-platform" in shown.stdout
-
-
 def test_the_schema_beside_the_stack_files_is_the_one_that_is_printed() -> None:
     code, printed = flexspot("settings", "schema")
 
@@ -127,8 +133,8 @@ def test_a_stack_whose_prices_are_all_known_is_fine() -> None:
     code, shown = flexspot("prices", "check", "-s", "dev-eks", "--max-age-days", "100000")
 
     assert code == 0
-    assert "5 prices" in shown or "4 prices" in shown
     assert "0 not known, 0 too old" in shown
+    assert flexspot("prices", "check", "-s", "dev-eks", "--max-age-days", "1")[0] == 1
 
 
 def test_a_price_of_spot_is_old_after_a_month_and_one_of_a_list_after_half_a_year() -> None:
@@ -139,13 +145,6 @@ def test_a_price_of_spot_is_old_after_a_month_and_one_of_a_list_after_half_a_yea
     assert (queued["as_of"], queued["verified"], queued["too_old"]) == ("2025-08-16", False, True)
     for row in prices:
         assert row["too_old"] is (row["age_days"] > (30 if row["capacity_type"] == "spot" else 180))
-
-
-def test_old_prices_are_findings() -> None:
-    code, shown = flexspot("prices", "check", "-s", "local", "--max-age-days", "1", "--format", "json")
-
-    assert code == 1
-    assert json.loads(shown)["too_old"] >= 1
 
 
 def test_prices_of_ones_own_go_first_and_are_named(checkout: OwnCheckout) -> None:
@@ -165,10 +164,9 @@ def test_prices_of_ones_own_go_first_and_are_named(checkout: OwnCheckout) -> Non
     [
         (None, "prices_file (is 'mine.yaml'): is not there; a path from the stack file's own folder"),
         ("cloud: gcp\nsources: {}\nprices: []\n", "mine.yaml has prices of gcp, but those of aws are needed"),
-        ("prices: [", "mine.yaml is not YAML"),
         (PRICES.replace("spot", "spott"), "prices.0.capacity_type"),
     ],
-    ids=["missing", "another cloud", "not YAML", "a wrong row"],
+    ids=["missing", "another cloud", "a wrong row"],
 )
 def test_a_prices_file_that_cannot_be_used_is_told(content: str | None, told: str, checkout: OwnCheckout) -> None:
     checkout.change("own", prices_file="mine.yaml")
@@ -189,27 +187,13 @@ RULES = "admission.rules_file (is '../rules.yaml'): "
     "content,told",
     [
         (None, f"{RULES}is not there; a path from the stack file's own folder"),
-        ("flexspot: [", f"{RULES}line 2: it is n"),
-        ("- flexspot", f"{RULES}it must be one mapping with the keys flexspot, "),
         (
             "flexspot: {imag-not-pinned: mandatory}",
             f"{RULES}flexspot.imag-not-pinned: there is no 'imag-not-pinned'; did you mean image-not-pinned?",
         ),
-        (
-            "flexspot: {image-not-pinned: deny}",
-            f"{RULES}flexspot.image-not-pinned.level: 'deny' is not allowed; allowed: mandatory, ",
-        ),
-        (
-            "flexspot: {image-not-pinned: {moving: [a]}}",
-            f"{RULES}flexspot.image-not-pinned.moving: there is no 'moving'; did you mean moving-tags?",
-        ),
-        (
-            "flexspot: {image-not-pinned: {locked: yes please}}",
-            "flexspot.image-not-pinned.locked: 'yes please' is not allowed; allowed: true or false",
-        ),
         ("flexspot: {a: mandatory, b: mandatory}", "flexspot.b: there is no 'b'; "),
     ],
-    ids=["missing", "not YAML", "no mapping", "an unknown rule", "an unknown level", "an unknown parameter", "a lock", "all at once"],
+    ids=["missing", "an unknown rule", "all at once"],
 )
 def test_a_rules_file_that_cannot_be_used_is_told(content: str | None, told: str, checkout: OwnCheckout) -> None:
     checkout.change("own", admission={"rules_file": "../rules.yaml"})
@@ -243,13 +227,6 @@ def test_what_a_rules_file_changes_is_shown(checkout: OwnCheckout) -> None:
     ]
 
 
-def test_the_shipped_stacks_use_the_schema_and_nothing_undocumented() -> None:
-    for stack in STACKS:
-        text = (Path(__file__).resolve().parents[2] / "stacks" / f"Pulumi.{stack}.yaml").read_text()
-        assert text.startswith("# yaml-language-server: $schema=platform.schema.json\n")
-        assert "flexspot:platform" in yaml.safe_load(text)["config"]
-
-
 def test_what_an_account_must_allow_is_shown_with_the_commands_that_ask_for_it() -> None:
     _, shown = flexspot("settings", "needs", "-s", "dev-eks")
 
@@ -260,20 +237,6 @@ def test_what_an_account_must_allow_is_shown_with_the_commands_that_ask_for_it()
     assert "L-0263D0A3 --desired-value" not in shown
     assert "as a role of the account 111122223333" in shown
     assert "aws sts get-caller-identity --query Arn --output text" in shown.splitlines()
-
-
-def test_programs_get_what_an_account_must_allow_as_json() -> None:
-    _, shown = flexspot("settings", "needs", "-s", "prod-eks", "--format", "json")
-
-    found = {each["code"]: each for each in json.loads(shown)["quotas"]}
-    assert found["L-417A185B"] == {
-        "code": "L-417A185B",
-        "name": "Running On-Demand P instances",
-        "default": 0,
-        "at_least": 768,
-        "beyond_default": True,
-        "uses": [{"what": "h100-reserved", "amount": 768}],
-    }
 
 
 def test_what_a_project_must_allow_is_shown_with_the_command_that_enables_its_apis() -> None:
@@ -288,19 +251,18 @@ def test_what_a_project_must_allow_is_shown_with_the_command_that_enables_its_ap
 
 
 @pytest.mark.parametrize(
-    "account, member",
+    "account, member, shared",
     [
-        ("ann@example.com", "user:ann@example.com"),
-        ("up@acme-ai-dev.iam.gserviceaccount.com", "serviceAccount:up@acme-ai-dev.iam.gserviceaccount.com"),
+        ("ann@example.com", "user:ann@example.com", True),
+        ("up@acme-ai-dev.iam.gserviceaccount.com", "serviceAccount:up@acme-ai-dev.iam.gserviceaccount.com", False),
     ],
 )
-@pytest.mark.parametrize("shared", [False, True])
 def test_every_command_of_what_a_project_needs_is_one_that_a_shell_runs(
-    account: str, member: str, checkout: OwnCheckout, *, shared: bool
+    account: str, member: str, shared: object, checkout: OwnCheckout
 ) -> None:
     """By a shell, in which gcloud writes down what it is given; nothing is left to be filled in."""
     if shared:
-        on_shared_network(checkout)
+        change(checkout, network=SHARED)
     shown = checkout.flexspot("settings", "needs", "-s", "dev-gke").stdout.splitlines()
     commands = [line for line in shown if line.startswith(("gcloud ", "number=", "deployer="))]
     gcloud = f"""gcloud() {{ case "$*" in *get-value*) echo {account};; *describe*) echo 4711;; *) printf '%s|' "$@"; echo;; esac; }}"""
@@ -315,13 +277,9 @@ def test_every_command_of_what_a_project_needs_is_one_that_a_shell_runs(
     assert any("acme-net" in each for each in called) is shared
 
 
-def test_the_grants_of_a_key_are_shown_as_commands(checkout: OwnCheckout) -> None:
-    file = checkout.folder / "stacks" / "Pulumi.dev-gke.yaml"
-    content = yaml.safe_load(file.read_text())
-    settings = content["config"]["flexspot:platform"]
-    key = f"projects/acme-keys/locations/{settings['region']}/keyRings/ai/cryptoKeys/disks"
-    settings.setdefault("cluster", {})["security"] = {"boot_disk_kms_key": key}
-    file.write_text(yaml.safe_dump(content))
+def test_the_grants_of_a_key_and_of_the_host_project_of_a_shared_vpc_are_shown_as_commands(checkout: OwnCheckout) -> None:
+    key = "projects/acme-keys/locations/us-central1/keyRings/ai/cryptoKeys/disks"
+    change(checkout, network=SHARED, cluster={"security": {"boot_disk_kms_key": key}})
 
     shown = checkout.flexspot("settings", "needs", "-s", "dev-gke").stdout.splitlines()
 
@@ -330,24 +288,6 @@ def test_the_grants_of_a_key_are_shown_as_commands(checkout: OwnCheckout) -> Non
         f"gcloud kms keys add-iam-policy-binding {key} --role roles/cloudkms.cryptoKeyEncrypterDecrypter "
         '--member "serviceAccount:service-${number}@compute-system.iam.gserviceaccount.com"'
     ) in shown
-
-
-def on_shared_network(checkout: OwnCheckout) -> None:
-    network = {
-        "existing_network": "projects/acme-net/global/networks/shared",
-        "existing_subnetwork": "projects/acme-net/regions/us-central1/subnetworks/gpu-nodes",
-    }
-    file = checkout.folder / "stacks" / "Pulumi.dev-gke.yaml"
-    content = yaml.safe_load(file.read_text())
-    content["config"]["flexspot:platform"]["network"] = network
-    file.write_text(yaml.safe_dump(content))
-
-
-def test_what_the_host_project_of_a_shared_vpc_must_grant_is_shown_as_commands(checkout: OwnCheckout) -> None:
-    on_shared_network(checkout)
-
-    shown = checkout.flexspot("settings", "needs", "-s", "dev-gke").stdout.splitlines()
-
     assert "gcloud services enable --project acme-net compute.googleapis.com container.googleapis.com" in shown
     subnet = "gcloud compute networks subnets add-iam-policy-binding gpu-nodes --region us-central1 --project acme-net"
     assert f'{subnet} --role roles/compute.networkUser --member "$deployer"' in shown

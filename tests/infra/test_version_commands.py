@@ -57,12 +57,14 @@ def test_every_part_of_a_stack_is_listed_with_who_chooses_its_version(folder: Pa
 @pytest.mark.parametrize(
     "settings",
     [
-        shipped("dev-eks"),
-        shipped("dev-eks", cluster=shipped("dev-eks")["cluster"] | {"addons": {"metrics_server": False}}),
-        shipped("dev-eks", storage={"checkpoints": "efs", "datasets": "lustre"}),
+        shipped(
+            "dev-eks",
+            cluster=shipped("dev-eks")["cluster"] | {"addons": {"metrics_server": False}},
+            storage={"checkpoints": "efs", "datasets": "lustre"},
+        ),
         auto_mode_settings(),
     ],
-    ids=["as shipped", "without metrics-server", "with EFS and Lustre", "in Auto Mode"],
+    ids=["with EFS and Lustre and without metrics-server", "in Auto Mode"],
 )
 def test_of_the_add_ons_those_are_listed_that_are_installed(folder: Path, settings: dict[str, Any]) -> None:
     file = folder / "Pulumi.dev-eks.yaml"

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kubernetes.client.exceptions import ApiException
+from server_questions import DEFINITION
 
 from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.catalog.work_labels import QUEUE_LABEL
 from capacity.plan.cpu_work import CPU_QUEUE
-from lab.cluster import Cluster
+from lab.cluster import Cluster, wait_until_established
+from policies.admission.guarantee import NAME
+from policies.inventory.pod_gpus import POD_MAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
+    from program_declarations import Declarations
+
     from lab.cluster import KubeObject
+    from policies.inventory.pod_gpus import PodMaker
+
+CORE_GROUPS = frozenset({"", "apps", "batch"})
+"""Whose kinds the API server has by itself, with a validation of its own."""
+
+ELSEWHERE = "without-a-team"
+"""A namespace of no team."""
 
 _SAID = re.compile(
     r"ValidatingAdmissionPolicy '[\w-]+' with binding '[\w-]+'(?: denied request)?: (?P<rule>[a-z-]+) \(FLX\d+\): (?P<said>.*)"
@@ -99,6 +110,51 @@ def holding(cluster: Cluster, objects: list[KubeObject], namespace: str) -> Gene
         _wait(asked, namespace, held=False)
 
 
+@contextmanager
+def holding_those_of(declared: Declarations, cluster: Cluster, team: str, *, guards: bool) -> Generator[Asked]:
+    """The policies of a program, with a namespace that they take for a team's and one that they take for none's.
+
+    Without `guards` those that guard a guarantee are left out: lint has no rules for it.
+    """
+    for name, labels in ((team, {TEAM_LABEL: team}), (ELSEWHERE, {})):
+        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+    every = [each.inputs for each in declared.made.values() if "admissionregistration.k8s.io" in each.type]
+    with holding(cluster, [each for each in every if guards or not each["metadata"]["name"].startswith(NAME)], team) as asked:
+        yield asked
+
+
+@contextmanager
+def kinds_of_frameworks(cluster: Cluster) -> Generator[None]:
+    """Definitions of every kind with a pod template that a server does not have by itself; each kind takes every field."""
+    kinds = {f"{each.resource}.{each.group}": each for each in POD_MAKERS.values() if each.group not in CORE_GROUPS}
+    cluster.apply(*map(_definition, kinds.values()))
+    wait_until_established(cluster, kinds)
+    yield
+    for name in kinds:
+        cluster.delete(DEFINITION, name)
+
+    def gone(found: list[KubeObject]) -> bool:
+        return not kinds.keys() & {each["metadata"]["name"] for each in found}
+
+    # Other tests ask for all that the server has.
+    cluster.wait_for(DEFINITION, gone, "the end of the definitions")
+
+
+def _definition(maker: PodMaker) -> KubeObject:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{maker.resource}.{maker.group}"},
+        "spec": {
+            "group": maker.group,
+            "names": {"plural": maker.resource, "kind": maker.kind},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
 _LAST_NAME = "lab-last"
 _LAST: tuple[KubeObject, ...] = (
     {
@@ -175,43 +231,3 @@ def _wrong(namespace: str) -> KubeObject:
         "metadata": {"name": "wrong", "namespace": namespace},
         "spec": {"hard": {"limits.nvidia.com/gpu": "1"}},
     }
-
-
-_TEMPLATE = ("spec", "template", "spec")
-_PODS = {
-    "v1/Pod": ("spec",),
-    "batch/v1/Job": _TEMPLATE,
-    "batch/v1/CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
-    **{f"apps/v1/{kind}": _TEMPLATE for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")},
-}
-"""Where kinds that every server has keep their pods' specs."""
-
-
-def served(manifest: KubeObject) -> bool:
-    """Whether `completed` makes what any API server takes of an object."""
-    return f"{manifest['apiVersion']}/{manifest['kind']}" in {*_PODS, "v1/LimitRange", "v1/ResourceQuota"}
-
-
-def completed(manifest: KubeObject, namespace: str) -> KubeObject:
-    """An object of a rule's fixture in a namespace, with the fields that the API server asks for and no rule is about."""
-    each = copy.deepcopy(manifest)
-    each["metadata"] |= {"namespace": namespace}
-    path = _PODS.get(f"{each['apiVersion']}/{each['kind']}")
-    if path is None:
-        return each
-    pod: Any = each
-    for step in path:
-        pod = pod.setdefault(step, {})
-    for container in [*pod.get("containers", []), *pod.get("initContainers", [])]:
-        container.setdefault("image", "busybox:1.37")
-    match each["kind"]:
-        case "Job" | "CronJob":
-            pod.setdefault("restartPolicy", "Never")
-            if each["kind"] == "CronJob":
-                each["spec"].setdefault("schedule", "0 4 * * *")
-        case "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet":
-            each["spec"].setdefault("selector", {"matchLabels": {"app": "own"}})
-            each["spec"]["template"].setdefault("metadata", {}).setdefault("labels", {}).update({"app": "own"})
-        case _:
-            pass
-    return each

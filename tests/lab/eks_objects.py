@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from server_questions import integers
 
@@ -11,14 +12,19 @@ from capacity.plan.build import plan_of_stack_file
 from capacity.settings.platform import EksSettings
 from components.karpenter.gpu_node_pool import GpuNodePool
 from infra.eks import driver_taints, gpu_node_pool_args
+from lab.cluster import POD, Cluster
+from lab.exercise.play import JOB, wait_for_no_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Generator
+
+    from queue_objects import Register
 
     from capacity.plan.build import StackPlan
     from capacity.plan.model import PoolPlan
     from components.karpenter.gpu_node_pool import GpuNodePoolArgs, NodeClassRef
     from lab.cluster import KubeObject
+    from lab.control_plane import ControlPlane
 
 NODE_POOL = "karpenter.sh/v1/NodePool"
 
@@ -39,7 +45,7 @@ def pool_args(stack: StackPlan, pool: PoolPlan, node_class: NodeClassRef) -> Gpu
     return arguments
 
 
-def node_pools(stack: StackPlan, node_class: NodeClassRef, register: Callable[[Callable[[], object]], Any]) -> dict[str, KubeObject]:
+def node_pools(stack: StackPlan, node_class: NodeClassRef, register: Register) -> dict[str, KubeObject]:
     """What the plan's pools render, by name."""
 
     def declare() -> None:
@@ -47,3 +53,21 @@ def node_pools(stack: StackPlan, node_class: NodeClassRef, register: Callable[[C
             GpuNodePool(pool.name, pool_args(stack, pool, node_class))
 
     return {each["metadata"]["name"]: integers(each) for each in register(declare).of("kubernetes:karpenter.sh/v1:NodePool")}
+
+
+@contextmanager
+def pools_on(lab: ControlPlane, stack: StackPlan, register: Register, namespace: str) -> Generator[Cluster]:
+    """The pools of a stack and a namespace on a lab that has no node; afterwards there is none either."""
+    cluster = Cluster(lab.home.kubeconfig)
+    node_class: KubeObject = {"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "lab"}}
+    pools = node_pools(stack, KWOK_NODE_CLASS, register)
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, node_class, *pools.values())
+    # Pods are refused until the controller manager has made the namespace's default service account.
+    cluster.wait_for("v1/ServiceAccount", bool, f"the service account of {namespace}", namespace=namespace)
+    yield cluster
+    for job in cluster.list(JOB, namespace):
+        cluster.delete(JOB, job["metadata"]["name"], namespace)
+    cluster.wait_for(POD, lambda pods: not pods, "the end of every pod", namespace=namespace)
+    for name in pools:
+        cluster.delete(NODE_POOL, name)
+    wait_for_no_nodes(cluster)

@@ -7,6 +7,8 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from admission_ground import CORE_GROUPS
+
 from capacity.catalog.node_labels import GPU_RESOURCE
 from policies.inventory.pod_gpus import ELEMENTS, ENTRIES, POD_MAKERS
 
@@ -18,9 +20,6 @@ if TYPE_CHECKING:
     from policies.inventory.pod_gpus import PodMaker
 
 Chosen = TypeVar("Chosen")
-
-CORE_GROUPS = frozenset({"", "apps", "batch"})
-"""Whose kinds the API server has by itself, with a validation of its own."""
 
 _AMOUNTS: tuple[int | str, ...] = (1, "1", 0, "0", 2, "2", 8, "8", 9, "9", 16, 17, "1k", "1000m", "9000m", "500m", "0.5")
 _WHOLE: tuple[int | str, ...] = (1, "1", 0, "0", 2, "2", 8, "8", 9, "9", 16, 17, "1k")
@@ -76,7 +75,8 @@ _VOLUMES: tuple[dict[str, Any], ...] = (
     {"csi": {"driver": "gcsfuse.csi.storage.gke.io"}},
     {"hostPath": {"path": "/mnt"}},
 )
-_SIZES = (1, 1, 1, 1, 1, 2, 2, 3, 5, 20, 64, 65, 129, 200)
+FEW = (1, 1, 1, 1, 1, 2, 2, 3, 5)
+MANY = (*FEW, 20, 64, 65, 129, 200)
 """How many containers: boundaries of what CEL may look at once were 64 and 128."""
 
 _HARD = (
@@ -88,9 +88,9 @@ _HARD = (
 class Generator:
     """Objects of a namespace, the same ones for the same seed. `plan` lends names that mean something: priorities, selectors, queues."""
 
-    def __init__(self, seed: int, namespace: str, plan: Plan) -> None:
+    def __init__(self, seed: int, namespace: str, plan: Plan, sizes: tuple[int, ...] = MANY) -> None:
         self._random = Random(seed)  # noqa: S311 -- no secret
-        self._namespace = namespace
+        self._namespace, self._sizes = namespace, sizes
         self._priorities = ["", "", "system-node-critical", *(route.priority_class for route in plan.routes)]
         self._selectors = [*_SELECTORS, *(route.node_selector for route in plan.routes if route.node_selector)]
         self._queues = ["none-such", *(queue.local_queue for queue in plan.queues)]
@@ -182,7 +182,7 @@ class Generator:
 
     def _pod(self, maker: PodMaker, *, core: bool, priority: str) -> dict[str, Any]:
         volumes = [{"name": f"v{number}", **copy.deepcopy(self._one(_VOLUMES))} for number in range(self._one((0, 1, 2, 4)))]
-        pod: dict[str, Any] = {"containers": self._containers(volumes, self._one(_SIZES), core=core)}
+        pod: dict[str, Any] = {"containers": self._containers(volumes, self._one(self._sizes), core=core)}
         if maker.makes_jobs or maker.kind == "Pod":
             pod["restartPolicy"] = self._one(("Never", "OnFailure"))
         if self._chance(0.2):

@@ -128,8 +128,16 @@ class Driver:
 @contextmanager
 def driving(kubeconfig: Path, patience_seconds: float = PATIENCE_SECONDS) -> Generator[Driver]:
     """A provider for the lab, served as to the engine."""
-    provider = KubernetesStandIn(kubeconfig, patience_seconds)
-    with serve(provider) as port, grpc.insecure_channel(f"{HOST}:{port}", _NO_PROXY) as channel:
+    with serve(KubernetesStandIn(kubeconfig, patience_seconds)) as port, connected(port) as driver:
+        yield driver
+
+
+@contextmanager
+def connected(port: int) -> Generator[Driver]:
+    """A connection to a provider that is served; the engine has one for each provider of a program."""
+    # Channels to one address share a connection unless they are told otherwise.
+    own = [*_NO_PROXY, ("grpc.use_local_subchannel_pool", 1)]
+    with grpc.insecure_channel(f"{HOST}:{port}", own) as channel:
         yield Driver(provider_pb2_grpc.ResourceProviderStub(channel))
 
 
@@ -196,27 +204,16 @@ def fake_node(cluster: Cluster, name: str) -> Generator[str]:
     cluster.delete("v1/Node", name)
 
 
-def definition_of(plural: str, group: str, kind: str = "", schema: KubeObject | None = None) -> KubeObject:
-    """A kind in version v1 of its group; without a schema it takes everything."""
-    schema = schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+def definition_of(plural: str, group: str, schema: KubeObject) -> KubeObject:
+    """A kind in version v1 of its group."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.{group}"},
         "spec": {
             "group": group,
-            "names": {"plural": plural, "singular": plural[:-1], "kind": kind or plural[:-1].title()},
+            "names": {"plural": plural, "singular": plural[:-1], "kind": plural[:-1].title()},
             "scope": "Namespaced",
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
         },
-    }
-
-
-def kueue_priority(name: str, value: int) -> KubeObject:
-    return {
-        "apiVersion": "kueue.x-k8s.io/v1beta1",
-        "kind": "WorkloadPriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-        "description": "of a test",
     }

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from queue_objects import admission_objects, class_job, pool_node, program_objects, renamed
 
-from capacity.catalog.node_labels import GPU_RESOURCE
+from capacity.catalog.node_labels import GPU_RESOURCE, KARPENTER_POOL_LABEL
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
 from lab.cluster import POD, condition
@@ -21,6 +21,7 @@ from policies.admission.guarantee import ENDING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from contextlib import AbstractContextManager
 
     from queue_objects import Register
 
@@ -31,6 +32,9 @@ CLUSTER_QUEUE = "kueue.x-k8s.io/v1beta2/ClusterQueue"
 RESOURCE_FLAVOR = "kueue.x-k8s.io/v1beta2/ResourceFlavor"
 ADMISSION_CHECK = "kueue.x-k8s.io/v1beta2/AdmissionCheck"
 TOPOLOGY = "kueue.x-k8s.io/v1beta2/Topology"
+
+GKE: dict[str, Any] = {"cloud": "gke", "project": "acme-ai-test", "region": "us-central1", "zones": ["us-central1-a"]}
+"""Settings of a platform on Google Cloud."""
 
 FOUR_L4 = "g6.12xlarge"
 """A machine with four L4."""
@@ -141,6 +145,7 @@ def queues_of(
     register: Register,
     nodes: dict[str, int],
     adapt: Callable[[KubeObject], None] = unchanged,
+    /,
     *,
     endings_kept: bool = True,
     **settings: Any,
@@ -168,6 +173,19 @@ def queues_of(
         _clean_up(ground)
         for each in reversed(endings):
             cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"])
+
+
+def two_teams(cluster: Cluster, register: Register) -> AbstractContextManager[QueueGround]:
+    """A node of four GPUs, two of each team, for training and notebooks."""
+    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]}
+    teams = [{"name": name, "shares": {"l4-spot": 2}} for name in ("alpha", "beta")]
+    return queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=teams)
+
+
+def pools_of(cluster: Cluster, pods: list[KubeObject]) -> set[str | None]:
+    """The pools on whose nodes the pods are."""
+    pools = {node["metadata"]["name"]: node["metadata"]["labels"].get(KARPENTER_POOL_LABEL) for node in cluster.list(NODE)}
+    return {pools[pod["spec"]["nodeName"]] for pod in pods}
 
 
 def _policy_of_endings(ground: QueueGround, register: Register) -> list[KubeObject]:

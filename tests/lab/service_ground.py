@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from kubernetes import client as kubernetes_client
+from kubernetes import config as kubernetes_config
 from queue_fixtures import FOUR_L4, queues_of
 
 from capacity.catalog.node_labels import ZONE_LABEL
@@ -171,6 +175,22 @@ def remove_services(ground: QueueGround) -> None:
         for each in ground.cluster.list(kind, namespace):
             ground.cluster.delete(kind, each["metadata"]["name"], namespace)
     ground.cluster.wait_for(POD, lambda pods: not pods, "the end of every pod", namespace=namespace)
+
+
+def pod_environment(cluster: Cluster, namespace: str, account: str, folder: Path) -> dict[str, str]:
+    """What a pod under a service account has of the API server: its address, and in `folder` its certificate authority and a token."""
+    settings = kubernetes_client.Configuration()
+    kubernetes_config.load_kube_config(str(cluster.kubeconfig), client_configuration=settings)
+    settings.proxy = None
+    accounts = kubernetes_client.CoreV1Api(kubernetes_client.ApiClient(settings))
+    wanted = kubernetes_client.AuthenticationV1TokenRequest(
+        spec=kubernetes_client.V1TokenRequestSpec(audiences=[], expiration_seconds=3600)
+    )
+    token: Any = accounts.create_namespaced_service_account_token(account, namespace, wanted)
+    (folder / "token").write_text(token.status.token, encoding="utf-8")
+    (folder / "ca.crt").write_bytes(Path(str(settings.ssl_ca_cert)).read_bytes())
+    address = urlsplit(settings.host)
+    return {"KUBERNETES_SERVICE_HOST": str(address.hostname), "KUBERNETES_SERVICE_PORT": str(address.port)}
 
 
 def _disk(name: str) -> KubeObject:

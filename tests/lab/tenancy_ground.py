@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from kubernetes.client.exceptions import ApiException
@@ -33,14 +34,32 @@ _NOWHERE = {"flexspot.dev/no-such-node": "true"}
 
 
 class Member(Cluster):
-    """The API server as a person in `groups` sees it."""
+    """The API server as a person in a group sees it."""
 
-    def __init__(self, kubeconfig: Path, *groups: str) -> None:
+    def __init__(self, kubeconfig: Path, group: str, user: str = "somebody@acme.com") -> None:
         super().__init__(kubeconfig)
-        self._client.client.set_default_header("Impersonate-User", "somebody@acme.com")
+        self._client.client.set_default_header("Impersonate-User", user)
         # The client sends one header of a name: a person of these tests is in one group, and everybody is in system:authenticated.
-        [group] = groups
-        self._client.client.set_default_header("Impersonate-Group", group)
+        if group:
+            self._client.client.set_default_header("Impersonate-Group", group)
+
+    @classmethod
+    def account(cls, kubeconfig: Path, namespace: str, name: str) -> Member:
+        """The API server as a pod sees it under a service account; without a group named, it has those of its account."""
+        return cls(kubeconfig, "", f"system:serviceaccount:{namespace}:{name}")
+
+
+def rules_of(cluster: Cluster, namespace: str) -> tuple[set[str], set[str]]:
+    """What an identity may do in a namespace: `GROUP/RESOURCE VERB`, and the paths outside of the API that it may read."""
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "metadata": {}, "spec": {"namespace": namespace}}
+    status = cluster.create(review)["status"]
+    resources = {
+        f"{group}/{resource} {verb}"
+        for rule in status["resourceRules"]
+        for group, resource, verb in product(rule.get("apiGroups") or [""], rule.get("resources") or [""], rule["verbs"])
+    }
+    outside: list[dict[str, list[str]]] = status.get("nonResourceRules") or []
+    return resources, {path for rule in outside for path in rule.get("nonResourceURLs") or []}
 
 
 def pod(namespace: str, *, gpus: int = 0, priority: str = "", **spec: Any) -> KubeObject:

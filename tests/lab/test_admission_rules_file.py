@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from admission_ground import Asked, holding
+from admission_ground import Asked, holding_those_of
 from policy_server import PolicyServer
 from program_declarations import declared, shipped
 
-from capacity.catalog.node_labels import GPU_RESOURCE, TEAM_LABEL
+from capacity.catalog.node_labels import GPU_RESOURCE
 from infra.rules import pack_configuration
-from policies.admission.guarantee import NAME
 from policies.engine import Gate
 from policies.lint.configuration import read_configuration
 from policies.lint.run import lint
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
     from pathlib import Path
 
     from lab.cluster import Cluster, KubeObject
-
-pytestmark = pytest.mark.lab
 
 TEAM = "team-alpha"
 IMAGE, QUOTA, RANGE, MAXIMUM = "image-not-pinned", "quota-key-never-enforced", "gpu-key-in-limit-range", "gpu-container-above-maximum"
@@ -90,25 +85,21 @@ def rules_file(tmp_path: Path) -> Path:
     return file
 
 
-@contextmanager
-def held(cluster: Cluster, **admission: str) -> Generator[Asked]:
-    """The local stack's policies against mistakes, as the program declares them with these settings of `admission`."""
-    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TEAM, "labels": {TEAM_LABEL: TEAM}}})
-    made = declared("local", shipped("local", admission=admission)).made.values()
-    every = [each.inputs for each in made if "admissionregistration.k8s.io" in each.type]
-    with holding(cluster, [each for each in every if not each["metadata"]["name"].startswith(NAME)], TEAM) as asked:
-        yield asked
-
-
 def by_cluster(asked: Asked, each: KubeObject) -> dict[str, str]:
     answer = asked.ask(each)
     assert answer.taken or answer.denied, answer.refusal
     return {**dict.fromkeys(answer.warned, "advisory"), **dict.fromkeys(answer.denied, "mandatory")}
 
 
+@pytest.mark.lab
+@pytest.mark.nightly(
+    held_by="test_lint_and_the_policy_pack_say_the_same_by_the_same_file, "
+    "test_a_rule_refuses_or_advises_by_its_level_and_one_that_is_disabled_is_not_there, "
+    "test_what_the_settings_accept_is_accepted_of_the_same_objects_as_by_lint"
+)
 def test_a_raised_level_a_lock_a_parameter_and_what_is_accepted_count_in_the_cluster(cluster: Cluster, rules_file: Path) -> None:
-    for admission, place in ((dict[str, str](), 1), ({"rules_file": str(rules_file)}, 2)):
-        with held(cluster, **admission) as asked:
+    for admission, place in (({}, 1), ({"rules_file": str(rules_file)}, 2)):
+        with holding_those_of(declared("local", shipped("local", admission=admission)), cluster, TEAM, guards=False) as asked:
             for name, case in CASES.items():
                 assert by_cluster(asked, case[0]) == case[place], (name, admission)
 

@@ -1,4 +1,4 @@
-"""`flexspot audit` on a real API server: 22 planted defects beside what is right, and a user who may not list everything."""
+"""`flexspot audit` on a real API server: a planted defect of each kind of object beside what is right, and a user who may not list all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     from lab.cluster import KubeObject
     from lab.control_plane import ControlPlane
 
-pytestmark = pytest.mark.lab
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.nightly(
+        held_by="test_objects_are_judged_by_the_rules_of_lint_but_what_others_made_and_the_clouds_own, "
+        "test_idle_nodes_are_told_with_what_they_cost_and_what_keeps_them, "
+        "test_the_text_names_what_the_asker_may_not_list_and_what_to_do_first, "
+        "test_objects_with_findings_are_saved_as_they_would_be_written_for_lint_to_mend"
+    ),
+]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SPACE = "audited"
@@ -48,11 +56,11 @@ def node_pool(name: str, *, taints: Any = (TAINT, SPOT_TAINT), limits: Any = Non
     return made("karpenter.sh/v1", "NodePool", name, {"template": template, "limits": {"nvidia.com/gpu": 8} if limits is None else limits})
 
 
-def cluster_queue(name: str, flavor: str, *, quota: int = 4, selector: Any = None, gpus: bool = True) -> KubeObject:
-    covered = ["cpu", "memory", *(["nvidia.com/gpu"] if gpus else [])]
-    resources = [{"name": each, "nominalQuota": quota} for each in covered]
+def cluster_queue(name: str, flavor: str, **spec: Any) -> KubeObject:
+    covered = ["cpu", "memory", "nvidia.com/gpu"]
+    resources = [{"name": each, "nominalQuota": 4} for each in covered]
     group = {"coveredResources": covered, "flavors": [{"name": flavor, "resources": resources}]}
-    return made(KUEUE, "ClusterQueue", name, {"namespaceSelector": {} if selector is None else selector, "resourceGroups": [group]})
+    return made(KUEUE, "ClusterQueue", name, {**spec, "resourceGroups": [group]})
 
 
 def flavor(name: str, labels: dict[str, str]) -> KubeObject:
@@ -64,24 +72,16 @@ def local_queue(name: str, leads_to: str) -> KubeObject:
     return made(KUEUE, "LocalQueue", name, {"clusterQueue": leads_to}, space=SPACE)
 
 
-IGNORES = [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
-
-
 def pod_spec(limits: dict[str, str], *, image: str = "registry.acme.com/train:1", **more: Any) -> dict[str, Any]:
     resources = {"limits": limits, "requests": limits}
     return {"containers": [{"name": "main", "image": image, "resources": resources}], "restartPolicy": "Never", **more}
 
 
-def job(
-    name: str, queue: str = "gpus", limits: dict[str, str] | None = None, *, ignores: bool = True, grace: int = 60, **pod: Any
-) -> KubeObject:
+def job(name: str, queue: str = "gpus", **pod: Any) -> KubeObject:
     labels = {**LABELS, **({"kueue.x-k8s.io/queue-name": queue} if queue else {})}
-    spec = {
-        "suspend": True,
-        "backoffLimit": 3 if ignores else 0,
-        **({"podFailurePolicy": {"rules": IGNORES}} if ignores else {}),
-        "template": {"spec": {**pod_spec(GPUS if limits is None else limits, **pod), "terminationGracePeriodSeconds": grace}},
-    }
+    ignored = [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
+    template = {"spec": {**pod_spec(GPUS, **pod), "terminationGracePeriodSeconds": 60}}
+    spec = {"suspend": True, "backoffLimit": 3, "podFailurePolicy": {"rules": ignored}, "template": template}
     return made("batch/v1", "Job", name, spec, space=SPACE, labels=labels)
 
 
@@ -95,38 +95,26 @@ RIGHT: list[KubeObject] = [
     made("karpenter.kwok.sh/v1alpha1", "KWOKNodeClass", "workloads"),
     node_pool("right"),
     flavor("right", {"karpenter.sh/nodepool": "right"}),
-    cluster_queue("right", "right"),
+    cluster_queue("right", "right", namespaceSelector={}),
     local_queue("gpus", "right"),
     job("right"),
     deployment("right", {"cpu": "1"}),
     made("v1", "ResourceQuota", "right", {"hard": {"requests.nvidia.com/gpu": "8"}}, space=SPACE),
 ]
 
-OF_ALL = cluster_queue("closed", "right", quota=1)
-CONTAINER_LIMIT = {"type": "Container", "default": GPUS, "defaultRequest": GPUS}
-
 PLANTED: dict[str, tuple[KubeObject, ...]] = {
     "gpu-pool-without-taint": (node_pool("untainted", taints=[SPOT_TAINT]),),
-    "spot-pool-without-taint": (node_pool("for-all", taints=[TAINT]),),
     "gpu-pool-without-limit": (node_pool("unbounded", limits={}),),
     "nodepool-references-missing-class": (node_pool("classless", node_class="nowhere"),),
-    "queue-admits-no-namespace": ({**OF_ALL, "spec": {key: each for key, each in OF_ALL["spec"].items() if key != "namespaceSelector"}},),
+    "queue-admits-no-namespace": (cluster_queue("closed", "right"),),
     "local-queue-without-cluster-queue": (local_queue("nowhere", "nowhere"),),
-    "flavor-matches-no-pool": (flavor("poolless", {"karpenter.sh/nodepool": "nowhere"}), cluster_queue("poolless", "poolless")),
-    "flavor-label-known-only-after-boot": (flavor("late", {"nvidia.com/gpu.product": "NVIDIA-L4"}),),
-    "queue-quota-above-capacity": (
-        flavor("small", {"karpenter.sh/nodepool": "small"}),
-        node_pool("small"),
-        cluster_queue("large", "small", quota=64),
+    "flavor-matches-no-pool": (
+        flavor("poolless", {"karpenter.sh/nodepool": "nowhere"}),
+        cluster_queue("poolless", "poolless", namespaceSelector={}),
     ),
     "quota-key-never-enforced": (made("v1", "ResourceQuota", "never", {"hard": {"limits.nvidia.com/gpu": "8"}}, space=SPACE),),
-    "gpu-key-in-limit-range": (made("v1", "LimitRange", "ranged", {"limits": [CONTAINER_LIMIT]}, space="limited"),),
     "work-in-missing-queue": (job("lost", "nowhere-at-all"),),
     "job-without-queue": (job("past", ""),),
-    "work-in-the-wrong-queue": (job("plain", limits={"cpu": "1"}),),
-    "gpu-container-above-maximum": (job("huge", limits={"nvidia.com/gpu": "16"}),),
-    "job-dies-on-interruption": (job("fragile", ignores=False),),
-    "grace-exceeds-notice": (job("slow", grace=600),),
     "image-not-pinned": (job("moving", image="registry.acme.com/train:latest"),),
     "toleration-without-selector": (deployment("lucky", GPUS, tolerations=[SPOT]),),
 }
@@ -148,9 +136,8 @@ def node(name: str, group: str, taints: list[dict[str, str]]) -> KubeObject:
 @pytest.fixture(scope="module")
 def planted(stack_lab: ControlPlane) -> Iterator[Cluster]:
     cluster = Cluster(stack_lab.home.kubeconfig)
-    for space in (SPACE, "limited"):
-        cluster.apply(made("v1", "Namespace", space))
-        cluster.wait_for("v1/ServiceAccount", bool, f"the service account of {space}", namespace=space)
+    cluster.apply(made("v1", "Namespace", SPACE))
+    cluster.wait_for("v1/ServiceAccount", bool, f"the service account of {SPACE}", namespace=SPACE)
     cluster.apply(*RIGHT)
     for objects in PLANTED.values():
         cluster.apply(*reversed(objects))
@@ -183,7 +170,6 @@ def test_every_planted_defect_is_found_and_nothing_that_is_right_is_accused(plan
     missed |= {rule for rule, pool in zip(WASTED, ("idle", "bare", "dear"), strict=True) if pool not in names_of(told, rule)}
     accused = [each for each in told["findings"] if each["object"].rpartition("/")[2] in {"right", "gpus", "workloads"}]
     assert (code, missed) == (1, set())
-    assert len(PLANTED) + len(WASTED) >= 20
     assert accused == []
     assert told["summary"]["complete"]
     # Nothing is accused twice for one defect, nor for what was not planted.

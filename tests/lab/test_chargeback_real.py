@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +12,6 @@ from monitored_ground import SHARES, add_unmanaged_node, create_pod, monitored_p
 from pod_record import recorded_pods
 from typer.testing import CliRunner
 
-from capacity.telemetry import ALLOCATED, IDLE, rule_groups, rules_file
 from infra.cli.app import app
 from lab.cluster import POD, condition
 from lab.exercise.play import release
@@ -30,7 +27,14 @@ if TYPE_CHECKING:
     from lab.cluster import Cluster
     from lab.control_plane import ControlPlane
 
-pytestmark = pytest.mark.lab
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.nightly(
+        held_by="test_sums_do_not_depend_on_how_the_month_is_sliced, "
+        "test_gpus_are_summed_over_containers_and_never_over_who_tells_of_them, "
+        "test_it_shows_the_labels_and_the_series_that_the_report_reads"
+    ),
+]
 
 SCRAPE_SECONDS = 2
 
@@ -47,11 +51,6 @@ def monitoring(tools: Tools) -> Tools:
     return ensure_tools(tools.links, Silence(), wanted=(family_named(KUBE_STATE_METRICS), family_named(PROMETHEUS)))
 
 
-@pytest.fixture
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-
 def report(url: str, start: int, end: int) -> dict[str, Any]:
     """What `flexspot chargeback` says of a period, as data."""
     period = [
@@ -62,10 +61,10 @@ def report(url: str, start: int, end: int) -> dict[str, Any]:
     return dict(json.loads(result.stdout))
 
 
-@pytest.mark.usefixtures("own_cache")
-def test_each_team_had_the_gpu_seconds_that_the_api_server_recorded(
-    lab: ControlPlane, monitoring: Tools, cluster: Cluster, register: Register
+def test_each_team_had_the_gpu_seconds_that_the_api_server_recorded(  # noqa: PLR0913, PLR0917 -- fixtures
+    lab: ControlPlane, monitoring: Tools, cluster: Cluster, register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with (
         monitored_platform(cluster, register) as ground,
         watched(lab.home, monitoring, scrape_seconds=SCRAPE_SECONDS) as prometheus,
@@ -117,26 +116,3 @@ def test_each_team_had_the_gpu_seconds_that_the_api_server_recorded(
         rows = [*each["workloads"], each["other_workloads"]]
         assert sum(row["gpu_hours"] for row in rows) * 3600 == pytest.approx(reported[team], abs=3)
     assert {each["workload_type"] for each in found["lines"] if each["team"] == ground.own("alpha")} == {"training", "batch"}
-
-
-def test_the_recorded_rules_say_what_the_pods_ask_for(
-    lab: ControlPlane, monitoring: Tools, cluster: Cluster, register: Register, tmp_path: Path
-) -> None:
-    rules = tmp_path / "rules.yaml"
-    rules.write_text(rules_file([replace(each, interval_seconds=SCRAPE_SECONDS) for each in rule_groups()]))
-    checked = subprocess.run([monitoring.binary("promtool"), "check", "rules", rules], capture_output=True, text=True, check=False)
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-    with (
-        monitored_platform(cluster, register) as ground,
-        watched(lab.home, monitoring, scrape_seconds=SCRAPE_SECONDS, rules=rules) as prometheus,
-    ):
-        for team, gpus in SHARES.items():
-            submit(ground, team, "job", gpus=1, pods=gpus // 2)
-        for team in SHARES:
-            ground.wait_for_running(team, "job")
-        asked = {ground.own(team): float(gpus // 2) for team, gpus in SHARES.items()}
-
-        prometheus.wait_for(ALLOCATED, lambda series: {labels["team"]: gpus for labels, gpus in series if gpus} == asked)
-        [(idle, gpus)] = prometheus.wait_for(IDLE, lambda series: len(series) == 1)
-
-    assert (idle["capacity_type"], gpus) == ("spot", 8 - sum(asked.values()))

@@ -32,7 +32,12 @@ if TYPE_CHECKING:
     from lab.control_plane import ControlPlane
     from lab.tools.build import Tools
 
-pytestmark = pytest.mark.lab
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.nightly(
+        held_by="test_no_stack_declares_what_is_made_without_it, test_up_deploys_everything_then_changes_nothing_and_destroy_leaves_nothing"
+    ),
+]
 
 TESTS = Path(__file__).resolve().parents[1]
 # Those of the dev stacks are of the same kinds.
@@ -242,15 +247,6 @@ def merge_patch(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     return patch
 
 
-def test_a_server_is_asked_about_every_field_that_any_edit_changes_in_place() -> None:
-    asked = {edit.words for stack in STACKS for edit in edits_in_place(stack)}
-    rows = [row for cloud in ROOTS for _, row in rows_of(cloud)]
-
-    every = {field for row in rows for field in row.get("changes in place", ())}
-    assert {field for row in rows if row["edit"] in asked for field in row.get("changes in place", ())} == every
-    assert every >= {"ClusterQueue spec.cohortName", "WorkloadPriorityClass value"}
-
-
 def fields_of_others(live: KubeObject, inputs: KubeObject, ours: set[str]) -> Iterator[tuple[str, str]]:
     """The inputs that a manager other than `ours` has set, as (manager, path)."""
     for entry in live["metadata"]["managedFields"]:
@@ -281,23 +277,3 @@ def _at(below: dict[str, Any], value: Any, path: str) -> Iterator[str]:
         yield path.removeprefix(".")
     else:
         yield from shared(deeper, value, path)
-
-
-@pytest.mark.parametrize(
-    "fields,expected",
-    [
-        ({"f:spec": {"f:limits": {".": {}, "f:cpu": {}}}}, ["spec.limits.cpu"]),
-        ({"f:spec": {"f:limits": {"f:memory": {}}}}, []),
-        ({"f:status": {"f:used": {}}, "f:metadata": {"f:annotations": {"f:hash": {}}}}, []),
-        ({"f:spec": {"f:ports": {'k:{"port":80}': {".": {}, "f:name": {}}}}}, ['spec.ports[{"port":80}].name']),
-        ({"f:metadata": {"f:finalizers": {'v:"hold"': {}}}}, ['metadata.finalizers["hold"]']),
-        ({"f:spec": {"f:taints": {}}}, ["spec.taints"]),
-    ],
-)
-def test_a_field_of_somebody_else_is_found_where_the_inputs_have_it(fields: dict[str, Any], expected: list[str]) -> None:
-    inputs = {
-        "metadata": {"labels": {"a": "b"}, "finalizers": ["hold"]},
-        "spec": {"limits": {"cpu": "4"}, "ports": [{"port": 80, "name": "web"}], "taints": [{"key": "a"}]},
-    }
-
-    assert list(shared(fields, inputs)) == expected

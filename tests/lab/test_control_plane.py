@@ -6,7 +6,7 @@ import json
 import shutil
 import socket
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from lab.control_plane import StartReport
     from lab.part import Part
     from lab.tools.build import Tools
 
@@ -48,27 +47,12 @@ def ports_of(lab: ControlPlane) -> dict[str, int]:
     return state.ports
 
 
-def test_everything_a_lab_opens_is_on_loopback(lab: ControlPlane) -> None:
-    listening = [
-        connection.laddr
-        for running in running_parts(lab.home).values()
-        for connection in running.process.net_connections(kind="inet")
-        if connection.status == psutil.CONN_LISTEN
-    ]
+def test_a_lab_listens_on_loopback_on_its_own_ports_and_reaches_nothing_else(lab: ControlPlane) -> None:
+    connections = [each for part in running_parts(lab.home).values() for each in part.process.net_connections(kind="inet")]
+    listening = {each.laddr for each in connections if each.status == psutil.CONN_LISTEN}
 
-    assert {address.ip for address in listening} == {"127.0.0.1"}
-    assert {address.port for address in listening} == set(ports_of(lab).values()), "and only the ports that it chose"
-
-
-def test_no_connection_leaves_loopback(lab: ControlPlane) -> None:
-    remote = {
-        connection.raddr.ip
-        for running in running_parts(lab.home).values()
-        for connection in running.process.net_connections(kind="inet")
-        if connection.raddr
-    }
-
-    assert remote == {"127.0.0.1"}
+    assert {address.ip for address in listening} == {each.raddr.ip for each in connections if each.raddr} == {"127.0.0.1"}
+    assert {address.port for address in listening} == set(ports_of(lab).values())
 
 
 def test_private_keys_are_for_their_owner_alone(lab: ControlPlane) -> None:
@@ -88,53 +72,6 @@ def test_a_second_start_finds_everything_well_and_starts_nothing(lab: ControlPla
     assert {name: running.process.pid for name, running in running_parts(lab.home).items()} == before
 
 
-def test_two_starts_at_once_make_one_lab_beside_another(own: ControlPlane, lab: ControlPlane, tools: Tools) -> None:
-    reports: list[StartReport] = []
-
-    def start() -> None:
-        reports.append(own.start(tools, Silence()))
-
-    threads = [threading.Thread(target=start) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert sorted(len(report.started) for report in reports) == [0, 7], "the second waited and found all of it running"
-    assert len(running_parts(own.home)) == 7
-    assert len(running_parts(lab.home)) == 7, "the other lab is untouched"
-    assert not set(ports_of(own).values()) & set(ports_of(lab).values())
-
-
-def test_stop_leaves_no_process_and_no_port_and_start_brings_the_objects_back(own: ControlPlane, tools: Tools) -> None:
-    own.start(tools, Silence())
-    Cluster(own.home.kubeconfig).apply(MEMO)
-
-    assert len(own.stop(Silence())) == 7
-
-    assert running_parts(own.home) == {}
-    assert all(is_free(port) for port in ports_of(own).values())
-    assert {each.state for each in own.status(tools)} == {PartState.STOPPED}
-
-    # Meanwhile somebody else takes one of the lab's ports.
-    with socket.socket() as squatter:
-        squatter.bind(("127.0.0.1", ports_of(own)["kueue-webhook"]))
-        squatter.listen()
-        report = own.start(tools, Silence())
-
-        assert len(report.started) == 7
-        assert any("kueue-webhook is in use" in note for note in report.notes)
-    found = Cluster(own.home.kubeconfig).get("v1/ConfigMap", "memo", "default")
-    assert found is not None
-    assert found["data"] == {"kept": "yes"}
-    # The webhooks follow the port: an object that Kueue's webhook must see is still accepted.
-    Cluster(own.home.kubeconfig).apply(
-        {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "any"}, "spec": {}}
-    )
-    own.stop(Silence(), delete=True)
-    assert not own.home.folder.exists()
-
-
 LATE = """
 import sys, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -152,26 +89,61 @@ sys.exit("listen tcp: bind: address already in use")
 """Kueue on a busy machine: it is well for seconds before it finds that it cannot listen for the API server."""
 
 
-def test_what_another_program_answers_does_not_make_a_part_ready(own: ControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as squatter:
-        taken: list[int] = []
+def test_two_starts_at_once_make_one_lab_that_ends_whole_and_begins_again_with_its_objects(
+    own: ControlPlane, lab: ControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder of another version, which is set aside. Before the last start and in its middle others take the same port."""
+    own.home.folder.mkdir(parents=True)
+    own.home.state.write_text(json.dumps({"version": 0, "pids": {"etcd": 1}}))
+    with pytest.raises(LabError, match="has layout 0, this version of flexspot has layout 1"):
+        own.status(tools)
+
+    with ThreadPoolExecutor() as starting:
+        reports = [each.result() for each in [starting.submit(own.start, tools, Silence()) for _ in range(2)]]
+
+    assert sorted(len(report.started) for report in reports) == [0, 7], "the second waited and found all of it running"
+    [note] = [note for report in reports for note in report.notes]
+    [aside] = own.home.root.glob("own.set-aside-*")
+    assert f"its folder is now {aside.name}" in note
+    assert json.loads((aside / "state.json").read_text())["version"] == 0
+    assert len(running_parts(lab.home)) == 7, "the other lab is untouched"
+    assert not set(ports_of(own).values()) & set(ports_of(lab).values())
+    Cluster(own.home.kubeconfig).apply(MEMO)
+
+    assert len(own.stop(Silence())) == 7
+
+    assert running_parts(own.home) == {}
+    assert all(is_free(port) for port in ports_of(own).values())
+    assert {each.state for each in own.status(tools)} == {PartState.STOPPED}
+
+    with socket.socket() as before, socket.socket() as meanwhile:
+        taken = [ports_of(own)["kueue-webhook"]]
+        before.bind((HOST, taken[0]))
+        before.listen()
 
         def spawn_too_late(home: LabHome, part: Part) -> Running:
-            if part.name == "kueue" and not taken:
+            if part.name == "kueue" and len(taken) == 1:
                 ports = ports_of(own)
                 taken.append(ports["kueue-webhook"])
-                squatter.bind((HOST, taken[0]))
-                squatter.listen()
+                meanwhile.bind((HOST, taken[1]))
+                meanwhile.listen()
                 part = replace(part, command=[sys.executable, "-c", LATE, str(ports["kueue-health"]), str(ports["kueue-metrics"])])
             return spawn(home, part)
 
         monkeypatch.setattr(control_plane, "spawn", spawn_too_late)
-        own.start(tools, Silence())
+        report = own.start(tools, Silence())
 
-        assert ports_of(own)["kueue-webhook"] not in taken
-    Cluster(own.home.kubeconfig).apply(
-        {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "any"}, "spec": {}}
-    )
+        assert len(report.started) == 7
+        assert any("kueue-webhook is in use" in note for note in report.notes)
+        assert ports_of(own)["kueue-webhook"] not in taken, "what another program answers does not make a part ready"
+    cluster = Cluster(own.home.kubeconfig)
+    found = cluster.get("v1/ConfigMap", "memo", "default")
+    assert found is not None
+    assert found["data"] == {"kept": "yes"}
+    # The webhooks follow the port: an object that Kueue's webhook must see is still accepted.
+    cluster.apply({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "any"}, "spec": {}})
+    own.stop(Silence(), delete=True)
+    assert not own.home.folder.exists()
 
 
 def test_a_part_that_ends_while_starting_is_shown_with_its_last_lines_and_nothing_stays(
@@ -179,16 +151,16 @@ def test_a_part_that_ends_while_starting_is_shown_with_its_last_lines_and_nothin
 ) -> None:
     broken = tmp_path / "broken"
     shutil.copytree(tools.links, broken, symlinks=True)
-    (broken / "bin" / "kueue").unlink()
-    (broken / "bin" / "kueue").write_text("#!/bin/sh\necho cannot find the queues\nexit 3\n")
-    (broken / "bin" / "kueue").chmod(0o755)
+    server = broken / "bin" / "kube-apiserver"
+    server.unlink()
+    server.write_text("#!/bin/sh\necho cannot find the objects\nexit 3\n")
+    server.chmod(0o755)
 
-    with pytest.raises(LabError, match="kueue ended while it was starting") as refused:
+    with pytest.raises(LabError, match="kube-apiserver ended while it was starting") as refused:
         own.start(replace(tools, links=broken), Silence())
 
-    assert refused.value.evidence == ("cannot find the queues",)
-    assert running_parts(own.home) == {}
-    assert len(own.start(tools, Silence()).started) == 7, "and the next start, with the program fixed, carries on"
+    assert refused.value.evidence == ("cannot find the objects",)
+    assert running_parts(own.home) == {}, "etcd ran already"
 
 
 def test_an_api_port_that_is_in_use_is_refused_with_its_owner(own: ControlPlane, tools: Tools) -> None:
@@ -204,26 +176,8 @@ def test_an_api_port_that_is_in_use_is_refused_with_its_owner(own: ControlPlane,
     assert running_parts(own.home) == {}
 
 
-def test_a_folder_of_another_version_is_set_aside_whole(own: ControlPlane, tools: Tools) -> None:
-    own.home.folder.mkdir(parents=True)
-    own.home.state.write_text(json.dumps({"version": 0, "pids": {"etcd": 1}}))
-    (own.home.folder / "precious").write_text("data")
-
-    with pytest.raises(LabError, match="has layout 0, this version of flexspot has layout 1"):
-        own.status(tools)
-    report = own.start(tools, Silence())
-
-    [note] = [note for note in report.notes if "could not be carried on" in note]
-    [aside] = own.home.root.glob("own.set-aside-*")
-    assert aside.name in note
-    assert (aside / "precious").read_text() == "data"
-
-
-def test_stopping_a_lab_that_never_ran_does_nothing(own: ControlPlane) -> None:
+def test_of_a_lab_that_never_ran_nothing_is_stopped_and_its_status_says_how_to_make_it(own: ControlPlane, tools: Tools) -> None:
     assert own.stop(Silence()) == []
-
-
-def test_the_status_of_a_lab_that_never_ran_says_how_to_make_it(own: ControlPlane, tools: Tools) -> None:
     with pytest.raises(LabError, match="there is no lab own") as refused:
         own.status(tools)
 

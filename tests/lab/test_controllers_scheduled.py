@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from capacity.catalog.system_pods import SystemPod
     from lab.cluster import Cluster, KubeObject
 
-pytestmark = pytest.mark.lab
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.nightly(
+        held_by="test_the_default_nodes_have_room_also_while_one_is_lost, test_controllers_are_deployed_as_large_as_the_plan_reckons"
+    ),
+]
 
 STACKS = Path(__file__).resolve().parents[2] / "stacks"
 NODE = "v1/Node"

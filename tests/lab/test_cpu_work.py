@@ -6,17 +6,13 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from admission_ground import holding
-from queue_fixtures import FOUR_L4, QueueGround, queues_of
-from queue_objects import admission_objects
-from tenancy_ground import Member
-from test_hostile_submissions import MEMBERS, outcome
+from queue_fixtures import FOUR_L4, QueueGround, pools_of, queues_of
 from workload_ground import submit
 
 from capacity.catalog.node_labels import GPU_RESOURCE, KARPENTER_POOL_LABEL
 from capacity.plan.cpu_work import OTHER_WORK
 from lab.cluster import POD, condition
-from lab.exercise.play import JOB, NODE, WORKLOAD, running_pods
+from lab.exercise.play import WORKLOAD, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +30,7 @@ VCPU_OF_NODE = 8
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
     """A node of four GPUs and one of eight vCPU without any. Alpha owns 8 vCPU, of which 2 are for launchers, beta 4."""
     pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]}
-    alpha = {"name": "alpha", "shares": {"l4-spot": 2}, "cpu_work": {"vcpu": 8, "memory_gib": 32}, "submitters": [MEMBERS]}
+    alpha = {"name": "alpha", "shares": {"l4-spot": 2}, "cpu_work": {"vcpu": 8, "memory_gib": 32}}
     beta = {"name": "beta", "shares": {"l4-spot": 2}, "cpu_work": {"vcpu": 4, "memory_gib": 16}}
     room = {"max_vcpu": 16, "max_memory_gib": 64}
     with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=[alpha, beta], other_work=room) as made:
@@ -49,11 +45,6 @@ def cpu_node(ground: QueueGround) -> KubeObject:
     labels = {**fake, "kubernetes.io/hostname": name, KARPENTER_POOL_LABEL: OTHER_WORK}
     status = {"capacity": amounts, "allocatable": amounts}
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels, "annotations": fake}, "status": status}
-
-
-def pools_of(cluster: Cluster, pods: list[KubeObject]) -> set[str]:
-    pools = {node["metadata"]["name"]: node["metadata"]["labels"].get(KARPENTER_POOL_LABEL) for node in cluster.list(NODE)}
-    return {pools[pod["spec"]["nodeName"]] for pod in pods}
 
 
 def unschedulable(ground: QueueGround, team: str) -> int:
@@ -98,6 +89,7 @@ def flavors_of(workload: KubeObject) -> dict[str, dict[str, str]]:
     return {each["name"]: each["flavors"] for each in workload["status"]["admission"]["podSetAssignments"]}
 
 
+@pytest.mark.nightly(held_by="test_launchers_have_nodes_without_gpus_within_their_teams_part_and_go_beside_their_workers_beyond_it")
 def test_a_launcher_beside_workers_with_gpus_has_a_node_without_any(ground: QueueGround, cluster: Cluster) -> None:
     """A set of jobs is one Workload of several pod sets; the lab has no JobSet, so it is written by hand, for Kueue alone."""
     worker = ground.job("alpha", "worker")["spec"]["template"]["spec"]
@@ -153,6 +145,10 @@ def without_gpus(job: KubeObject) -> KubeObject:
     return job
 
 
+@pytest.mark.nightly(
+    held_by="test_work_without_gpus_runs_on_nodes_without_any_and_waits_when_they_are_full_while_gpus_are_idle, "
+    "test_an_idle_share_is_borrowed_and_reclaimed_by_its_owner_and_the_borrower_takes_up_again"
+)
 def test_what_is_lent_of_nodes_without_gpus_goes_back_to_its_owner(ground: QueueGround, cluster: Cluster) -> None:
     """Of beta's 4 vCPU 3 are for its queue; with alpha's 6 that is all that these queues have."""
     cluster.create(cpu_node(ground))
@@ -163,16 +159,3 @@ def test_what_is_lent_of_nodes_without_gpus_goes_back_to_its_owner(ground: Queue
     prepare(ground, "own", team="beta", cpu="3")
     ground.wait_for_running("beta", "own")
     assert len({job for job, each in ground.workloads("alpha").items() if condition(each, "Admitted")}) == 6
-
-
-def test_a_member_is_told_which_queue_is_for_work_without_gpus_and_which_is_not(
-    ground: QueueGround, cluster: Cluster, register: Register
-) -> None:
-    with holding(cluster, admission_objects(ground.plan, register), ground.own("alpha")):
-        member = Member(cluster.kubeconfig, MEMBERS)
-        job = without_gpus(ground.job("alpha", "prepare"))
-        assert outcome(member, job) == "work-in-the-wrong-queue"
-        job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "cpu"}
-        assert outcome(member, job) == "taken"
-        assert pools_of(cluster, ground.wait_for_running("alpha", "prepare")) == {OTHER_WORK}
-        assert cluster.get(JOB, "prepare", ground.own("alpha")) is not None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from queue_fixtures import QueueGround, queues_of
+from queue_fixtures import GKE, QueueGround, queues_of
 
 from lab.cluster import POD, condition
 from lab.dws import (
@@ -16,7 +16,6 @@ from lab.dws import (
     PROVISIONING_REQUEST,
     REQUEST_LABEL,
     Outcome,
-    outcome_of,
     provisioner,
 )
 from lab.exercise.play import JOB, NODE, running_pods
@@ -46,12 +45,10 @@ def queued_platform(cluster: Cluster, register: Register) -> Generator[QueueGrou
         {"name": "h100-queued", "machine": "a3-highgpu-8g", "capacity_type": "queued", "max_nodes": 4, "serves": ["training"]},
         {"name": "l4-spot", "machine": "g2-standard-48", "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]},
     ]
-    place: dict[str, Any] = {"cloud": "gke", "project": "acme-ai", "region": "us-central1", "zones": ["us-central1-a"]}
-    place["control_plane"] = {"access": "dns_iam"}
     teams = [{"name": "alpha", "shares": {"h100-queued": 32, "l4-spot": 4}}]
     with (
         provisioner(cluster),
-        queues_of(cluster, register, {"l4-spot": 1}, in_a_hurry, pools=pools, teams=teams, **place) as ground,
+        queues_of(cluster, register, {"l4-spot": 1}, in_a_hurry, pools=pools, teams=teams, **GKE) as ground,
     ):
         yield ground
 
@@ -157,6 +154,9 @@ def test_a_queued_job_waits_for_its_request_and_starts_all_pods_together(cluster
         wait_for_no_request(ground)
 
 
+@pytest.mark.nightly(
+    held_by="test_a_queued_job_waits_for_its_request_and_starts_all_pods_together, test_how_often_and_when_it_asks_again_is_the_callers"
+)
 @pytest.mark.parametrize("outcome,said", [("refused", "does not have enough resources"), ("booking-expired", "no pod used it")])
 def test_a_request_that_comes_to_nothing_is_made_anew_and_the_job_runs_then(
     outcome: str, said: str, cluster: Cluster, register: Register
@@ -176,17 +176,10 @@ def test_a_request_that_comes_to_nothing_is_made_anew_and_the_job_runs_then(
         wait_for_no_request(ground)
 
 
-def test_after_the_retries_the_workload_is_deactivated_and_the_job_stays_suspended_with_the_reason(
-    cluster: Cluster, register: Register
-) -> None:
-    with queued_platform(cluster, register) as ground:
-        submit(ground, "refused")
-        workload = wait_until_given_up(ground, "does not have enough resources")
-
-        assert the_check(workload)["retryCount"] == RETRIES
-        assert cluster.list(NODE, labels=REQUEST_LABEL) == []
-
-
+@pytest.mark.nightly(
+    held_by="test_a_queued_job_waits_for_its_request_and_starts_all_pods_together, "
+    "test_a_teams_job_is_never_deleted_because_its_workload_was_given_up"
+)
 def test_capacity_that_is_revoked_under_a_running_job_suspends_it_with_the_reason(cluster: Cluster, register: Register) -> None:
     with queued_platform(cluster, register) as ground:
         submit(ground, "provisioned")
@@ -196,19 +189,3 @@ def test_capacity_that_is_revoked_under_a_running_job_suspends_it_with_the_reaso
         wait_until_given_up(ground, "The run duration of the request has passed")
         # Of a Job that ran, its own events say the same; one that never ran has nothing but its Workload to say it.
         ground.wait_for_event("alpha", "gang", "The run duration of the request has passed")
-
-
-def test_other_flavors_of_the_same_queue_ask_for_nothing(cluster: Cluster, register: Register) -> None:
-    with queued_platform(cluster, register) as ground:
-        ground.submit("alpha", "notebook", "interactive")
-        assert ground.wait_for_flavors("alpha", "notebook") == {ground.own("l4-spot")}
-        ground.wait_for_running("alpha", "notebook")
-
-        assert cluster.list(PROVISIONING_REQUEST, ground.own("alpha")) == []
-        assert ground.workloads("alpha")["notebook"]["status"].get("admissionChecks") is None
-
-
-def test_a_word_that_is_no_outcome_is_told_with_those_there_are() -> None:
-    request = {"metadata": {"name": "job-gang-dws-1"}, "spec": {"parameters": {"lab-outcomes": "refused,perhaps"}}}
-    with pytest.raises(ValueError, match="'perhaps' is not a valid Outcome"):
-        outcome_of(request)

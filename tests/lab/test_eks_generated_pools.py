@@ -1,4 +1,4 @@
-"""A real API server takes every NodePool and EC2NodeClass of 200 generated settings, by the definitions of Karpenter's AWS chart."""
+"""A real API server takes NodePools and EC2NodeClasses of shipped and generated settings, by the definitions of Karpenter's AWS chart."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 from auto_mode_settings import auto_mode_settings
 from hypothesis import HealthCheck, assume, given, settings
 from kubernetes.client.exceptions import ApiException
-from program_declarations import declared
+from program_declarations import as_shipped, declared
 from pulumi_aws import Provider as AwsProvider
 from pulumi_kubernetes import Provider
 from server_questions import changed, integers, serving
-from whole_settings import whole_auto_mode_settings, whole_settings
+from whole_settings import whole_settings
 
 from capacity.catalog.platform import Platform
 from capacity.plan.build import build_plan
@@ -36,14 +36,11 @@ if TYPE_CHECKING:
     from lab.cluster import Cluster, KubeObject
     from lab.tools.build import Tools
 
-pytestmark = [pytest.mark.lab, pytest.mark.thorough]
+pytestmark = pytest.mark.lab
 
 Register = Callable[[Callable[[], object]], Any]
 
 SETTINGS = 200
-
-SETTINGS_IN_AUTO_MODE = 20
-"""Each is declared as a whole, which takes a second."""
 
 KINDS = ("NodePool", "EC2NodeClass")
 
@@ -95,10 +92,8 @@ def pools_of(plan: Plan, wanted: EksSettings, register: Register) -> list[KubeOb
         providers: Any = {"aws": AwsProvider("aws", region=wanted.region), "kubernetes": Provider("cluster")}
         declare_pools(plan, wanted, place, cluster=cluster, nodes=nodes, **providers)
 
-    made = [
-        with_known_groups(integers(inputs)) for token, _, inputs in register(declare).resources if token.startswith("kubernetes:karpenter")
-    ]
-    return [each | {"apiVersion": f"{GROUP}/v1"} if each["kind"] == "NodePool" else each for each in made]
+    made = [with_known_groups(inputs) for token, _, inputs in register(declare).resources if token.startswith("kubernetes:karpenter")]
+    return [of_chart(each) if each["kind"] == "NodePool" else integers(each) for each in made]
 
 
 def with_known_groups(made: KubeObject) -> KubeObject:
@@ -110,6 +105,10 @@ def with_known_groups(made: KubeObject) -> KubeObject:
     return made
 
 
+@pytest.mark.nightly(
+    held_by="test_the_server_takes_every_pool_of_a_stack_and_of_auto_mode_and_adds_nothing_to_it, "
+    "test_the_server_takes_everything_else_that_a_pool_can_be_asked_for, test_the_server_takes_every_kind_and_adds_nothing_to_it"
+)
 def test_the_server_takes_every_pool_and_node_class_of_generated_settings(defined: Cluster, register: Register) -> None:
     cases = generated(SETTINGS)
     objects = {json.dumps(each, sort_keys=True): each for plan, wanted in cases for each in pools_of(plan, wanted, register)}
@@ -129,23 +128,23 @@ def test_the_server_takes_every_pool_and_node_class_of_generated_settings(define
     assert added == [], "what the server fills in would show as a change in every later preview"
 
 
-def test_the_server_takes_every_pool_of_auto_mode_and_adds_nothing_to_it(defined: Cluster) -> None:
-    """The definition of Auto Mode's NodeClass is not public; its NodePool is Karpenter's, with the same rules."""
-    documents = [auto_mode_settings(), *generated_in_auto_mode(SETTINGS_IN_AUTO_MODE)]
-    made = [each for document in documents for each in declared("auto", document).inputs_of(NODE_POOL)]
-    pools = {json.dumps(each, sort_keys=True): integers(each) | {"apiVersion": f"{GROUP}/v1"} for each in made}
+def of_chart(pool: KubeObject) -> KubeObject:
+    return integers(pool) | {"apiVersion": f"{GROUP}/v1"}
 
-    assert len(pools) > SETTINGS_IN_AUTO_MODE
-    for each in pools.values():
-        [found] = defined.apply(each, dry_run=True)
-        assert found["spec"] == each["spec"]
+
+def test_the_server_takes_every_pool_of_a_stack_and_of_auto_mode_and_adds_nothing_to_it(defined: Cluster) -> None:
+    """The definition of Auto Mode's NodeClass is not public; its NodePool is Karpenter's, with the same rules."""
+    for program in (as_shipped("dev-eks"), as_shipped("prod-eks"), declared("auto", auto_mode_settings())):
+        for each in map(of_chart, program.inputs_of(NODE_POOL)):
+            [found] = defined.apply(each, dry_run=True)
+            assert found["spec"] == each["spec"], "what the server fills in would show as a change in every later preview"
 
 
 def test_the_server_lets_no_node_pool_change_into_auto_mode_or_out_of_it(defined: Cluster) -> None:
     """So that a cluster keeps its mode: infra/deployment/api_refusals.yaml, node-class-kind."""
     [managed] = [each for each in declared("auto", auto_mode_settings()).inputs_of(NODE_POOL) if each["metadata"]["name"] == "t4-spot"]
     own = changed(managed, "template.spec", nodeClassRef={"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "t4-spot"})
-    first, then = (integers(each) | {"apiVersion": f"{GROUP}/v1"} for each in (own, managed))
+    first, then = map(of_chart, (own, managed))
     defined.apply(first)
 
     with pytest.raises(ApiException) as error:
@@ -154,38 +153,3 @@ def test_the_server_lets_no_node_pool_change_into_auto_mode_or_out_of_it(defined
     assert "nodeClassRef.group is immutable" in str(error.value.body)
     assert known_refusals()["node-class-kind"].text.endswith("nodeClassRef.group is immutable")
     defined.delete(f"{GROUP}/v1/NodePool", "t4-spot")
-
-
-def generated_in_auto_mode(count: int) -> list[dict[str, Any]]:
-    """So many settings of Auto Mode that are accepted."""
-    found: list[dict[str, Any]] = []
-
-    @settings(max_examples=count, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-    @given(whole_auto_mode_settings())
-    def draw(document: dict[str, Any]) -> None:
-        try:
-            build_plan(parse_settings(document, "settings"), "settings")
-        except SettingsError:
-            assume(False)
-        found.append(document)
-
-    draw()
-    return found
-
-
-def test_a_dry_run_refuses_what_an_apply_would(defined: Cluster, register: Register) -> None:
-    [(plan, wanted), *_] = generated(1)
-    pool, node_class = (next(each for each in pools_of(plan, wanted, register) if each["kind"] == kind) for kind in KINDS)
-
-    unknown = {"karpenter.k8s.aws/instance-gpus": "4"}
-    faults = [
-        ("spec.weight", changed(pool, "", weight=101)),
-        ('label domain "karpenter.k8s.aws" is restricted', changed(pool, "template.metadata.labels", **unknown)),
-        ("must specify exactly one of", changed(node_class, "", role=None)),
-    ]
-
-    for said, each in faults:
-        with pytest.raises(ApiException) as error:
-            defined.apply(each, dry_run=True)
-        assert said in str(error.value.body).replace('\\"', '"')
-    assert defined.list("karpenter.k8s.aws/v1/EC2NodeClass") == []

@@ -1,33 +1,39 @@
 """The pools of the EKS stack on real Kubernetes and Karpenter, with fake nodes: the same objects, but for the node class.
 
-What stands in for AWS: KWOK plays the nodes and what runs on them, and takes off the startup taints of storage drivers as these would. An
-interruption is the deletion of the node's NodeClaim, which is what Karpenter's interruption controller does on a Spot warning
-(pkg/controllers/interruption/utils.go of the AWS provider v1.14.1); the warning's way through EventBridge and SQS is not part of this.
+What stands in for AWS: KWOK plays the nodes and what runs on them, and takes off the startup taints of storage drivers as these would.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from eks_objects import EC2_NODE_CLASS, KWOK_NODE_CLASS, NODE_POOL, node_pools, stack_plan
+from eks_objects import NODE_POOL, pools_on, stack_plan
 
-from lab.cluster import POD, Cluster, condition
-from lab.exercise.play import JOB, NODE, gpu_job, release, running_pods, wait_for_completion, wait_for_no_nodes, wait_for_running
+from lab.cluster import POD, Cluster
+from lab.exercise.play import NODE, gpu_job, release, running_pods, wait_for_completion, wait_for_no_nodes, wait_for_running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from queue_objects import Register
 
     from capacity.plan.build import StackPlan
     from capacity.plan.model import Plan
     from lab.cluster import KubeObject
     from lab.control_plane import ControlPlane
 
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.nightly(
+        held_by="test_a_node_that_karpenter_gives_up_is_replaced_with_its_pod, "
+        "test_a_ready_node_loses_the_taints_of_storage_drivers_and_keeps_the_others, "
+        "test_a_pool_has_its_ceiling_its_taints_and_labels_that_are_known_before_boot"
+    ),
+]
+
 NODE_CLAIM = "karpenter.sh/v1/NodeClaim"
 POOL = "t4-spot"
-
-Register = Callable[[Callable[[], object]], Any]
 
 
 @pytest.fixture(scope="module")
@@ -40,35 +46,10 @@ def plan(stack: StackPlan) -> Plan:
     return stack.plan
 
 
-def test_the_lab_has_the_stacks_own_pools_but_for_the_node_class(stack: StackPlan, register: Register) -> None:
-    on_aws, in_lab = (node_pools(stack, node_class, register) for node_class in (EC2_NODE_CLASS, KWOK_NODE_CLASS))
-
-    assert set(on_aws) == set(in_lab) == {"l4-spot", "t4-spot"}
-    for name, pool in in_lab.items():
-        node = pool["spec"]["template"]["spec"]
-        assert node["nodeClassRef"] == {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "lab"}
-        node["nodeClassRef"] = on_aws[name]["spec"]["template"]["spec"]["nodeClassRef"]
-    assert in_lab == on_aws
-
-
 @pytest.fixture
 def pools(stack_lab: ControlPlane, stack: StackPlan, register: Register) -> Iterator[Cluster]:
-    """A lab with the stack's pools and a namespace `work`; no node before, and none afterwards."""
-    cluster = Cluster(stack_lab.home.kubeconfig)
-    assert cluster.list(NODE) == []
-    node_class: KubeObject = {"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "lab"}}
-    namespace: KubeObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "work"}}
-    made = node_pools(stack, KWOK_NODE_CLASS, register)
-    cluster.apply(node_class, namespace, *made.values())
-    # Pods are refused until the controller manager has made the namespace's default service account.
-    cluster.wait_for("v1/ServiceAccount", bool, "the service account of work", namespace="work")
-    yield cluster
-    for job in cluster.list(JOB, "work"):
-        cluster.delete(JOB, job["metadata"]["name"], "work")
-    cluster.wait_for(POD, lambda pods: not pods, "the end of every pod", namespace="work")
-    for name in made:
-        cluster.delete(NODE_POOL, name)
-    wait_for_no_nodes(cluster)
+    with pools_on(stack_lab, stack, register, "work") as cluster:
+        yield cluster
 
 
 def job(plan: Plan, name: str) -> KubeObject:
@@ -91,7 +72,6 @@ def keys(taints: list[dict[str, Any]]) -> set[str]:
     return {taint["key"] for taint in taints}
 
 
-@pytest.mark.lab
 def test_a_waiting_job_gets_a_spot_node_of_its_pool_from_zero_and_the_empty_node_goes(pools: Cluster, plan: Plan) -> None:
     pools.create(job(plan, "trainer"))
     [pod] = wait_for_running(pools, "work", 1)
@@ -114,7 +94,6 @@ def test_a_waiting_job_gets_a_spot_node_of_its_pool_from_zero_and_the_empty_node
     pools.wait_for(NODE_CLAIM, lambda claims: not claims, "the end of the node's claim")
 
 
-@pytest.mark.lab
 @pytest.mark.parametrize(
     "lifted,said",
     [
@@ -142,27 +121,3 @@ def test_the_limits_stop_the_next_node_and_the_gpu_limit_does_so_alone(
     pools.wait_for("v1/Event", refused, "Karpenter's refusal of a fifth node", namespace="work")
     assert sum(int(node["status"]["capacity"]["nvidia.com/gpu"]) for node in pools.list(NODE)) == pool.max_gpus
     assert {pod["metadata"]["uid"] for pod in running_pods(pools.list(POD, "work"))} == {pod["metadata"]["uid"] for pod in running}
-
-
-@pytest.mark.lab
-def test_the_job_of_an_interrupted_node_runs_again_on_another_and_has_not_failed(pools: Cluster, plan: Plan) -> None:
-    pools.create(job(plan, "trainer"))
-    [first] = wait_for_running(pools, "work", 1)
-    lost = first["spec"]["nodeName"]
-    [claim] = pools.list(NODE_CLAIM)
-
-    pools.delete(NODE_CLAIM, claim["metadata"]["name"])
-
-    def replaced(pods: list[KubeObject]) -> KubeObject | None:
-        return next((pod for pod in running_pods(pods) if pod["metadata"]["uid"] != first["metadata"]["uid"]), None)
-
-    second = pools.wait_for(POD, replaced, "the Job's next pod", namespace="work", timeout_seconds=180)
-    assert second["spec"]["nodeName"] != lost
-
-    pools.wait_for(NODE, lambda nodes: lost not in {node["metadata"]["name"] for node in nodes}, f"the end of {lost}")
-    found = pools.get(JOB, "trainer", "work")
-    assert found is not None
-    assert found["status"].get("failed", 0) == 0, "backoffLimit 0 would have ended the Job at the first counted failure"
-    assert condition(found, "Failed") is None
-    release(pools, "work")
-    wait_for_completion(pools, "work", 1)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from provider_driver import fake_node, pod_spec
 
-from lab.cluster import POD, condition, read_objects
+from lab.cluster import POD, condition
 from lab.exercise.play import JOB, UNTIL_RELEASED, run_time_of_pods, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from lab.cluster import Cluster, KubeObject
 
@@ -20,28 +20,11 @@ pytestmark = pytest.mark.lab
 TERMINATE = "pod-terminate.stage.kwok.x-k8s.io/"
 UNTIL_KILLED = run_time_of_pods(UNTIL_RELEASED)
 
-NODE = """
-apiVersion: v1
-kind: Node
-metadata:
-  name: {name}
-  labels: {{kwok.x-k8s.io/node: fake, kubernetes.io/hostname: {name}}}
-  annotations: {{kwok.x-k8s.io/node: fake}}
-status:
-  capacity: {{cpu: "4", memory: 16Gi, pods: "110"}}
-  allocatable: {{cpu: "4", memory: 16Gi, pods: "110"}}
-"""
-
 
 @pytest.fixture
-def node(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[str]:
-    """A fake node of the test's own, without Karpenter."""
-    manifest = tmp_path / "node.yaml"
-    manifest.write_text(NODE.format(name=f"node-{namespace}"))
-    [each] = read_objects(manifest)
-    cluster.create(each)
-    yield each["metadata"]["name"]
-    cluster.delete("v1/Node", each["metadata"]["name"])
+def node(cluster: Cluster, namespace: str) -> Iterator[str]:
+    with fake_node(cluster, f"node-{namespace}") as name:
+        yield name
 
 
 def job_on(node: str, namespace: str, annotations: dict[str, str]) -> KubeObject:
@@ -54,11 +37,7 @@ def job_on(node: str, namespace: str, annotations: dict[str, str]) -> KubeObject
             "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]},
             "template": {
                 "metadata": {"annotations": UNTIL_KILLED | annotations},
-                "spec": {
-                    "restartPolicy": "Never",
-                    "nodeSelector": {"kubernetes.io/hostname": node},
-                    "containers": [{"name": "trainer", "image": "trainer:1"}],
-                },
+                "spec": {"restartPolicy": "Never", **pod_spec(node)},
             },
         },
     }

@@ -6,12 +6,11 @@ same of a node that is there, and NCCL are not part of this.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
-from eks_objects import KWOK_NODE_CLASS, NODE_POOL, node_pools
+from eks_objects import pools_on
+from program_declarations import shipped
 
 from capacity.catalog.node_labels import EFA_RESOURCE
 from capacity.catalog.work_labels import QUEUE_LABEL
@@ -19,19 +18,25 @@ from capacity.plan.build import StackPlan, build_plan
 from capacity.settings.stack_file import parse_settings
 from capacity.workloads.kinds import objects_of
 from lab.cluster import POD, Cluster
-from lab.exercise.play import JOB, NODE, running_pods, wait_for_no_nodes
+from lab.exercise.play import NODE, running_pods
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+
+    from queue_objects import Register
 
     from lab.cluster import KubeObject
     from lab.control_plane import ControlPlane
 
-    Register = Callable[[Callable[[], object]], Any]
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.nightly(
+        held_by="test_a_gang_asks_for_the_interfaces_of_its_nodes_where_all_its_pools_have_them, "
+        "test_a_pod_has_the_share_of_the_interfaces_that_its_gpus_are_of_the_node, "
+        "test_what_comes_with_the_node_does_not_keep_a_job_in_its_queue"
+    ),
+]
 
-pytestmark = pytest.mark.lab
-
-STACK = Path(__file__).parents[2] / "stacks" / "Pulumi.dev-eks.yaml"
 POOLS = [
     {"name": "a100-efa", "machine": "p4d.24xlarge", "capacity_type": "spot", "max_nodes": 2, "zones": ["us-east-1a"], "efa": True},
     {"name": "a100-plain", "machine": "p4d.24xlarge", "capacity_type": "spot", "max_nodes": 2},
@@ -40,30 +45,21 @@ POOLS = [
 
 @pytest.fixture(scope="module")
 def stack() -> StackPlan:
-    written = yaml.safe_load(STACK.read_text(encoding="utf-8"))["config"]["flexspot:platform"]
     shares = {str(pool["name"]): 16 for pool in POOLS}
-    written |= {"classes": {}, "pools": [{**pool, "serves": ["training"]} for pool in POOLS], "teams": [{"name": "red", "shares": shares}]}
+    pools = [{**pool, "serves": ["training"]} for pool in POOLS]
+    written = shipped("dev-eks", classes={}, pools=pools, teams=[{"name": "red", "shares": shares}])
     settings = parse_settings(written, "settings")
     return StackPlan(settings, build_plan(settings), None)  # pyrefly: ignore[bad-argument-type] -- nothing here asks for prices
 
 
 @pytest.fixture
 def ground(stack_lab: ControlPlane, stack: StackPlan, register: Register) -> Iterator[Cluster]:
-    """A lab with the pools and the namespace, account and class of the team; no node before, and none afterwards."""
-    cluster = Cluster(stack_lab.home.kubeconfig)
-    node_class: KubeObject = {"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "lab"}}
+    """A lab with the pools and the namespace, account and class of the team."""
     priority: KubeObject = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "gpu-training"}, "value": 1}
     account: KubeObject = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "workloads", "namespace": "red"}}
-    pools = node_pools(stack, KWOK_NODE_CLASS, register)
-    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "red"}})
-    cluster.apply(node_class, priority, account, *pools.values())
-    yield cluster
-    for job in cluster.list(JOB, "red"):
-        cluster.delete(JOB, job["metadata"]["name"], "red")
-    cluster.wait_for(POD, lambda pods: not pods, "the end of every pod", namespace="red")
-    for name in pools:
-        cluster.delete(NODE_POOL, name)
-    wait_for_no_nodes(cluster)
+    with pools_on(stack_lab, stack, register, "red") as cluster:
+        cluster.apply(priority, account)
+        yield cluster
 
 
 def rendered(stack: StackPlan, name: str, **fields: Any) -> KubeObject:

@@ -45,7 +45,11 @@ def finish(cluster: Cluster, team: str, count: int) -> None:
     pytest.fail(f"{count} Jobs of {team} are not complete; its pods: {', '.join(pods)}")
 
 
-@pytest.mark.parametrize("part", PARTS)
+# Of the other parts the start is the same; a restart of the API server is also in test_kubernetes_provider.py.
+_BREADTH = pytest.mark.nightly(held_by="test_a_killed_part_is_named_by_status_repaired_by_start_and_no_job_is_lost")
+
+
+@pytest.mark.parametrize("part", [each if each == "kueue" else pytest.param(each, marks=_BREADTH) for each in PARTS])
 def test_a_killed_part_is_named_by_status_repaired_by_start_and_no_job_is_lost(
     part: str, lab: ControlPlane, tools: Tools, cluster: Cluster, team_with_jobs: str
 ) -> None:
@@ -54,7 +58,9 @@ def test_a_killed_part_is_named_by_status_repaired_by_start_and_no_job_is_lost(
     victim.kill()
     victim.wait(10)
 
-    stopped = {each.name: each for each in lab.status(tools) if each.state is PartState.STOPPED}
+    status = lab.status(tools)
+    assert [each.name for each in status] == list(PARTS)
+    stopped = {each.name: each for each in status if each.state is PartState.STOPPED}
     assert set(stopped) == {part}
     assert stopped[part].last_lines, "status shows the last lines of its log"
 
@@ -67,7 +73,3 @@ def test_a_killed_part_is_named_by_status_repaired_by_start_and_no_job_is_lost(
     wait_for_running(cluster, team_with_jobs, 4)
     finish(cluster, team_with_jobs, 4)
     assert jobs_before <= {job["metadata"]["uid"] for job in cluster.list(JOB, team_with_jobs)}
-
-
-def test_the_list_of_parts_to_kill_is_the_list_of_parts(lab: ControlPlane, tools: Tools) -> None:
-    assert [each.name for each in lab.status(tools)] == list(PARTS)

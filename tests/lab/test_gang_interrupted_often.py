@@ -33,7 +33,14 @@ if TYPE_CHECKING:
 
     from lab.cluster import Cluster, KubeObject
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.timeout(1200),
+    pytest.mark.nightly(
+        held_by="test_an_eviction_a_lost_node_and_the_end_of_another_pod_cost_a_gang_none_of_its_retries, "
+        "test_all_of_them_end_with_143_where_they_were_interrupted"
+    ),
+]
 
 PODS = 3
 INTERRUPTIONS = 20

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from queue_fixtures import QueueGround, queues_of
+from queue_fixtures import QueueGround, pools_of, queues_of
 from workload_ground import finish, submit, wait_for_pods
-
-from lab.exercise.play import NODE
 
 if TYPE_CHECKING:
     from queue_objects import Register
@@ -23,13 +21,25 @@ MACHINES = {"large": "p4de.24xlarge", "small": "p4d.24xlarge"}
 CLIMBING: dict[str, Any] = {"training": {"fallback": "stock-out", "capacity": ["spot", "on-demand"]}}
 
 
-def pools_of_pods(ground: QueueGround, job: str) -> set[str]:
-    """The machines under the running pods of a Job, by their pool's name without the suffix of the test."""
-    nodes = {each["metadata"]["name"]: each["metadata"]["labels"]["karpenter.sh/nodepool"] for each in ground.cluster.list(NODE)}
-    return {nodes[each["spec"]["nodeName"]].removesuffix(f"-{ground.suffix}") for each in wait_for_pods(ground, job, 1)}
+def pools_of_job(ground: QueueGround, job: str) -> set[str | None]:
+    """The pools under the one running pod of a Job."""
+    return pools_of(ground.cluster, wait_for_pods(ground, job, 1))
 
 
-@pytest.mark.parametrize("classes", [{}, CLIMBING], ids=["quota-moves-on", "the-autoscaler-moves-on"])
+CLASSES = [
+    pytest.param({}, id="quota-moves-on"),
+    pytest.param(
+        CLIMBING,
+        id="the-autoscaler-moves-on",
+        marks=pytest.mark.nightly(
+            held_by="test_when_the_large_gpus_are_taken_a_job_that_needs_them_waits_although_small_ones_are_free, "
+            "test_where_the_autoscaler_chooses_among_pools_kueue_is_told_by_the_gpus_labels_which_flavors_are_meant"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize("classes", CLASSES)
 def test_when_the_large_gpus_are_taken_a_job_that_needs_them_waits_although_small_ones_are_free(
     cluster: Cluster, register: Register, classes: dict[str, Any]
 ) -> None:
@@ -40,8 +50,9 @@ def test_when_the_large_gpus_are_taken_a_job_that_needs_them_waits_although_smal
     teams = [{"name": "alpha", "shares": dict.fromkeys(MACHINES, 8)}]
     nodes = dict.fromkeys(MACHINES, 1)
     with queues_of(cluster, register, nodes, pools=pools, teams=teams, classes=classes) as ground:
+        large, small = ({ground.own(name)} for name in MACHINES)
         submit(ground, "checkpointed-job", "first", gpus=8, gpu_memory_gb=80)
-        assert pools_of_pods(ground, "first") == {"large"}
+        assert pools_of_job(ground, "first") == large
 
         submit(ground, "checkpointed-job", "by-memory", gpus=8, gpu_memory_gb=80)
         # Of the flavor that it may have, and of the other one, whose quota is free, that it may not.
@@ -49,11 +60,11 @@ def test_when_the_large_gpus_are_taken_a_job_that_needs_them_waits_although_smal
         assert "doesn't match node affinity" in told
 
         submit(ground, "checkpointed-job", "modest", gpus=8, gpu_memory_gb=40)
-        assert pools_of_pods(ground, "modest") == {"small"}, "40 GB do for it"
+        assert pools_of_job(ground, "modest") == small, "40 GB do for it"
         finish(ground, "modest", "first")
-        assert pools_of_pods(ground, "by-memory") == {"large"}
+        assert pools_of_job(ground, "by-memory") == large
         finish(ground, "by-memory")
 
         submit(ground, "checkpointed-job", "by-name", gpus=8, gpu_models=["a100-40gb"])
-        assert pools_of_pods(ground, "by-name") == {"small"}, "the large ones are free, and come first"
+        assert pools_of_job(ground, "by-name") == small, "the large ones are free, and come first"
         finish(ground, "by-name")

@@ -16,9 +16,8 @@ from queue_objects import admission_objects
 from tenancy_ground import Member
 
 from capacity.catalog.work_labels import QUEUE_LABEL
-from lab.cluster import POD, condition
-from lab.exercise.play import JOB, NODE, WORKLOAD, running_pods
-from policies.admission.guarantee import NAME
+from lab.cluster import condition
+from lab.exercise.play import JOB, NODE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -39,7 +38,7 @@ _REFUSERS = {"is forbidden: User": "forbidden", "exceeded quota": "quota", "kb.i
 
 
 @contextmanager
-def platform(cluster: Cluster, register: Register, *, guarded: bool = True) -> Generator[QueueGround]:
+def platform(cluster: Cluster, register: Register) -> Generator[QueueGround]:
     """A node of four GPUs, two of each team, room for services, and the policies.
 
     One group has alpha's role `submit`, another Kubernetes' own `edit` there.
@@ -50,9 +49,7 @@ def platform(cluster: Cluster, register: Register, *, guarded: bool = True) -> G
     teams = [alpha, {"name": "beta", "shares": {"l4-spot": 2}}]
     with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool, services], teams=teams) as ground:
         cluster.apply(binding(ground.own("alpha")))
-        objects = admission_objects(ground.plan, register)
-        held = [each for each in objects if guarded or not each["metadata"]["name"].startswith(NAME)]
-        with holding(cluster, held, ground.own("alpha")):
+        with holding(cluster, admission_objects(ground.plan, register), ground.own("alpha")):
             yield ground
 
 
@@ -165,39 +162,6 @@ def test_no_submission_of_a_member_keeps_another_team_from_its_share(ground: Que
     ground.submit("beta", "own-1")
     ground.wait_for_running("beta", "own-0", "own-1")
     assert not [job for job, each in ground.workloads("beta").items() if not condition(each, "Admitted")]
-
-
-def pods_of(ground: QueueGround, job: str) -> list[KubeObject]:
-    """The running pods of alpha's Job, there or deleted."""
-    running = running_pods(ground.cluster.list(POD, ground.own("alpha")))
-    return [pod for pod in running if pod["metadata"]["labels"].get("job-name") == job]
-
-
-def test_without_the_guarantee_a_part_of_admitted_work_and_what_is_left_behind_hold_gpus_that_no_queue_counts(
-    cluster: Cluster, register: Register
-) -> None:
-    with platform(cluster, register, guarded=False) as ground:
-        member = Member(cluster.kubeconfig, MEMBERS)
-        ground.submit("alpha", "admitted")
-        ground.wait_for_running("alpha", "admitted")
-        admitted = cluster.get(JOB, "admitted", ground.own("alpha"))
-        assert admitted is not None
-
-        part = submission(ground, "part", TRIES["as_member"]["a part of an admitted Job"], {"$ADMITTED": admitted["metadata"]["uid"]})
-        assert outcome(member, part) == "taken"
-        ground.wait_for_running("alpha", "admitted", "part")
-        [(job, counted)] = ground.workloads("alpha").items()
-        assert job == "admitted"
-
-        options = {"propagationPolicy": "Orphan"}
-        member._resource(JOB).delete(name="admitted", namespace=ground.own("alpha"), body=options)  # noqa: SLF001 -- `delete` has no options
-
-        def is_free(workloads: list[KubeObject]) -> bool:
-            # By its own name: what the deletion orphans, its Workload too, no longer says whose it is.
-            return any(each["metadata"]["uid"] == counted["metadata"]["uid"] and condition(each, "Finished") for each in workloads)
-
-        cluster.wait_for(WORKLOAD, is_free, "the end of its Workload, so that its quota is free", namespace=ground.own("alpha"))
-        assert len(pods_of(ground, "admitted")) == 1, "its pod runs on"
 
 
 def claim(namespace: str, name: str, **spec: Any) -> KubeObject:

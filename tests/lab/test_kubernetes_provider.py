@@ -1,32 +1,38 @@
-"""The stand-in Kubernetes provider before anything is created: its settings, names and namespaces.
+"""The stand-in Kubernetes provider on a control plane, where no recorded call shows what the official one (pulumi-kubernetes 4.34.2) does.
 
-Each test says in its first line what the official provider (pulumi-kubernetes 4.34.2) does, and in which recorded scenario that is seen
-(tests/lab/recordings); "source" means that only its code says so.
+Everything that was recorded is in test_recorded_calls.py; what needs no server, in test_kubernetes_provider_pure.py.
 """
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from provider_driver import Driver, config_map, driving, refusal, urn_of
+from provider_driver import Driver, config_map, connected, definition_of, deployment, driving, fake_node, pod_spec, refusal
 from pulumi.runtime.proto import provider_pb2
 
+from lab.exercise.play import run_time_of_pods
+from lab.processes import running_parts
+from lab.progress import Silence
 from lab.providers.kubernetes import KubernetesStandIn
-from lab.providers.settings import SettingsError
-from lab.providers.values import UNKNOWN, decode, encode
+from lab.providers.serving import serve
+from lab.providers.values import UNKNOWN, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-    from lab.cluster import KubeObject
+    from lab.cluster import Cluster, KubeObject
     from lab.control_plane import ControlPlane
+    from lab.tools.build import Tools
 
 pytestmark = pytest.mark.lab
 
-_UNNAMED = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "1"}}
+_MAP = "v1/ConfigMap"
+_DEPLOYMENT = "apps/v1/Deployment"
+_NOWHERE = "no-such-node"
 
 
 @pytest.fixture
@@ -35,180 +41,286 @@ def driver(lab: ControlPlane) -> Iterator[Driver]:
         yield found
 
 
-def _elsewhere(lab: ControlPlane, server: str) -> str:
-    content = yaml.safe_load(lab.home.kubeconfig.read_text(encoding="utf-8"))
-    content["clusters"][0]["cluster"]["server"] = server
-    return yaml.safe_dump(content)
+@pytest.fixture
+def node(cluster: Cluster, namespace: str) -> Iterator[str]:
+    with fake_node(cluster, namespace) as name:
+        yield name
 
 
-def test_the_kubeconfig_may_be_a_path_a_text_or_left_out(driver: Driver, lab: ControlPlane) -> None:
-    """The official provider takes the same three."""
-    driver.configure(kubeconfig=str(lab.home.kubeconfig))
-    driver.configure(kubeconfig=lab.home.kubeconfig.read_text(encoding="utf-8"))
-    driver.configure(kubeconfig=yaml.safe_load(lab.home.kubeconfig.read_text(encoding="utf-8")))
-    driver.configure()
+def _annotated(each: KubeObject, **annotations: str) -> KubeObject:
+    return {**each, "metadata": {**each["metadata"], "annotations": {f"pulumi.com/{key}": value for key, value in annotations.items()}}}
 
 
-@pytest.mark.parametrize("server", ["https://10.0.0.1:6443", "https://127.0.0.1:1"])
-def test_another_server_is_refused_and_never_reached(driver: Driver, lab: ControlPlane, server: str) -> None:
-    """The official provider would go there; the stand-in is for the lab alone."""
-    with refusal() as refused:
-        driver.configure(kubeconfig=_elsewhere(lab, server))
-    assert server in refused.text
-    assert str(lab.home.kubeconfig) in refused.text
-    with refusal() as refused:
-        driver.stub.Configure(provider_pb2.ConfigureRequest(args=encode({"kubeconfig": _elsewhere(lab, server)})))
-    assert "serves the lab" in refused.text
+def test_connections_of_one_provider_have_their_own_settings_and_end_their_own_waits(
+    lab: ControlPlane, cluster: Cluster, namespace: str
+) -> None:
+    """The engine cancels a provider of the program that it does not need any more, in the middle of the run."""
+    elsewhere = yaml.safe_load(lab.home.kubeconfig.read_text(encoding="utf-8"))
+    elsewhere["clusters"][0]["cluster"]["server"] = "https://10.0.0.1:6443"
+    unnamed = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    with (
+        serve(KubernetesStandIn(lab.home.kubeconfig)) as port,
+        connected(port) as ours,
+        connected(port) as theirs,
+        ThreadPoolExecutor() as aside,
+    ):
+        ours.configure(namespace=namespace)
+        with refusal() as refused:
+            theirs.stub.Configure(provider_pb2.ConfigureRequest(args=encode({"kubeconfig": yaml.safe_dump(elsewhere)})))
+        assert "serves the lab" in refused.text
+        assert [each.check(unnamed)["metadata"]["namespace"] for each in (ours, theirs)] == [namespace, "default"]
 
-
-def test_it_does_not_start_for_a_server_that_is_not_on_this_machine(lab: ControlPlane, tmp_path: Path) -> None:
-    """The official provider starts for any."""
-    elsewhere = tmp_path / "kubeconfig"
-    elsewhere.write_text(_elsewhere(lab, "https://kubernetes.example.com"), encoding="utf-8")
-    with pytest.raises(SettingsError, match=r"kubernetes\.example\.com, which is not on 127\.0\.0\.1"):
-        KubernetesStandIn(elsewhere)
-
-
-def test_a_context_that_is_not_there_is_refused(driver: Driver) -> None:
-    """The official provider refuses it too."""
-    with refusal() as refused:
-        driver.configure(context="production")
-    assert "'production'" in refused.text
-
-
-@pytest.mark.parametrize("setting", [{"enableServerSideApply": False}, {"renderYamlToDirectory": "out"}])
-def test_settings_that_the_stand_in_lacks_are_refused(driver: Driver, setting: dict[str, Any]) -> None:
-    """The official provider has client-side apply and rendering to files."""
-    with refusal() as refused:
-        driver.configure(**setting)
-    assert next(iter(setting)) in refused.text
-
-
-def test_the_version_is_the_sdks(driver: Driver) -> None:
-    """The engine compares the official provider's version with the SDK's."""
-    assert driver.stub.GetPluginInfo(provider_pb2.GetSchemaRequest()).version == "4.34.2"
-
-
-def test_an_object_without_a_name_gets_one_and_a_mark(driver: Driver) -> None:
-    """Official: NAME-xxxxxxxx and the annotation pulumi.com/autonamed (03, 11)."""
-    metadata = driver.check(_UNNAMED, name="settings")["metadata"]
-    assert metadata["name"].startswith("settings-")
-    assert len(metadata["name"]) == len("settings-") + 8
-    assert metadata["annotations"] == {"pulumi.com/autonamed": "true"}
-
-
-def test_the_same_seed_gives_the_same_name(driver: Driver) -> None:
-    """Official: the engine's seed decides, so that a preview and its update agree."""
-    names = [driver.check(_UNNAMED, seed=seed)["metadata"]["name"] for seed in (b"a", b"a", b"b")]
-    assert names[0] == names[1] != names[2]
-
-
-def test_a_given_name_and_a_generate_name_are_kept(driver: Driver) -> None:
-    """Official: neither is autonamed."""
-    assert driver.check(config_map("default", a="1"))["metadata"] == {"name": "settings", "namespace": "default"}
-    generated = {**_UNNAMED, "metadata": {"generateName": "settings-"}}
-    assert driver.check(generated)["metadata"] == {"generateName": "settings-", "namespace": "default"}
-
-
-def test_an_autonamed_object_keeps_its_name(driver: Driver) -> None:
-    """Official: the old inputs' name is adopted."""
-    old = driver.check(_UNNAMED, seed=b"first")
-    assert driver.check(_UNNAMED, olds=old, seed=b"second")["metadata"] == old["metadata"]
-
-
-def test_a_name_that_is_not_known_yet_stays_unknown(driver: Driver) -> None:
-    """Official: an unknown name is not replaced by an automatic one."""
-    assert driver.check({**_UNNAMED, "metadata": {"name": UNKNOWN}})["metadata"] == {"name": UNKNOWN, "namespace": "default"}
-
-
-def test_the_projects_autonaming_is_followed(driver: Driver) -> None:
-    """Official: `pulumi:autonaming` proposes names, or forbids them."""
-    options: Any = provider_pb2.CheckRequest.AutonamingOptions
-    request: Any = provider_pb2.CheckRequest(
-        urn=urn_of(_UNNAMED), news=encode(_UNNAMED), autonaming=options(proposed_name="mine", mode=options.ENFORCE)
-    )
-    assert decode(driver.stub.Check(request).inputs)["metadata"]["name"] == "mine"
-    request.autonaming.mode = options.DISABLE
-    with refusal() as refused:
-        driver.stub.Check(request)
-    assert "metadata.name must be set" in refused.text
-
-
-def test_the_providers_namespace_is_for_namespaced_kinds_that_name_none(driver: Driver) -> None:
-    """Official: `namespace` is a default, `default` where there is none, and neither is for cluster-scoped kinds (09, 12)."""
-    assert driver.check(_UNNAMED)["metadata"]["namespace"] == "default"
-    driver.configure(namespace="team-a")
-    assert driver.check(_UNNAMED)["metadata"]["namespace"] == "team-a"
-    assert driver.check(config_map("team-b"))["metadata"]["namespace"] == "team-b"
-    assert "namespace" not in driver.check({"apiVersion": "v1", "kind": "Namespace"})["metadata"]
-
-
-def test_no_label_says_that_pulumi_manages_the_object(driver: Driver) -> None:
-    """Official: app.kubernetes.io/managed-by is of client-side apply, and what was made so keeps it (12)."""
-    assert "labels" not in driver.check(_UNNAMED)["metadata"]
-    labels = {"app.kubernetes.io/managed-by": "pulumi"}
-    old: KubeObject = {**_UNNAMED, "metadata": {"name": "x", "labels": labels}}
-    assert driver.check({**_UNNAMED, "metadata": {"name": "x"}}, olds=old)["metadata"]["labels"] == labels
-
-
-def test_a_built_in_kind_is_brought_into_its_normal_form_and_a_custom_resource_is_not(driver: Driver) -> None:
-    """Official: canonical quantities, no unknown fields, no empty data (08, 09, 12); custom resources stay as they are (08, 09)."""
-    assert driver.check({**config_map("default", a="1"), "dat": {}, "binaryData": {}}).keys() == {"apiVersion", "kind", "metadata", "data"}
-    quota: KubeObject = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "q"},
-        "spec": {"hard": {"cpu": "4000m", "memory": "1024Mi"}},
-    }
-    assert driver.check(quota)["spec"]["hard"] == {"cpu": "4", "memory": "1Gi"}
-    quota["spec"]["hard"]["cpu"] = "many"
-    assert driver.check(quota)["spec"]["hard"] == {"cpu": "many", "memory": "1024Mi"}
-    pool: KubeObject = {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodePool",
-        "metadata": {"name": "p"},
-        "spec": {"limits": {"cpu": "4000m"}, "x": 1},
-    }
-    assert driver.check(pool)["spec"] == pool["spec"]
-
-
-def test_the_changed_settings_are_named(driver: Driver) -> None:
-    """Official: DiffConfig gives the names in `diffs`, and no replacement for the same server (07, 12)."""
-    olds, news = encode({"namespace": "a", "enablePatchForce": "true"}), encode({"namespace": "b", "enablePatchForce": "true"})
-    answer = driver.stub.DiffConfig(provider_pb2.DiffRequest(olds=olds, news=news))
-    assert (list(answer.diffs), list(answer.replaces)) == (["namespace"], [])
-
-
-def test_read_only_metadata_is_dropped(driver: Driver) -> None:
-    """Official: uid, resourceVersion and the like are removed from inputs, as copied manifests have them (source)."""
-    copied: KubeObject = {
-        **_UNNAMED,
-        "metadata": {"name": "x", "uid": "1", "resourceVersion": "2", "creationTimestamp": None, "managedFields": []},
-    }
-    assert driver.check(copied)["metadata"] == {"name": "x", "namespace": "default"}
-
-
-@pytest.mark.parametrize("token", ["helm.sh/v3:Release", "apps/v1:DeploymentPatch", "core/v1:ConfigMapList"])
-def test_types_that_it_does_not_do_are_refused(driver: Driver, token: str) -> None:
-    """Official: does releases and patches; refuses lists."""
-    with refusal() as refused:
-        driver.stub.Check(provider_pb2.CheckRequest(urn=f"urn:pulumi:dev::trial::kubernetes:{token}::x", news=encode({})))
-    assert f"kubernetes:{token}" in refused.text
-
-
-def test_yaml_is_read_and_other_functions_are_named(driver: Driver) -> None:
-    """Official: also renders charts and kustomizations; an unknown function is an error (10)."""
-    answer = driver.stub.Invoke(provider_pb2.InvokeRequest(tok="kubernetes:yaml:decode", args=encode({"text": "a: 1\n---\nb: 2\n"})))
-    assert decode(getattr(answer, "return")) == {"result": [{"a": 1}, {"b": 2}]}
-    with refusal() as refused:
-        driver.stub.Invoke(provider_pb2.InvokeRequest(tok="kubernetes:helm:template", args=encode({})))
-    assert refused.text == 'unknown Invoke type "kubernetes:helm:template"'
+        waiting = aside.submit(ours.create, deployment(namespace, _NOWHERE), timeout=60)
+        cluster.wait_for(_DEPLOYMENT, bool, "the Deployment", namespace=namespace)
+        theirs.stub.Cancel(provider_pb2.GetSchemaRequest())
+        with pytest.raises(TimeoutError):
+            waiting.result(0.5)
+        ours.stub.Cancel(provider_pb2.GetSchemaRequest())
+        with refusal() as refused:
+            waiting.result(10)
+    assert 'Resource operation was cancelled for "web"' in refused.text
+    assert refused.kept
 
 
 def test_a_proxy_of_the_environment_is_not_used(lab: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Official: uses it, except for loopback."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
         monkeypatch.setenv(name.lower(), "http://127.0.0.1:1")
     with driving(lab.home.kubeconfig) as driver:
         assert driver.create(config_map(namespace, a="1")).identity == f"{namespace}/settings"
+
+
+def test_a_definition_is_made_with_its_objects_changed_whole_and_takes_them_with_it(
+    driver: Driver, cluster: Cluster, namespace: str
+) -> None:
+    """Definitions are updated by PUT, so that a property that is gone from the schema is gone. The SDK spells hyphens as underscores."""
+    group = f"{namespace}.flexspot.dev"
+    sketch = {"type": "object", "x_kubernetes_preserve_unknown_fields": True}
+    schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}, "b": sketch}}
+    definition = definition_of("plans", group, schema)
+    made = driver.create(definition)
+    each = {"apiVersion": f"{group}/v1", "kind": "Plan", "metadata": {"name": "x", "namespace": namespace}, "b": {"any": "1"}}
+    plan = driver.create(each)
+    assert driver.changes(made, definition) == {}
+    live = cluster.get("apiextensions.k8s.io/v1/CustomResourceDefinition", made.name)
+    assert live
+    [version] = live["spec"]["versions"]
+    assert version["schema"]["openAPIV3Schema"]["properties"]["b"]["x-kubernetes-preserve-unknown-fields"] is True
+
+    del schema["properties"]["a"]
+    changed = driver.update(made, definition)
+
+    assert changed.outputs["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] == {"b": sketch}
+    assert cluster.get(f"{group}/v1/Plan", "x", namespace)
+    driver.delete(changed)
+    assert driver.read(plan).identity == ""
+    driver.delete(plan)
+
+
+def test_a_namespace_that_comes_late_is_waited_for(driver: Driver, cluster: Cluster, namespace: str) -> None:
+    late: KubeObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{namespace}-late"}}
+    threading.Timer(0.5, cluster.apply, (late,)).start()
+    made = driver.create(config_map(f"{namespace}-late", a="1"))
+    cluster.delete("v1/Namespace", f"{namespace}-late")
+    assert made.identity == f"{namespace}-late/settings"
+
+
+def test_a_chosen_field_manager_gives_its_fields_up_to_the_next(driver: Driver, cluster: Cluster, namespace: str) -> None:
+    driver.configure(upsertExistingObjects="true")
+    made = driver.create(_annotated(config_map(namespace, a="1"), patchFieldManager="first"))
+    assert made.outputs["__fieldManager"] == "first"
+    changed = driver.update(made, _annotated(config_map(namespace, a="1"), patchFieldManager="second", patchForce="true"))
+    assert changed.outputs["__fieldManager"] == "second"
+    live = cluster.get(_MAP, "settings", namespace)
+    assert live
+    assert {entry["manager"] for entry in live["metadata"]["managedFields"]} == {"second"}
+
+
+def test_an_object_with_a_generated_name_is_found_again_by_its_id(driver: Driver, namespace: str) -> None:
+    each = config_map(namespace, a="1")
+    each["metadata"] = {"generateName": "settings-", "namespace": namespace}
+    made = driver.create(each)
+    assert made.name.startswith("settings-")
+    assert driver.update(made, {**each, "data": {"b": "1"}}).outputs["metadata"]["name"] == made.name
+
+
+def test_a_preview_with_a_value_that_is_not_known_yet_is_its_inputs(driver: Driver, namespace: str) -> None:
+    unknown = {**config_map(namespace), "data": {"a": UNKNOWN}}
+    created = driver.create(unknown, preview=True)
+    updated = driver.update(driver.create(config_map(namespace, a="1")), unknown, preview=True)
+    assert created.outputs == updated.outputs == created.inputs
+
+
+def test_with_upsert_a_replacement_under_the_same_name_can_be_previewed(driver: Driver, namespace: str) -> None:
+    """The dry run is made under another name, as the old object is still there."""
+    driver.configure(upsertExistingObjects="true")
+
+    def job(**container: str) -> KubeObject:
+        pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "registry.k8s.io/pause:3.10", **container}]}
+        return _annotated(_object("batch/v1/Job", namespace, {"template": {"spec": pod}, "suspend": True}), skipAwait="true")
+
+    driver.create(job())
+    made = driver.create(job(image="registry.k8s.io/pause:3.9"), preview=True)
+    assert made.outputs["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.k8s.io/pause:3.9"
+
+
+def test_an_ignored_field_stays_with_who_set_it(driver: Driver, cluster: Cluster, namespace: str) -> None:
+    """An ignored field of another manager is not sent, so that there is no conflict; one of its own is sent as it is."""
+    made = driver.create(config_map(namespace, ours="1"))
+    cluster.apply({**config_map(namespace), "data": {"theirs": "1"}})
+    changed = driver.update(made, config_map(namespace, ours="2", theirs="2", new="1"), ignored=["data.theirs", "data.ours"])
+    assert changed.outputs["data"] == {"ours": "1", "theirs": "1", "new": "1"}
+
+
+def _object(kind: str, namespace: str, spec: dict[str, Any]) -> KubeObject:
+    api_version, _, name = kind.rpartition("/")
+    return {"apiVersion": api_version, "kind": name, "metadata": {"name": "it", "namespace": namespace}, "spec": spec}
+
+
+def _workload(kind: str, namespace: str, node: str, **spec: Any) -> KubeObject:
+    template = {"metadata": {"labels": {"app": "it"}}, "spec": pod_spec(node)}
+    return _object(kind, namespace, {"selector": {"matchLabels": {"app": "it"}}, "template": template, **spec})
+
+
+def _job(namespace: str, node: str, **spec: Any) -> KubeObject:
+    template = {"metadata": {"annotations": run_time_of_pods("1s")}, "spec": {"restartPolicy": "Never", **pod_spec(node)}}
+    return _object("batch/v1/Job", namespace, {"template": template, **spec})
+
+
+def test_an_update_waits_until_new_replicas_are_there_and_a_service_until_it_has_pods(driver: Driver, namespace: str, node: str) -> None:
+    made = driver.create(deployment(namespace, node))
+    assert made.outputs["status"]["availableReplicas"] == 1
+    assert driver.update(made, deployment(namespace, node, replicas=2)).outputs["status"]["availableReplicas"] == 2
+    driver.create(_object("v1/Service", namespace, {"selector": {"app": "web"}, "ports": [{"port": 80}]}), timeout=20)
+    for name, spec in (("headless", {"clusterIP": "None", "ports": [{"port": 80}]}), ("outside", {"externalName": "example.com"})):
+        service = _object("v1/Service", namespace, {"type": "ClusterIP" if "clusterIP" in spec else "ExternalName", **spec})
+        service["metadata"]["name"] = name
+        assert driver.create(service, timeout=1).identity == f"{namespace}/{name}", "without pods of its own it is ready"
+
+
+_breadth = pytest.mark.nightly(held_by="test_an_object_is_waited_for_until_it_is_ready")
+
+
+@pytest.mark.parametrize(
+    "kind,ready",
+    [
+        ("v1/Pod", {"phase": "Running"}),
+        ("batch/v1/Job", {"succeeded": 1}),
+        pytest.param("apps/v1/StatefulSet", {"readyReplicas": 2}, marks=_breadth),
+        pytest.param("apps/v1/DaemonSet", {"numberAvailable": 1}, marks=_breadth),
+    ],
+)
+def test_an_object_is_waited_for_until_it_is_ready(kind: str, ready: dict[str, Any], driver: Driver, namespace: str, node: str) -> None:
+    each = {
+        "v1/Pod": _object(kind, namespace, pod_spec(node)),
+        "batch/v1/Job": _job(namespace, node),
+        "apps/v1/StatefulSet": _workload(kind, namespace, node, serviceName="it", replicas=2),
+        "apps/v1/DaemonSet": _workload(kind, namespace, node),
+    }[kind]
+    assert ready.items() <= driver.create(each, timeout=30).outputs["status"].items()
+
+
+@pytest.mark.parametrize(
+    "kind,spec,annotations,told",
+    [
+        ("batch/v1/Job", {"activeDeadlineSeconds": 1}, {}, "[DeadlineExceeded]"),
+        ("batch/v1/Job", {"suspend": True}, {"timeoutSeconds": "1"}, "pulumi.com/skipAwait"),
+        (
+            "v1/Service",
+            {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [{"port": 80}]},
+            {"timeoutSeconds": "1"},
+            "Service was not allocated an IP address; does your cloud provider support this?",
+        ),
+    ],
+)
+def test_what_an_object_lacks_is_told_and_the_state_keeps_it(  # noqa: PLR0913, PLR0917 -- fixtures and what is varied
+    kind: str, spec: dict[str, Any], annotations: dict[str, str], told: str, driver: Driver, namespace: str
+) -> None:
+    each = _job(namespace, _NOWHERE, **spec) if kind == "batch/v1/Job" else _object(kind, namespace, spec)
+    with refusal() as refused:
+        driver.create(_annotated(each, **annotations))
+    assert told in refused.reasons[1]
+    assert refused.kept
+
+
+@pytest.mark.parametrize("mode,phase", [("WaitForFirstConsumer", "Pending"), ("Immediate", None)])
+def test_a_claim_waits_to_be_bound_unless_its_class_waits_for_a_pod(
+    mode: str, phase: str | None, driver: Driver, cluster: Cluster, namespace: str
+) -> None:
+    metadata = {"name": namespace}
+    storage: KubeObject = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": metadata, "volumeBindingMode": mode}
+    cluster.apply({**storage, "provisioner": "example.com/none"})
+    spec = {"storageClassName": namespace, "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = _object("v1/PersistentVolumeClaim", namespace, spec)
+    if phase:
+        assert driver.create(claim).outputs["status"]["phase"] == phase
+    else:
+        with refusal() as refused:
+            driver.create(claim, timeout=1)
+        assert "the claim is Pending, not Bound" in refused.reasons[1]
+    cluster.delete("storage.k8s.io/v1/StorageClass", namespace)
+
+
+def test_wait_for_takes_a_list_of_conditions_and_values_and_names_what_it_does_not_understand(driver: Driver, namespace: str) -> None:
+    queue = _object("kueue.x-k8s.io/v1beta1/LocalQueue", namespace, {"clusterQueue": "not-there"})
+    met, unmet = '"condition=Active=False", "jsonpath={.spec.clusterQueue}=not-there"', '"jsonpath={.spec.clusterQueue}=other"'
+    driver.delete(driver.create(_annotated(queue, waitFor=f"[{met}]")))
+    for wish, told in ((f"[{met}, {unmet}]", "timed out waiting for the condition"), ("sunshine", "'sunshine'")):
+        with refusal() as refused:
+            driver.create(_annotated(queue, waitFor=wish), timeout=1)
+        assert told in refused.text
+        assert refused.kept
+        driver.delete(refused.kept)
+
+
+def test_what_is_deleted_while_it_is_waited_for_is_an_error(driver: Driver, cluster: Cluster, namespace: str) -> None:
+    with ThreadPoolExecutor() as aside, refusal() as refused:
+        waiting = aside.submit(driver.create, deployment(namespace, _NOWHERE), timeout=30)
+        cluster.wait_for(_DEPLOYMENT, bool, "the Deployment", namespace=namespace)
+        cluster.delete(_DEPLOYMENT, "web", namespace)
+        waiting.result()
+    assert "was deleted while it was waited for" in refused.reasons[1]
+
+
+def test_a_deletion_waits_until_what_the_object_owns_is_gone_unless_told_not_to(
+    driver: Driver, cluster: Cluster, namespace: str, node: str
+) -> None:
+    driver.delete(driver.create(deployment(namespace, node)))
+    assert [*cluster.list("apps/v1/ReplicaSet", namespace), *cluster.list("v1/Pod", namespace)] == []
+    held = _annotated(deployment(namespace, _NOWHERE), skipAwait="true", timeoutSeconds="1")
+    held["metadata"]["finalizers"] = ["flexspot.dev/held"]
+    driver.delete(driver.create(held))
+    assert cluster.get(_DEPLOYMENT, "web", namespace)
+    cluster.patch(_DEPLOYMENT, "web", {"metadata": {"finalizers": None}}, namespace)
+
+
+def test_an_object_made_anew_under_the_same_name_counts_as_deleted(driver: Driver, cluster: Cluster, namespace: str) -> None:
+    stuck = config_map(namespace, a="1")
+    stuck["metadata"]["finalizers"] = ["flexspot.dev/held"]
+    made = driver.create(stuck)
+    with ThreadPoolExecutor() as aside:
+        deleting = aside.submit(driver.delete, made, timeout=20)
+        cluster.wait_for(_MAP, lambda found: any("deletionTimestamp" in each["metadata"] for each in found), "its end", namespace=namespace)
+        cluster.patch(_MAP, "settings", {"metadata": {"finalizers": None}}, namespace)
+        cluster.apply(config_map(namespace, a="new"))
+        deleting.result()
+    live = cluster.get(_MAP, "settings", namespace)
+    assert live
+    assert live["data"] == {"a": "new"}
+
+
+def test_a_restart_of_the_api_server_is_waited_out(lab: ControlPlane, tools: Tools, cluster: Cluster, namespace: str) -> None:
+    with driving(lab.home.kubeconfig) as hasty, driving(lab.home.kubeconfig, patience_seconds=30) as patient:
+        made = hasty.create(config_map(namespace, a="1"))
+        server = running_parts(lab.home)["kube-apiserver"].process
+        server.kill()
+        server.wait(10)
+        with refusal() as refused:
+            hasty.read(made)
+        assert "does not answer" in refused.text
+        with ThreadPoolExecutor() as aside:
+            starting = aside.submit(lab.start, tools, Silence())
+            changed = patient.update(made, config_map(namespace, a="2"))
+            starting.result()
+    assert changed.outputs["data"] == {"a": "2"}
+    assert cluster.get(_MAP, "settings", namespace)

@@ -110,7 +110,10 @@ def may(cluster: Cluster, namespace: str, verb: str, resource: str, group: str =
     return bool(cluster.create(review)["status"]["allowed"])
 
 
-@pytest.mark.parametrize("prometheus", KINDS)
+_BREADTH = pytest.mark.nightly(held_by="test_the_objects_are_taken_and_the_exporters_pod_is_let_into_its_restricted_namespace")
+
+
+@pytest.mark.parametrize("prometheus", ["operator", *(pytest.param(each, marks=_BREADTH) for each in ("managed", "annotations"))])
 def test_the_objects_are_taken_and_the_exporters_pod_is_let_into_its_restricted_namespace(
     prometheus: str, deployed: Callable[[str], list[KubeObject]], cluster: Cluster, namespace: str
 ) -> None:

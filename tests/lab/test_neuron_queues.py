@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 from plan_settings import own_class
-from queue_fixtures import FOUR_L4, QueueGround, queues_of
+from queue_fixtures import FOUR_L4, QueueGround, pools_of, queues_of
 from workload_ground import submit
 
-from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
 from lab.cluster import POD
-from lab.exercise.play import NODE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from lab.cluster import Cluster
 
 pytestmark = pytest.mark.lab
 
@@ -49,16 +47,11 @@ def flavors_of(ground: QueueGround, job: str) -> dict[str, str]:
     return assigned["flavors"]
 
 
-def pool_of(cluster: Cluster, pod: KubeObject) -> str:
-    nodes = {node["metadata"]["name"]: node["metadata"]["labels"].get(KARPENTER_POOL_LABEL) for node in cluster.list(NODE)}
-    return str(nodes[pod["spec"]["nodeName"]])
-
-
 def test_a_neuron_job_is_admitted_within_its_own_quota_and_leaves_that_of_gpus_alone(ground: QueueGround, cluster: Cluster) -> None:
     submit(ground, "queued-job", "tune", workload_class="neuron", gpus=8)
     [pod] = ground.wait_for_running("alpha", "tune")
 
-    assert pool_of(cluster, pod) == ground.own("trn-spot")
+    assert pools_of(cluster, [pod]) == {ground.own("trn-spot")}
     assert set(flavors_of(ground, "tune").values()) == {ground.own("trn-spot")}
     assert pod["spec"]["containers"][0]["resources"]["limits"][NEURON] == "8"
 
@@ -67,26 +60,20 @@ def test_a_neuron_job_is_admitted_within_its_own_quota_and_leaves_that_of_gpus_a
     ground.wait_for_refusal("alpha", "more", f"{NEURON} in flavor {ground.own('trn-spot')}")
     submit(ground, "queued-job", "train", gpus=2)
     running = ground.wait_for_running("alpha", "tune", "train")
-    assert {pool_of(cluster, each) for each in running} == {ground.own("l4-spot"), ground.own("trn-spot")}
+    assert pools_of(cluster, running) == {ground.own("l4-spot"), ground.own("trn-spot")}
     assert flavors_of(ground, "train")["nvidia.com/gpu"] == ground.own("l4-spot")
 
 
-def test_a_team_without_a_share_of_devices_gets_none_by_its_quota_of_gpus(ground: QueueGround, cluster: Cluster) -> None:
-    job = ground.job("beta", "sly")
-    container = job["spec"]["template"]["spec"]["containers"][0]
-    container["resources"] = {"limits": {NEURON: "1"}, "requests": {NEURON: "1", "cpu": "1"}}
-    cluster.create(job)
+def test_devices_get_past_no_queue_without_a_share_or_under_another_name(ground: QueueGround, cluster: Cluster) -> None:
+    core = "aws.amazon.com/neuroncore"
+    for team, name, workload_class, device in (("beta", "sly", "training", NEURON), ("alpha", "cores", "neuron", core)):
+        job = ground.job(team, name, workload_class)
+        [container] = job["spec"]["template"]["spec"]["containers"]
+        container["resources"] = {"limits": {device: "1"}, "requests": {device: "1", "cpu": "1"}}
+        cluster.create(job)
 
     ground.wait_for_refusal("beta", "sly", f"{NEURON} in flavor {ground.own('l4-spot')}")
     assert cluster.list(POD, ground.own("beta")) == []
-
-
-def test_cores_of_a_device_under_another_name_get_past_neither_the_queue_nor_the_namespace(ground: QueueGround, cluster: Cluster) -> None:
-    job = ground.job("alpha", "cores", "neuron")
-    core = "aws.amazon.com/neuroncore"
-    job["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {core: "1"}, "requests": {core: "1", "cpu": "1"}}
-    cluster.create(job)
-
     ground.wait_for_refusal("alpha", "cores", f"{core} in flavor {ground.own('trn-spot')}")
     [quota] = [each for each in cluster.list("v1/ResourceQuota", ground.own("alpha")) if each["metadata"]["name"] == "team"]
     assert (quota["spec"]["hard"][f"requests.{core}"], quota["spec"]["hard"][f"requests.{NEURON}"]) == ("0", "8")

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from admission_ground import wait_until
 from kubernetes.client.exceptions import ApiException
 
 from capacity.values.verdict import Verdict
@@ -20,11 +21,17 @@ if TYPE_CHECKING:
     from lab.cluster import Cluster, KubeObject
     from policies.own_rules.rule import OwnRule
 
-pytestmark = pytest.mark.lab
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.nightly(
+        held_by="test_an_own_rule_judges_what_it_says_it_is_about, "
+        "test_a_check_that_fails_on_an_object_refuses_it_as_the_api_server_does, test_quantities_are_compared_as_quantities, "
+        "test_what_is_wrong_with_a_rule_is_told_where_it_stands"
+    ),
+]
 
 MARK = "own-rules-parity"
 
-PATIENCE_SECONDS = 30
 REFUSED = 422
 
 CHECKS: dict[str, dict[str, Any]] = {
@@ -111,9 +118,7 @@ def test_lint_says_of_every_object_what_the_api_server_says(cluster: Cluster, na
     probe = config_map({"name": "b", "data": {}}, last.name, namespace)
 
     try:
-        until = time.monotonic() + PATIENCE_SECONDS
-        while taken(cluster, probe) and time.monotonic() < until:
-            time.sleep(0.2)
+        wait_until(lambda: not taken(cluster, probe), "the last rule is not held")
         # The API server reads all policies anew at once, some tenths of a second apart from their bindings.
         time.sleep(2)
         differing: list[tuple[str, str, str, bool]] = []
@@ -134,16 +139,20 @@ def test_lint_says_of_every_object_what_the_api_server_says(cluster: Cluster, na
                 cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"])
 
 
-@pytest.mark.parametrize(
-    "check",
-    ["true", "1 + 1", "'true'", "[true]", "object.data", "object.?data.a.orValue(false)", "object.?data.a.orValue(false) == true"],
-)
-def test_lint_takes_the_checks_that_the_api_server_takes(check: str, cluster: Cluster, namespace: str) -> None:
+def test_lint_takes_the_checks_that_the_api_server_takes(cluster: Cluster, namespace: str) -> None:
     policy, _ = objects_of(rule_of("a-condition"), namespace)
-    policy["spec"]["validations"] = [{"expression": check, "message": "a"}]
-
-    if other_than_truth(check):
-        with pytest.raises(ApiException, match="must evaluate to bool"):
+    for check in (
+        "true",
+        "1 + 1",
+        "'true'",
+        "[true]",
+        "object.data",
+        "object.?data.a.orValue(false)",
+        "object.?data.a.orValue(false) == true",
+    ):
+        policy["spec"]["validations"] = [{"expression": check, "message": "a"}]
+        if other_than_truth(check):
+            with pytest.raises(ApiException, match="must evaluate to bool"):
+                cluster.apply(policy, dry_run=True)
+        else:
             cluster.apply(policy, dry_run=True)
-    else:
-        cluster.apply(policy, dry_run=True)

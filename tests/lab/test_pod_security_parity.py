@@ -7,10 +7,9 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from admission_ground import holding
+from admission_ground import holding_those_of
 from program_declarations import as_shipped
 
-from capacity.catalog.node_labels import TEAM_LABEL
 from components.tenancy.team import restricted
 from policies.admission.guarantee import NAME
 
@@ -19,7 +18,13 @@ if TYPE_CHECKING:
 
     from lab.cluster import Cluster, KubeObject
 
-pytestmark = pytest.mark.lab
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.nightly(
+        held_by="test_no_submission_of_a_member_keeps_another_team_from_its_share, "
+        "test_a_pod_with_privileges_is_refused_with_the_rule_that_it_breaks"
+    ),
+]
 
 TEAM = "team-alpha"
 """A team of the local stack, which the policies know."""
@@ -177,15 +182,12 @@ def named(kind: str, namespace: str, spec: KubeObject) -> KubeObject:
 
 
 def test_a_job_is_refused_for_exactly_the_pods_that_the_namespace_would_refuse(cluster: Cluster) -> None:
-    namespaces = {TEAM: {TEAM_LABEL: TEAM}, "restricted-alone": restricted()}
-    for name, labels in namespaces.items():
-        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "restricted-alone", "labels": restricted()}})
     cluster.wait_for("v1/ServiceAccount", bool, "the default service account", namespace="restricted-alone")
-    shipped = [each.inputs for each in as_shipped("local").made.values() if "admissionregistration.k8s.io" in each.type]
 
     different: dict[str, str] = {}
     refused = 0
-    with holding(cluster, shipped, TEAM) as asked:
+    with holding_those_of(as_shipped("local"), cluster, TEAM, guards=True) as asked:
         for edits, spec in pods():
             alone = asked.ask(named("Pod", "restricted-alone", spec)).refusal
             if alone and "violates PodSecurity" not in alone:
@@ -197,13 +199,3 @@ def test_a_job_is_refused_for_exactly_the_pods_that_the_namespace_would_refuse(c
                 different[edits] = f"{alone} -- {said}"
     assert different == {}
     assert refused > 100
-
-
-def test_the_namespace_without_its_team_is_asked_nothing(cluster: Cluster) -> None:
-    """What is warned of elsewhere is lint's; the guarantee is of teams."""
-    shipped = [each.inputs for each in as_shipped("local").made.values() if "admissionregistration.k8s.io" in each.type]
-    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TEAM, "labels": {TEAM_LABEL: TEAM}}})
-    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "nobodys"}})
-    with holding(cluster, shipped, TEAM) as asked:
-        important = named("Job", "nobodys", {"suspend": True, "template": {"spec": safe() | {"priorityClassName": "system-node-critical"}}})
-        assert asked.ask(important).refusal == ""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from queue_fixtures import FOUR_L4, QueueGround, condition_of, queues_of
+from queue_fixtures import QueueGround, condition_of, queues_of, two_teams
 
 from lab.cluster import POD, condition
 from lab.exercise.play import JOB, running_pods
@@ -21,15 +21,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.lab
 
 SHORTAGE = "insufficient unused quota"
-
-
-@contextmanager
-def two_teams(cluster: Cluster, register: Register) -> Generator[QueueGround]:
-    """A node of four GPUs, two of each team, for training and notebooks."""
-    pool = {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": ["training", "interactive"]}
-    teams = [{"name": "alpha", "shares": {"l4-spot": 2}}, {"name": "beta", "shares": {"l4-spot": 2}}]
-    with queues_of(cluster, register, {"l4-spot": 1}, pools=[pool], teams=teams) as ground:
-        yield ground
 
 
 def preempted(ground: QueueGround, team: str) -> dict[str, str]:
@@ -116,6 +107,7 @@ def test_admitted_work_waits_for_its_node_and_takes_none_from_anothers_share(clu
         assert {pod["metadata"]["uid"] for pod in ground.wait_for_running("beta", "notebook-0", "notebook-1")} == before
 
 
+@pytest.mark.nightly(held_by="test_admitted_work_waits_for_its_node_and_takes_none_from_anothers_share")
 def test_with_the_courses_policy_the_scheduler_takes_a_node_from_anothers_share(cluster: Cluster, register: Register) -> None:
     """Why pods of queued classes preempt none: Kueue sees nothing of it."""
     with two_of_four_nodes(cluster, register, "PreemptLowerPriority") as ground:

@@ -53,6 +53,10 @@ def test_the_end_of_the_program_is_that_of_the_job_though_a_pod_was_lost_at_that
     ground.wait_for_completion("alpha", JOB)
 
 
+@pytest.mark.nightly(
+    held_by="test_the_end_of_the_program_is_that_of_the_job_though_a_pod_was_lost_at_that_moment, "
+    "test_real_failures_are_counted_and_end_the_job_when_its_retries_are_used_up"
+)
 def test_a_program_that_fails_counts_once(ground: QueueGround) -> None:
     submit(ground, "checkpointed-job", JOB, pods=PODS, launcher="ray", command=["python", "main.py"], retries=1, fatal_exit_codes=[CRASH])
     first, second, third = begun(ground)

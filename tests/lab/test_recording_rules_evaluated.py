@@ -19,7 +19,14 @@ from lab.tools.build import Tools, ensure_tools, family_named
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.lab
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.nightly(
+        held_by="test_every_expression_is_promql_and_short_enough_to_be_judged, "
+        "test_a_partition_counts_as_much_as_in_the_report, "
+        "test_the_capacity_type_is_written_last_by_the_mark_that_counts_first"
+    ),
+]
 
 Labels = tuple[str, ...]
 

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pulumi_gcp as gcp
 import pytest
-from provider_engine import stack_of
-from pulumi import automation
 
 from lab.providers.cloud_rules.combinations import RULES
 from lab.providers.cloud_rules.resource_rules import FILES
 from lab.providers.cloud_rules.rule_checks import refused_inputs
-from lab.providers.offline import OfflineProvider
 from lab.providers.values import UNKNOWN, Secret
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from lab.tools.build import Tools
 
 POOL = "gcp:container/nodePool:NodePool"
 CLUSTER = "gcp:container/cluster:Cluster"
@@ -143,17 +134,3 @@ def test_every_rule_of_whole_plans_in_the_files_is_applied_or_refuses_nothing_of
 
     assert applied <= known
     assert {rule for _, rule in known - applied} == NEED_MORE
-
-
-@pytest.mark.engine
-def test_an_offline_preview_ends_at_what_the_provider_would_refuse(tools: Tools, tmp_path: Path) -> None:
-    def program() -> None:
-        gcp.container.NodePool("trial", cluster="c", upgrade_settings=gcp.container.NodePoolUpgradeSettingsArgs(strategy="SHORT_LIVED"))
-
-    with (
-        stack_of(program, tmp_path, tools.links, gcp=OfflineProvider("gcp", "10.2.0")) as stack,
-        pytest.raises(automation.CommandError) as ended,
-    ):
-        stack.preview()
-    told = str(ended.value)
-    assert "gcp:container/nodePool:NodePool resource 'trial' has a problem: upgradeSettings.strategy: is 'SHORT_LIVED'; allowed: " in told

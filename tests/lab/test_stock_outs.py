@@ -6,16 +6,13 @@ The pod of StockOutWatch is a process here, with the rights of its own service a
 from __future__ import annotations
 
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
-from kubernetes import client as kubernetes_client
-from kubernetes import config as kubernetes_config
 from queue_fixtures import RESOURCE_FLAVOR, queues_of
+from service_ground import pod_environment
 from test_queue_flavors import ALPHA, ON_DEMAND, SPOT
 from workload_ground import gives_up_waiting, is_queued_again, wait_until_pending
 
@@ -25,6 +22,7 @@ from lab.cluster import condition
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+    from pathlib import Path
 
     from queue_fixtures import QueueGround
     from queue_objects import Register
@@ -52,20 +50,8 @@ def environment(cluster: Cluster, register: Register, ground: QueueGround, tmp_p
     objects = [each for token, _, each in made.resources if any(kind in token for kind in ("Account", "ClusterRole", "Cohort"))]
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     cluster.apply(*objects)
-    settings = kubernetes_client.Configuration()
-    kubernetes_config.load_kube_config(str(cluster.kubeconfig), client_configuration=settings)
-    settings.proxy = None
-    accounts = kubernetes_client.CoreV1Api(kubernetes_client.ApiClient(settings))
-    wanted = kubernetes_client.AuthenticationV1TokenRequest(
-        spec=kubernetes_client.V1TokenRequestSpec(audiences=[], expiration_seconds=3600)
-    )
-    token: Any = accounts.create_namespaced_service_account_token(NAME, namespace, wanted)
-    (tmp_path / "token").write_text(token.status.token, encoding="utf-8")
-    (tmp_path / "ca.crt").write_bytes(Path(str(settings.ssl_ca_cert)).read_bytes())
-    address = urlsplit(settings.host)
     yield {
-        "KUBERNETES_SERVICE_HOST": str(address.hostname),
-        "KUBERNETES_SERVICE_PORT": str(address.port),
+        **pod_environment(cluster, namespace, NAME, tmp_path),
         CREDENTIALS_VARIABLE: str(tmp_path),
         COHORT_VARIABLE: COHORT,
         HOLD_VARIABLE: "1800",
@@ -77,10 +63,10 @@ def environment(cluster: Cluster, register: Register, ground: QueueGround, tmp_p
 
 
 @contextmanager
-def karpenter_finds_none(ground: QueueGround, pool: str, minutes_ago: int = 0) -> Generator[None]:
+def karpenter_finds_none(ground: QueueGround, pool: str) -> Generator[None]:
     """The event of a NodeClaim of a pool for which the cloud had no machine."""
-    claim, when = f"{ground.own(pool)}-{uuid4().hex[:5]}", datetime.now(UTC) - timedelta(minutes=minutes_ago)
-    told = when.strftime("%Y-%m-%dT%H:%M:%SZ")
+    claim = f"{ground.own(pool)}-{uuid4().hex[:5]}"
+    told = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     ground.cluster.create(
         {
             "apiVersion": "v1",
@@ -138,12 +124,7 @@ def test_after_a_failed_wait_a_job_goes_on_to_the_next_flavor_and_later_ones_at_
     ground.wait_for_running("alpha", "stocked-out", "next")
 
 
-def test_a_word_of_long_ago_closes_nothing(ground: QueueGround, environment: dict[str, str]) -> None:
-    with karpenter_finds_none(ground, "l4-spot", minutes_ago=31):
-        assert look(environment) == []
-    assert not closed(ground, "l4-spot")
-
-
+@pytest.mark.nightly(held_by="test_what_is_lent_and_runs_can_be_taken_back_in_an_open_flavor_alone")
 def test_a_flavor_with_borrowed_gpus_at_work_stays_open_so_that_their_owner_gets_them_back(
     ground: QueueGround, environment: dict[str, str]
 ) -> None:

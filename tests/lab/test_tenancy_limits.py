@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tenancy_ground import QUOTA, Register, job, pod, refusal, team_on, with_container
 
-from lab.cluster import POD
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from components.tenancy.priorities import PriorityArgs
-    from lab.cluster import Cluster
+    from lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 
@@ -39,113 +37,72 @@ def used(cluster: Cluster, namespace: str, quota: str) -> dict[str, str]:
     return found["status"]["used"]
 
 
-def test_gpus_beyond_the_quota_are_refused_with_what_is_used_and_what_is_allowed(cluster: Cluster, namespace: str) -> None:
-    assert refusal(cluster, pod(namespace, gpus=1)) == ""
-
-    told = refusal(cluster, pod(namespace, gpus=2))
-
-    assert (
-        "exceeded quota: team, requested: requests.nvidia.com/gpu=2, used: requests.nvidia.com/gpu=1, limited: requests.nvidia.com/gpu=2"
-        in told
-    )
+def claim(namespace: str, name: str, size: str) -> KubeObject:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
 
 
-def test_a_job_too_many_is_refused_whether_it_runs_or_waits(cluster: Cluster, namespace: str) -> None:
-    assert refusal(cluster, job(namespace)) == ""
+def test_what_goes_beyond_a_quota_is_refused_with_what_is_used_and_what_is_allowed(cluster: Cluster, namespace: str) -> None:
+    assert refusal(cluster, pod(namespace, gpus=1)) == refusal(cluster, job(namespace)) == ""
 
-    assert "exceeded quota: team, requested: count/jobs.batch=1, used: count/jobs.batch=1" in refusal(cluster, job(namespace))
-
-
-def test_storage_beyond_the_quota_is_refused(cluster: Cluster, namespace: str) -> None:
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "scratch", "namespace": namespace},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Ti"}}},
-    }
-
-    assert "exceeded quota: team, requested: requests.storage=2Ti, used: requests.storage=0, limited: requests.storage=1Ti" in refusal(
-        cluster, claim
-    )
+    gpu, exceeded = "requests.nvidia.com/gpu", "exceeded quota: team, requested"
+    assert f"{exceeded}: {gpu}=2, used: {gpu}=1, limited: {gpu}=2" in refusal(cluster, pod(namespace, gpus=2))
+    # Whether it runs or waits.
+    assert f"{exceeded}: count/jobs.batch=1, used: count/jobs.batch=1" in refusal(cluster, job(namespace))
+    told = refusal(cluster, claim(namespace, "scratch", "2Ti"))
+    assert f"{exceeded}: requests.storage=2Ti, used: requests.storage=0, limited: requests.storage=1Ti" in told
+    assert [refusal(cluster, pod(namespace)) for _ in range(4)] == [""] * 4
+    assert f"{exceeded}: pods=1, used: pods=5, limited: pods=5" in refusal(cluster, pod(namespace))
 
 
-def test_a_pod_too_many_is_refused(cluster: Cluster, namespace: str) -> None:
-    assert [refusal(cluster, pod(namespace)) for _ in range(5)] == [""] * 5
+def test_services_are_counted_by_a_quota_of_their_own_and_do_not_take_the_gpus_of_the_queues(cluster: Cluster, namespace: str) -> None:
+    told = refusal(cluster, pod(namespace, gpus=2, priority=SERVICES))
+    assert "exceeded quota: unqueued, requested: requests.nvidia.com/gpu=2, used: requests.nvidia.com/gpu=0" in told
 
-    assert "exceeded quota: team, requested: pods=1, used: pods=5, limited: pods=5" in refusal(cluster, pod(namespace))
-
-
-def test_the_quota_of_services_counts_their_priority_classes_alone(cluster: Cluster, namespace: str) -> None:
     assert refusal(cluster, pod(namespace, gpus=1, priority=TRAINING)) == ""
     assert used(cluster, namespace, "unqueued") == {"requests.nvidia.com/gpu": "0"}
     assert refusal(cluster, pod(namespace, gpus=1, priority=SERVICES)) == ""
     assert used(cluster, namespace, "unqueued") == {"requests.nvidia.com/gpu": "1"}
-
     # The next one is a service more than allowed, and a GPU more than the team has: the API server names one of the two quotas.
     assert "exceeded quota: " in refusal(cluster, pod(namespace, gpus=1, priority=SERVICES))
 
 
-def test_services_do_not_take_the_gpus_that_are_the_queues(cluster: Cluster, namespace: str) -> None:
-    told = refusal(cluster, pod(namespace, gpus=2, priority=SERVICES))
-
-    assert "exceeded quota: unqueued, requested: requests.nvidia.com/gpu=2, used: requests.nvidia.com/gpu=0" in told
-    assert refusal(cluster, pod(namespace, gpus=2, priority=TRAINING)) == ""
-
-
-def test_a_container_larger_than_any_node_is_refused(cluster: Cluster, namespace: str) -> None:
+def test_a_container_larger_than_any_node_is_refused_and_one_that_says_little_gets_a_small_share(cluster: Cluster, namespace: str) -> None:
     told = refusal(cluster, with_container(pod(namespace), resources={"limits": {"cpu": "8", "memory": "64Gi"}}))
-
     assert "maximum cpu usage per Container is 4, but limit is 8" in told
     assert "maximum memory usage per Container is 16Gi, but limit is 64Gi" in told
+    # One that requests much and names no limit is none too many.
+    assert refusal(cluster, with_container(pod(namespace), resources={"requests": {"cpu": "3", "memory": "12Gi"}})) == ""
 
-
-def test_a_container_of_which_nothing_is_said_gets_a_small_share_and_no_gpu(cluster: Cluster, namespace: str) -> None:
     # facts/apis.md G15: a LimitRange with a GPU in it gives one to every container.
     each = pod(namespace)
     each["spec"]["initContainers"] = [{**each["spec"]["containers"][0], "name": "prepare"}]
-
-    cluster.create(each)
-
-    made = cluster.get(POD, each["metadata"]["name"], namespace)
-    assert made is not None
+    made = cluster.create(each)
     for container in (*made["spec"]["containers"], *made["spec"]["initContainers"]):
-        assert container["resources"] == {
-            "limits": {"cpu": "4", "memory": "16Gi"},
-            "requests": {"cpu": "250m", "memory": "512Mi"},
-        }
+        assert container["resources"] == {"limits": {"cpu": "4", "memory": "16Gi"}, "requests": {"cpu": "250m", "memory": "512Mi"}}
     assert not [each for each in made["spec"]["tolerations"] if "gpu" in each["key"]]
 
 
-def test_a_container_that_requests_much_and_names_no_limit_is_taken(cluster: Cluster, namespace: str) -> None:
-    assert refusal(cluster, with_container(pod(namespace), resources={"requests": {"cpu": "3", "memory": "12Gi"}})) == ""
+PRIVILEGES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}, {}, "restricted volume types"),
+    ({"hostNetwork": True}, {}, "host namespaces"),
+    ({"securityContext": {"runAsUser": 0}}, {}, "runAsNonRoot != true"),
+    (
+        {},
+        {"securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"add": ["SYS_ADMIN"], "drop": ["ALL"]}}},
+        "unrestricted capabilities",
+    ),
+    ({}, {"securityContext": {"capabilities": {"drop": ["ALL"]}}}, "allowPrivilegeEscalation != false"),
+]
 
 
-@pytest.mark.parametrize(
-    "spec,container,told",
-    [
-        ({"volumes": [{"name": "host", "hostPath": {"path": "/"}}]}, {}, "restricted volume types"),
-        ({"hostNetwork": True}, {}, "host namespaces"),
-        ({"securityContext": {"runAsUser": 0}}, {}, "runAsNonRoot != true"),
-        (
-            {},
-            {"securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"add": ["SYS_ADMIN"], "drop": ["ALL"]}}},
-            "unrestricted capabilities",
-        ),
-        ({}, {"securityContext": {"capabilities": {"drop": ["ALL"]}}}, "allowPrivilegeEscalation != false"),
-    ],
-    ids=["host path", "host network", "root", "capability", "escalation"],
-)
-def test_a_pod_with_privileges_is_refused_with_the_rule_that_it_breaks(
-    spec: dict[str, Any], container: dict[str, Any], told: str, cluster: Cluster, namespace: str
-) -> None:
-    refused = refusal(cluster, with_container(pod(namespace, **spec), **container))
+def test_a_pod_with_privileges_is_refused_with_the_rule_that_it_breaks(cluster: Cluster, namespace: str) -> None:
+    for spec, container, told in PRIVILEGES:
+        refused = refusal(cluster, with_container(pod(namespace, **spec), **container))
 
-    assert 'violates PodSecurity \\"restricted:v1.35\\"' in refused
-    assert told in refused
+        assert 'violates PodSecurity \\"restricted:v1.35\\"' in refused
+        assert told in refused
 
-
-def test_a_pod_without_privileges_is_taken_and_gets_no_kubernetes_token_as_the_team(cluster: Cluster, namespace: str) -> None:
     # What a pod gets that names no account, and that it opens nothing: test_default_account_token.py.
     made = cluster.create(pod(namespace, serviceAccountName="workloads"))
-
-    assert not made["spec"].get("volumes")
+    assert not made["spec"].get("volumes"), "without privileges it is taken, without a token of Kubernetes"

@@ -22,7 +22,7 @@ from lab.tools.build import Family, Patch, ensure_tools, read_families
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 PutGo = Callable[[str], None]
 """Puts a `go` of the test's own, a shell script, first on PATH."""
@@ -45,6 +45,7 @@ def wanted(tmp_path: Path) -> tuple[Family, ...]:
     source.mkdir()
     (source / "go.mod").write_text("module example.test/hello\n\ngo 1.21\n")
     (source / "main.go").write_text('package main\n\nvar Version = "unset"\n\nfunc main() { println("hello " + Version) }\n')
+    (source / "tagged.go").write_text('//go:build polite\n\npackage main\n\nfunc init() { Version += ", please" }\n')
     (source / "words.yaml").write_text("greeting: hello\n")
     (source / "greet").write_text("#!/bin/sh\necho script\n")
     folder = tmp_path / "modules" / "hello"
@@ -59,6 +60,7 @@ def wanted(tmp_path: Path) -> tuple[Family, ...]:
                 module: example.test/hello
                 binaries: {hello: example.test/hello}
                 ldflags: ["-X main.Version=v1.2.3"]
+                tags: [polite]
                 assets: {words: ["*.yaml"]}
                 scripts: [greet]
         """)
@@ -83,61 +85,42 @@ def leftovers(cache: Path) -> list[str]:
     return sorted(path.name for path in cache.glob("*") if not path.name.endswith(".lock"))
 
 
-def test_a_program_is_built_once_and_linked_with_its_files(wanted: tuple[Family, ...], tmp_path: Path) -> None:
+def printed(program: Path) -> str:
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    return done.stdout + done.stderr
+
+
+def test_a_program_is_built_once_and_linked_with_its_files_into_every_checkout(
+    wanted: tuple[Family, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    litter = tmp_path / "cache" / f".hello-{wanted[0].key}.abc123"
+    litter.mkdir(parents=True)
+
     tools = ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", wanted)
 
-    printed = subprocess.run([tools.binary("hello")], capture_output=True, text=True, check=True).stderr
-    assert printed == "hello v1.2.3\n"
+    assert not litter.exists(), "what a killed build left behind"
+    assert printed(tools.binary("hello")) == "hello v1.2.3, please\n"
     assert [path.read_text() for path in tools.assets("hello", "words")] == ["greeting: hello\n"]
-    assert subprocess.run([tools.binary("greet")], capture_output=True, text=True, check=True).stdout == "script\n"
+    assert printed(tools.binary("greet")) == "script\n"
     built = tools.binary("hello").stat()
-    again = ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", wanted)
-    assert again.binary("hello").stat() == built
-
-
-def test_a_second_checkout_builds_nothing(wanted: tuple[Family, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ensure_tools(tmp_path / "first", Silence(), tmp_path / "cache", wanted)
+    # Linked from the cache, without any go command.
     monkeypatch.setenv("PATH", "")
-
-    tools = ensure_tools(tmp_path / "second", Silence(), tmp_path / "cache", wanted)
-
-    assert tools.binary("hello").exists(), "linked from the cache, without any go command"
+    for links in ("links", "second"):
+        assert ensure_tools(tmp_path / links, Silence(), tmp_path / "cache", wanted).binary("hello").stat() == built
 
 
-def test_a_changed_module_file_builds_anew(wanted: tuple[Family, ...]) -> None:
-    key = wanted[0].key
-    (wanted[0].folder / "go.mod").write_text(PINS.replace("go 1.21", "go 1.22"))
-
-    assert wanted[0].key != key
-
-
-def test_a_changed_program_of_ours_builds_anew(wanted: tuple[Family, ...], tmp_path: Path) -> None:
-    source = wanted[0].folder / "main.go"
+def test_what_decides_what_is_built_is_in_the_key_of_the_cache(wanted: tuple[Family, ...]) -> None:
+    [family] = wanted
+    source = family.folder / "main.go"
     source.write_text('package main\n\nfunc main() { println("ours") }\n')
-    ours = wanted[0].model_copy(update={"binaries": {"hello": "example.test/tools"}})
-    tools = ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", (ours,))
-    key = ours.key
-
+    keys = [family.key, family.model_copy(update={"tags": ()}).key]
+    (family.folder / "go.mod").write_text(PINS.replace("go 1.21", "go 1.22"))
+    keys.append(family.key)
     source.write_text('package main\n\nfunc main() { println("changed") }\n')
-    ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", (ours,))
+    keys.append(family.key)
 
-    assert ours.key != key
-    assert subprocess.run([tools.binary("hello")], capture_output=True, text=True, check=True).stderr == "changed\n"
-
-
-def test_build_tags_choose_what_is_compiled(wanted: tuple[Family, ...], tmp_path: Path) -> None:
-    (tmp_path / "source" / "tagged.go").write_text('//go:build polite\n\npackage main\n\nfunc init() { Version = "tagged" }\n')
-    tagged = wanted[0].model_copy(update={"tags": ("polite",)})
-
-    tools = ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", (tagged,))
-
-    printed = subprocess.run([tools.binary("hello")], capture_output=True, text=True, check=True).stderr
-    assert printed == "hello tagged\n"
-    assert tagged.key != wanted[0].key, "other tags make another program"
-
-
-def test_when_a_family_is_built_is_no_part_of_what_is_built(wanted: tuple[Family, ...]) -> None:
-    assert wanted[0].model_copy(update={"on_request": True}).key == wanted[0].key
+    assert len(set(keys)) == len(keys)
+    assert family.model_copy(update={"on_request": True}).key == keys[-1], "when a family is built is no part of what is built"
 
 
 def test_two_builds_at_once_yield_one_result(wanted: tuple[Family, ...], tmp_path: Path) -> None:
@@ -257,15 +240,6 @@ def test_an_interrupt_at_the_very_start_of_the_compiler_ends_it_too(tmp_path: Pa
         os.kill(int(started.read_text()), 0)
 
 
-def test_what_a_killed_build_left_behind_is_removed_by_the_next(wanted: tuple[Family, ...], tmp_path: Path) -> None:
-    litter = tmp_path / "cache" / f".hello-{wanted[0].key}.abc123"
-    litter.mkdir(parents=True)
-
-    ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", wanted)
-
-    assert not litter.exists()
-
-
 def test_a_patch_changes_the_program_and_one_that_no_longer_fits_stops_the_build(wanted: tuple[Family, ...], tmp_path: Path) -> None:
     fitting = Patch(file="main.go", find='"hello "', replace='"patched "', count=1)
     patched = wanted[0].model_copy(update={"patches": (fitting,)})
@@ -273,8 +247,7 @@ def test_a_patch_changes_the_program_and_one_that_no_longer_fits_stops_the_build
 
     tools = ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", (patched,))
 
-    printed = subprocess.run([tools.binary("hello")], capture_output=True, text=True, check=True).stderr
-    assert printed == "patched v1.2.3\n"
+    assert printed(tools.binary("hello")) == "patched v1.2.3, please\n"
     assert '"hello "' in (tmp_path / "source" / "main.go").read_text(), "the module's own source is left as it is"
     with pytest.raises(ValueError, match="1 times, not 2"):
         ensure_tools(tmp_path / "links", Silence(), tmp_path / "cache", (outdated,))
@@ -284,7 +257,7 @@ def test_a_family_of_files_alone_fetches_its_module_and_compiles_nothing(
     wanted: tuple[Family, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (wanted[0].folder / "go.mod").write_text("module example.test/tools\n\ngo 1.21\n\nrequire example.test/hello v1.2.3\n")
-    files = wanted[0].model_copy(update={"binaries": {}, "ldflags": (), "scripts": ()})
+    files = wanted[0].model_copy(update={"binaries": {}, "ldflags": (), "tags": (), "scripts": ()})
     put_into_proxy(tmp_path / "proxy", tmp_path / "source")
     monkeypatch.setenv("GOPROXY", f"file://{tmp_path / 'proxy'}")
     monkeypatch.setenv("GONOSUMDB", "example.test")

@@ -1,4 +1,4 @@
-"""Kueue places the pods of a job by where nodes are in the network, and admits only onto nodes that exist."""
+"""Kueue places the pods of a job by where nodes are in the network."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from queue_fixtures import QueueGround, queues_of
+from queue_fixtures import GKE, QueueGround, queues_of
+from queue_objects import pool_node
 
-from capacity.catalog.node_labels import GKE_TOPOLOGY_LABELS, GPU_RESOURCE
+from capacity.catalog.node_labels import GKE_TOPOLOGY_LABELS
 from lab.cluster import condition
 
 if TYPE_CHECKING:
@@ -20,11 +21,8 @@ pytestmark = pytest.mark.lab
 
 Register = Callable[[Callable[[], object]], Any]
 
-GKE: dict[str, Any] = {
-    "cloud": "gke",
-    "project": "acme-ai-test",
-    "region": "us-central1",
-    "zones": ["us-central1-a"],
+PLACED: dict[str, Any] = {
+    **GKE,
     "pools": [
         {
             "name": "h100",
@@ -44,26 +42,17 @@ GKE: dict[str, Any] = {
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
     """Queues over a reserved pool with topology, as yet without a node."""
-    with queues_of(cluster, register, {}, **GKE) as made:
+    with queues_of(cluster, register, {}, **PLACED) as made:
         yield made
 
 
 def add_node(ground: QueueGround, name: str, block: str, subblock: str) -> str:
     """A node of the pool at a place in the network. Returns its name."""
     [pool] = ground.plan.pools
-    full = f"node-{ground.suffix}-{name}"
-    fake = {"kwok.x-k8s.io/node": "fake"}
-    place = dict(zip(GKE_TOPOLOGY_LABELS, (block, subblock, f"host-{name}", full), strict=True))
-    amounts = {"cpu": "208", "memory": "1872Gi", "pods": "110", GPU_RESOURCE: "8"}
-    ground.cluster.create(
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": full, "labels": {**fake, **pool.selector, **place}, "annotations": fake},
-            "spec": {"taints": [{"key": each.key, "value": each.value, "effect": each.effect.value} for each in pool.taints]},
-            "status": {"capacity": amounts, "allocatable": amounts},
-        }
-    )
+    node = pool_node(pool, f"node-{ground.suffix}-{name}")
+    full: str = node["metadata"]["name"]
+    node["metadata"]["labels"] |= dict(zip(GKE_TOPOLOGY_LABELS, (block, subblock, f"host-{name}", full), strict=True))
+    ground.cluster.create(node)
     return full
 
 
@@ -96,15 +85,3 @@ def test_the_pods_of_a_job_run_on_the_nodes_that_are_closest_together(ground: Qu
 
     running = ground.cluster.wait_for("v1/Pod", both, "both pods to run", namespace=ground.own("red"))
     assert {pod["spec"]["nodeName"] for pod in running} == close
-
-
-def test_without_its_nodes_a_job_is_never_admitted_which_is_why_such_a_pool_is_refused(ground: QueueGround) -> None:
-    add_node(ground, "a1", "block-a", "subblock-a1")
-    large_job(ground, "apart", pods=2)
-
-    # What Kueue says once it has seen the one node; before that none of the pods fits.
-    told = ground.wait_for_refusal("red", "apart", "fit only 1 out of 2 pod(s)")
-
-    assert "gke-network" in told
-    add_node(ground, "b1", "block-b", "subblock-b1")
-    assert len(ground.wait_for_flavors("red", "apart")) == 1, "once they are there, it is, however far apart they are"

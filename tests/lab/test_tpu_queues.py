@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from plan_settings import own_class
-from queue_fixtures import QueueGround, queues_of
+from queue_fixtures import GKE, QueueGround, queues_of
 from workload_ground import submit
 
 from lab.cluster import POD
@@ -38,11 +38,8 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
         {"name": "alpha", "shares": {"slice": 16, "host": 4}, "borrowing_limits": {"slice": 0, "host": 0}},
         {"name": "beta", "shares": {"l4": 1}},
     ]
-    settings = {
-        "cloud": "gke",
-        "project": "acme-ai-test",
-        "region": "us-central1",
-        "zones": ["us-central1-a"],
+    settings: dict[str, Any] = {
+        **GKE,
         "pools": [{**each, "capacity_type": "spot"} for each in pools],
         "teams": teams,
         "classes": {"jax": own_class("jax", checkpoint=True), "tune": own_class("tune")},
@@ -97,12 +94,3 @@ def test_a_job_of_a_slice_takes_each_of_its_hosts_whole_and_a_second_one_waits(g
 
     ground.finish("alpha", "gemma", "tuned")
     whole_slice(ground, "second")
-
-
-def test_a_team_without_chips_gets_none_by_its_quota_of_gpus(ground: QueueGround, cluster: Cluster) -> None:
-    job = ground.job("beta", "sly")
-    container = job["spec"]["template"]["spec"]["containers"][0]
-    container["resources"] = {"limits": {TPU: "4"}, "requests": {TPU: "4", "cpu": "1"}}
-    cluster.create(job)
-
-    ground.wait_for_refusal("beta", "sly", f"{TPU} in flavor {ground.own('l4')}")

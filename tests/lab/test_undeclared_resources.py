@@ -28,15 +28,12 @@ L4: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("resource,amount", [("ephemeral-storage", "10Gi"), ("vpc.amazonaws.com/efa", "4"), ("hugepages-2Mi", "128Mi")])
-def test_what_comes_with_the_node_does_not_keep_a_job_in_its_queue(
-    resource: str, amount: str, cluster: Cluster, register: Register
-) -> None:
+def test_what_comes_with_the_node_does_not_keep_a_job_in_its_queue(cluster: Cluster, register: Register) -> None:
     with queues_of(cluster, register, {}, **L4) as ground:
         job = ground.job("red", "more")
         [container] = job["spec"]["template"]["spec"]["containers"]
         for amounts in container["resources"].values():
-            amounts[resource] = amount
+            amounts |= {"ephemeral-storage": "10Gi", "vpc.amazonaws.com/efa": "4", "hugepages-2Mi": "128Mi"}
 
         cluster.create(job)
 

@@ -11,11 +11,9 @@ from workload_ground import (
     gives_up_waiting,
     is_queued_again,
     job_of,
-    pods_of,
     spot_platform,
     submit,
     uids,
-    wait_for_job,
     wait_for_pods,
     wait_until_pending,
 )
@@ -31,7 +29,11 @@ if TYPE_CHECKING:
 
     from lab.cluster import Cluster, KubeObject
 
-pytestmark = [pytest.mark.lab, pytest.mark.waits]
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.waits,
+    pytest.mark.nightly(held_by="test_each_pod_of_a_batch_is_a_job_that_waits_runs_and_resumes_for_itself"),
+]
 
 PODS, ON_A_NODE = 6, 4
 
@@ -71,14 +73,3 @@ def test_a_part_without_a_node_waits_alone_and_the_others_run_to_their_end(groun
         wait_for_pods(ground, name, 1)
         assert_goes_on(job_of(ground, name))
     finish(ground, *waiting)
-
-
-def test_a_batch_that_is_one_job_is_stopped_whole_when_a_pod_finds_no_node(ground: QueueGround) -> None:
-    submit(ground, "queued-job", "sweep", pods=PODS, at_once=PODS, workload_class="best-effort")
-    wait_for_pods(ground, "sweep", ON_A_NODE)
-    wait_until_pending(ground, "sweep", PODS - ON_A_NODE)
-
-    gives_up_waiting(ground, "sweep", "WaitForStart")
-
-    wait_for_job(ground, "sweep", lambda each: each["spec"]["suspend"], "suspended with what ran")
-    ground.cluster.wait_for(POD, lambda pods: not pods_of(pods, "sweep"), "the end of all pods", namespace=ground.own("alpha"))

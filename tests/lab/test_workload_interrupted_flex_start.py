@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from karpenter_ground import NODE_CLAIM
-from queue_fixtures import QueueGround, queues_of
+from queue_fixtures import GKE, QueueGround, queues_of
 from service_ground import nodes_of
 from workload_ground import (
     assert_goes_on,
@@ -35,17 +35,23 @@ if TYPE_CHECKING:
 
     from lab.cluster import Cluster, KubeObject
 
-pytestmark = [pytest.mark.lab, pytest.mark.waits]
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.waits,
+    pytest.mark.nightly(
+        held_by="test_a_queued_job_waits_for_its_request_and_starts_all_pods_together, "
+        "test_preemption_suspends_a_job_and_sets_its_clock_back_without_counting_anything, "
+        "test_jobs_with_queued_capacity_carry_their_run_time_and_their_pods_stay"
+    ),
+]
 
 
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
     """Two teams that own one node of eight H100 each, which DWS gives."""
     pool = {"name": "h100-queued", "machine": "a3-highgpu-8g", "capacity_type": "queued", "max_nodes": 2, "serves": ["training"]}
-    place: dict[str, Any] = {"cloud": "gke", "project": "acme-ai", "region": "us-central1", "zones": ["us-central1-a"]}
-    place |= {"control_plane": {"access": "dns_iam"}}
-    place["teams"] = [{"name": name, "shares": {"h100-queued": 8}} for name in ("alpha", "beta")]
-    with provisioner(cluster), queues_of(cluster, register, {}, pools=[pool], **place) as made:
+    teams = [{"name": name, "shares": {"h100-queued": 8}} for name in ("alpha", "beta")]
+    with provisioner(cluster), queues_of(cluster, register, {}, pools=[pool], teams=teams, **GKE) as made:
         yield made
 
 

@@ -81,6 +81,7 @@ def test_a_node_that_karpenter_gives_up_is_replaced_with_its_pod(cluster: Cluste
         ground.finish("alpha", "trainer")
 
 
+@pytest.mark.nightly(held_by="test_a_node_that_karpenter_gives_up_is_replaced_with_its_pod")
 def test_karpenter_moves_a_batch_off_a_node_that_it_can_do_without_and_nothing_is_counted(cluster: Cluster, register: Register) -> None:
     at_once = {"best-effort": {"disruption": {"remove": "underutilized", "idle_seconds": 0}}}
     with (
@@ -107,6 +108,7 @@ def test_karpenter_moves_a_batch_off_a_node_that_it_can_do_without_and_nothing_i
         ground.finish("alpha", "first", "second")
 
 
+@pytest.mark.nightly(held_by="test_all_of_them_end_with_143_where_they_were_interrupted")
 def test_a_program_that_ends_with_0_when_it_is_interrupted_makes_its_job_complete_with_the_work_undone(ground: QueueGround) -> None:
     # No field of a Job prevents it, which is why flexspot_runtime ends with 143.
     submit(ground, "checkpointed-job", "polite", exit_code=0)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from queue_fixtures import QueueGround, queues_of
 from workload_ground import end, job_of, pods_of, spot_platform, submit, wait_for_failure, wait_for_job, wait_for_pods
 
 from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.workloads.requests import GANG_SERVICE, Launcher
 from components.tenancy.team import Team
 from lab.cluster import POD, condition
-from lab.dws import PROVISIONING_REQUEST, provisioner
 from lab.exercise.play import JOB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from queue_fixtures import QueueGround
     from queue_objects import Register
 
     from components.tenancy.team import TeamArgs
@@ -83,21 +82,6 @@ def test_the_teams_service_names_the_pods_of_a_gang_and_no_others(ground: QueueG
     ground.finish("alpha", "gang", "alone")
 
 
-def test_a_flex_start_job_of_several_pods_gets_all_its_nodes_by_one_request_for_its_own_time(cluster: Cluster, register: Register) -> None:
-    pool = {"name": "h100-queued", "machine": "a3-highgpu-8g", "capacity_type": "queued", "max_nodes": 2, "serves": ["training"]}
-    place: dict[str, Any] = {"cloud": "gke", "project": "acme-ai", "region": "us-central1", "zones": ["us-central1-a"]}
-    place |= {"control_plane": {"access": "dns_iam"}, "teams": [{"name": "alpha", "shares": {"h100-queued": 16}}]}
-    with provisioner(cluster), queues_of(cluster, register, {}, pools=[pool], **place) as ground:
-        # There is no bucket behind the lab, so that a pod with the claim would not start.
-        submit(ground, "flex-start-job", "gang", pods=2, gpus=8, run_seconds=3600, checkpoints=False)
-
-        wait_for_pods(ground, "gang", 2)
-
-        [request] = cluster.list(PROVISIONING_REQUEST, ground.own("alpha"))
-        assert [each["count"] for each in request["spec"]["podSets"]] == [2]
-        assert request["spec"]["parameters"]["maxRunDurationSeconds"] == "4500"
-
-
 def test_real_failures_are_counted_and_end_the_job_when_its_retries_are_used_up(ground: QueueGround) -> None:
     submit(ground, "checkpointed-job", "broken", retries=1)
 
@@ -123,6 +107,7 @@ def test_a_fatal_exit_code_ends_a_gang_at_once_and_in_a_batch_of_one_job_its_own
     assert (condition(batch, "Failed"), batch["status"]["active"]) == (None, 1)
 
 
+@pytest.mark.nightly(held_by="test_work_keeps_a_deadline_and_gives_its_gpus_back_when_it_is_over")
 def test_a_job_is_ended_by_its_deadline(ground: QueueGround) -> None:
     submit(ground, "checkpointed-job", "long", run_seconds=60)
     wait_for_pods(ground, "long", 1)

@@ -35,7 +35,16 @@ if TYPE_CHECKING:
 
     from lab.cluster import Cluster, KubeObject
 
-pytestmark = [pytest.mark.lab, pytest.mark.waits]
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.waits,
+    pytest.mark.nightly(
+        held_by="test_a_node_that_karpenter_gives_up_is_replaced_with_its_pod, "
+        "test_a_notebook_is_not_moved_to_save_a_node_where_the_pool_has_its_work_moved, "
+        "test_each_autoscaler_is_told_in_its_own_words, "
+        "test_a_server_is_a_service_replicas_and_a_budget_that_lets_one_go"
+    ),
+]
 
 # What is shipped waits ten minutes before it moves a service.
 AT_ONCE = {"inference": {"disruption": {"remove": "underutilized", "idle_seconds": 0}}}

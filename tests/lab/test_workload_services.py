@@ -9,11 +9,9 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 from urllib.error import HTTPError
-from urllib.parse import urlparse
 
 import pytest
-import yaml
-from service_ground import PEOPLE, WORK_QUEUE, declared, replicas, service_platform, wait_for_ready
+from service_ground import PEOPLE, declared, pod_environment, replicas, service_platform, wait_for_ready
 
 from capacity.workloads import notebook_stop
 from capacity.workloads.notebook import scale_path
@@ -51,7 +49,11 @@ def test_a_standing_notebook_is_started_by_its_people_and_stopped_by_its_watch_a
 
     assert "deployment.apps/desk scaled" in started
     wait_for_ready(ground, "desk", 1)
-    told = watch_environment(ground, lab, tools, tmp_path)
+    told = {
+        **pod_environment(ground.cluster, namespace, "workloads", tmp_path),
+        notebook_stop.SCALE_VARIABLE: scale_path(namespace, "desk"),
+        notebook_stop.CREDENTIALS_VARIABLE: str(tmp_path),
+    }
     notebook_stop.stop(told)
     wait_for_ready(ground, "desk", 0)
     assert replicas(ground, "desk") == 0
@@ -77,46 +79,9 @@ def test_a_session_is_started_from_its_pattern_admitted_by_the_queue_and_complet
     ground.finish("alpha", "desk")
 
 
-def test_workers_are_jobs_of_the_queue_and_so_is_every_job_without_a_label_which_is_why_no_cron_job_stops_notebooks(
-    ground: QueueGround,
-) -> None:
-    declared(ground, "queue-workers", "score", workload_class="best-effort", queue=WORK_QUEUE, workers=2)
-
-    workers = wait_for_ready(ground, "score", 2)
-    assert {each["metadata"]["labels"]["flexspot.dev/workload-type"] for each in workers} == {"worker"}
-    spec = {"suspend": True, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "stop", "image": "stop:1"}]}}}
-    metadata = {"name": "stop", "namespace": ground.own("alpha")}
-    made = ground.cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
-    assert made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
-    ground.finish("alpha", "score-0", "score-1")
-
-
-def kubectl(tools: Tools, lab: ControlPlane, *command: str, check: bool = False) -> subprocess.CompletedProcess[str]:
-    """kubectl as the lab's administrator; it keeps what it finds out in its home."""
-    called = [tools.binary("kubectl"), f"--kubeconfig={lab.home.kubeconfig}", *command]
-    home = {"PATH": os.environ["PATH"], "HOME": str(lab.home.kubeconfig.parent)}
-    return subprocess.run(called, capture_output=True, text=True, check=check, env=home)
-
-
 def as_people(tools: Tools, lab: ControlPlane, namespace: str, *command: str) -> str:
-    """What kubectl says to a member of the team's group."""
-    printed = kubectl(tools, lab, "-n", namespace, "--as=ann", f"--as-group={PEOPLE}", *command)
+    """What kubectl says to a member of the team's group; it keeps what it finds out in its home."""
+    called = [tools.binary("kubectl"), f"--kubeconfig={lab.home.kubeconfig}", "-n", namespace, "--as=ann", f"--as-group={PEOPLE}", *command]
+    home = {"PATH": os.environ["PATH"], "HOME": str(lab.home.kubeconfig.parent)}
+    printed = subprocess.run(called, capture_output=True, text=True, check=False, env=home)
     return printed.stdout + printed.stderr
-
-
-def watch_environment(ground: QueueGround, lab: ControlPlane, tools: Tools, folder: Path) -> dict[str, str]:
-    """What the watch in a pod has: the API server's address, its certificate authority, the token of the team's service account."""
-    config = yaml.safe_load(lab.home.kubeconfig.read_text())
-    server = urlparse(str(config["clusters"][0]["cluster"]["server"]))
-    namespace = ground.own("alpha")
-    token = kubectl(tools, lab, "-n", namespace, "create", "token", "workloads", check=True).stdout.strip()
-    (folder / "token").write_text(token)
-    roots = ground.cluster.get("v1/ConfigMap", "kube-root-ca.crt", namespace)
-    assert roots is not None
-    (folder / "ca.crt").write_text(roots["data"]["ca.crt"])
-    return {
-        "KUBERNETES_SERVICE_HOST": str(server.hostname),
-        "KUBERNETES_SERVICE_PORT": str(server.port),
-        notebook_stop.SCALE_VARIABLE: scale_path(namespace, "desk"),
-        notebook_stop.CREDENTIALS_VARIABLE: str(folder),
-    }

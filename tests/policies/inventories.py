@@ -47,11 +47,12 @@ def expressions(draw: st.DrawFn) -> dict[str, Any]:
     return {"key": draw(or_unknown(st.just(key))), "operator": operator, "values": draw(or_unknown(st.lists(LABELS[key], max_size=2)))}
 
 
+TAINT_KEYS = ["nvidia.com/gpu", "flexspot.dev/capacity-type", "team-a", "cloud.google.com/gke-queued"]
 taints = or_unknown(
     st.lists(
         st.fixed_dictionaries(
             {
-                "key": st.sampled_from(["nvidia.com/gpu", "flexspot.dev/capacity-type"]),
+                "key": st.sampled_from(TAINT_KEYS),
                 "value": or_unknown(st.sampled_from(["spot", "present"])),
                 "effect": st.sampled_from(["NoSchedule", "PreferNoSchedule"]),
             }
@@ -61,10 +62,9 @@ taints = or_unknown(
 )
 tolerations = or_unknown(
     st.lists(
-        st.one_of(
-            st.just({"operator": "Exists"}),
-            st.fixed_dictionaries({"key": st.just("flexspot.dev/capacity-type"), "operator": or_unknown(st.just("Exists"))}),
-            st.just({"key": "flexspot.dev/capacity-type", "value": "spot", "effect": "NoSchedule"}),
+        st.fixed_dictionaries(
+            {"operator": or_unknown(st.sampled_from(["Exists", "Equal"]))},
+            optional={"key": st.sampled_from(TAINT_KEYS), "value": st.just("spot"), "effect": st.just("NoSchedule")},
         ),
         max_size=2,
     )

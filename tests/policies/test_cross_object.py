@@ -10,7 +10,7 @@ from policy_server import PolicyServer, urn_of
 from rule_fixtures import cases
 
 from capacity.values.verdict import Verdict
-from policies.core import judge, judge_all
+from policies.core import judge_all
 from policies.engine import Gate
 from policies.inventory.reading.source import from_manifest, from_pulumi
 from policies.judging import DEFAULTS
@@ -59,16 +59,6 @@ def test_no_cross_object_rule_fails_an_object_alone_that_it_would_not_fail_among
             assert [each for each in failing if UNLESS not in each] == [], case
 
 
-def test_judging_one_object_leaves_the_rules_that_need_others_out() -> None:
-    assert {finding.rule for finding in judge(from_manifest(POOL), all_rules(), DEFAULTS)} & {rule.name for rule in ACROSS} == set()
-
-
-def test_findings_come_in_the_order_of_the_objects() -> None:
-    found = judge_all([from_manifest(CLASS), from_manifest(POOL)], [MISSING_CLASS], DEFAULTS)
-
-    assert [len(findings) for findings in found] == [0, 1]
-
-
 def test_the_engine_judges_the_inputs_that_it_declared_and_not_the_empty_outputs() -> None:
     server = PolicyServer(Gate([MISSING_CLASS]))
     server.analyze(NODE_POOL, "gpu", POOL)
@@ -101,18 +91,6 @@ def test_what_hangs_on_other_objects_is_advice() -> None:
     server.analyze(NODE_POOL, "gpu", POOL)
 
     assert [level for level, _, _ in server.analyze_stack([(NODE_POOL, "gpu", {})])] == ["advisory"]
-
-
-def test_an_advisory_rule_over_the_stack_tells_and_does_not_stop() -> None:
-    server = PolicyServer(Gate([MISSING_CLASS]), **{"nodepool-references-missing-class": "advisory"})
-    server.analyze(NODE_POOL, "gpu", POOL)
-    server.analyze(NODE_CLASS, "other", CLASS)
-
-    assert [level for level, _, _ in server.analyze_stack([(NODE_POOL, "gpu", {}), (NODE_CLASS, "other", {})])] == ["advisory"]
-
-
-def test_with_nothing_declared_nothing_is_judged() -> None:
-    assert PolicyServer(Gate([MISSING_CLASS])).analyze_stack([(NODE_POOL, "gpu", POOL)]) == []
 
 
 def test_a_rule_over_the_stack_that_raises_is_advice_that_names_it() -> None:

@@ -49,21 +49,6 @@ def source_of(document: dict[str, Any]) -> Source:
     return from_pulumi(resource["type"], name, resource["properties"])
 
 
-def test_every_finding_leads_to_a_page_that_is_there() -> None:
-    assert [rule.page for rule in all_rules() if not (reference.FOLDER.parents[1] / rule.page).is_file()] == []
-
-
-@pytest.mark.slow
-def test_the_index_and_a_page_say_what_a_person_needs() -> None:
-    written = reference.pages()
-
-    assert "| FLX004 | [`missing-toleration`](missing-toleration.md) | high | mandatory | GKE and EKS |" in written["README.md"]
-    page = written["grace-exceeds-notice.md"]
-    assert "| `gke-seconds` | `15` | Seconds that GKE gives pods on a Spot node if its pool sets no value. |" in page
-    assert "flexspot.dev/ignore-grace-exceeds-notice: why this is accepted; until=2026-12-31; by=who answers for it" in page
-    assert "https://docs.aws.amazon.com/" in page
-
-
 @pytest.mark.slow
 def test_writing_takes_away_the_page_of_a_rule_that_is_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gone.md").write_text("old")

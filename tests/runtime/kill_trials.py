@@ -5,6 +5,7 @@ A trial asserts; the tests run 50, `make bench` 500.
 
 from __future__ import annotations
 
+import pickle
 import random
 import signal
 import subprocess
@@ -12,8 +13,9 @@ import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from flexspot_runtime import INTERRUPTED_EXIT_CODE, Checkpointer, CorruptCheckpointError, LocalFolder
 from flexspot_runtime.names import MARKERS
@@ -97,14 +99,14 @@ class Trial:
         way = self.random.choice(["both", "both", "kill", "term", "in a save"])
         if way == "in a save":
             # However fast the machine is, some kills meet a save.
-            while self._remains() <= remains and not _ended_within(process, 0.001):
+            while self._remains() <= remains and not ended_within(process, 0.001):
                 pass
             process.kill()
             return
-        if not _ended_within(process, self.random.uniform(0.0, LONGEST_LIFE_SECONDS)) and way != "kill":
+        if not ended_within(process, self.random.uniform(0.0, LONGEST_LIFE_SECONDS)) and way != "kill":
             process.send_signal(signal.SIGTERM)
         if way == "both":
-            _ended_within(process, self.random.uniform(0.0, 0.02))
+            ended_within(process, self.random.uniform(0.0, 0.02))
         if way != "term":
             process.kill()
 
@@ -152,16 +154,13 @@ class Trial:
         return furthest
 
 
+@cache
 def uninterrupted_state() -> tuple[bytes, bytes]:
     """What the program holds in the end when nobody stops it: computed here, without the library."""
-    if not _UNINTERRUPTED:
-        model = Model()
-        for _ in range(TOTAL_STEPS):
-            model.train()
-        writer = _Memory()
-        model.save(writer)  # pyrefly: ignore[bad-argument-type] -- has what a model uses of a CheckpointWriter
-        _UNINTERRUPTED.append((writer.objects["model"], writer.objects["ballast"]))
-    return _UNINTERRUPTED[0]
+    model = Model()
+    for _ in range(TOTAL_STEPS):
+        model.train()
+    return pickle.dumps((model.random.getstate(), model.weights)), model.ballast
 
 
 def run_trials(count: int, first_seed: int = 0, side_by_side: int = 2) -> Counter[str]:
@@ -179,40 +178,14 @@ def run_trials(count: int, first_seed: int = 0, side_by_side: int = 2) -> Counte
         return sum(pool.map(trial, range(first_seed, first_seed + count)), Counter[str]())
 
 
-class _Memory:
-    """A CheckpointWriter's `file`, into memory."""
-
-    def __init__(self) -> None:
-        self.objects: dict[str, bytes] = {}
-        self._name = ""
-
-    def file(self, name: str) -> _Memory:
-        self._name = name
-        self.objects[name] = b""
-        return self
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def write(self, content: bytes, /) -> int:
-        self.objects[self._name] += content
-        return len(content)
-
-
-_UNINTERRUPTED: list[tuple[bytes, bytes]] = []
-
-
-def _says_the_truth(code: int, *, completed: bool) -> bool:
-    """0 only when all is done, 143 only when it is not; by a signal at any time, by SIGTERM only when the program listens no more."""
-    return {0: completed, INTERRUPTED_EXIT_CODE: not completed, -signal.SIGTERM: completed, -signal.SIGKILL: True}.get(code, False)
-
-
-def _ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
+def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
         return False
     return True
+
+
+def _says_the_truth(code: int, *, completed: bool) -> bool:
+    """0 only when all is done, 143 only when it is not; by a signal at any time, by SIGTERM only when the program listens no more."""
+    return {0: completed, INTERRUPTED_EXIT_CODE: not completed, -signal.SIGTERM: completed, -signal.SIGKILL: True}.get(code, False)

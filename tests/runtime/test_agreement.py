@@ -37,6 +37,7 @@ class Trained:
     steps: list[int] = field(default_factory=list[int])
     noticed_at: float = 0.0
     stopped_at: float = 0.0
+    stopped_by: str = ""
 
 
 def train(
@@ -74,8 +75,8 @@ def train(
                 if (group.rank, step) == warned:
                     saw.noticed_at = clock.seconds
                     interruption.notify("SIGTERM")
-        except Interrupted:
-            saw.stopped_at = clock.seconds
+        except Interrupted as interrupted:
+            saw.stopped_at, saw.stopped_by = clock.seconds, interrupted.source
 
     for error in in_ranks(RANKS, work):
         if isinstance(error, BaseException):
@@ -98,6 +99,7 @@ def test_a_warning_to_one_rank_stops_all_after_the_same_step_within_the_time() -
 
         assert len({tuple(each.steps) for each in found}) == 1
         assert found[2].stopped_at - found[2].noticed_at <= 1.0
+        assert [each.stopped_by for each in found] == ["another rank", "another rank", "SIGTERM"]
 
 
 def test_steps_that_become_slow_are_noticed_at_the_next_agreement() -> None:

@@ -1,11 +1,9 @@
-"""Frameworks write and read a checkpoint's objects as files: the real numpy, zipfile, tarfile and pickle, and torch's protocol."""
+"""Frameworks write and read a checkpoint's objects as files: the real numpy and tarfile, and torch's protocol."""
 
 from __future__ import annotations
 
 import io
-import pickle
 import tarfile
-import zipfile
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -58,16 +56,6 @@ def test_torch_saves_into_it_and_loads_from_it(storage: Storage, ahead: int, *, 
         assert torch_protocol.load(file) == NUMBERS.tobytes()
 
 
-def test_torch_saves_the_old_way(storage: Storage) -> None:
-    def write(writer: CheckpointWriter) -> None:
-        with writer.file("legacy.pt") as file:
-            torch_protocol.legacy_save({"a": 1}, file)
-
-    with saved(storage, write).file("legacy.pt") as file:
-        assert [pickle.load(file) for _ in range(2)][1] == {"a": 1}  # noqa: S301 -- written above
-        assert file.read() == b"storage"
-
-
 @pytest.mark.parametrize("ahead", AHEAD)
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_numpy_saves_archives_into_it_and_loads_them(storage: Storage, save: Callable[..., None], ahead: int) -> None:
@@ -80,29 +68,14 @@ def test_numpy_saves_archives_into_it_and_loads_them(storage: Storage, save: Cal
         assert loaded["steps"] == 7
 
 
-def test_numpy_saves_and_loads_one_array(storage: Storage) -> None:
-    def write(writer: CheckpointWriter) -> None:
-        with writer.file("weights.npy") as file:
-            np.save(file, NUMBERS)
-
-    with saved(storage, write).file("weights.npy") as file:
-        assert np.array_equal(np.load(file), NUMBERS)
-
-
 def test_archives_are_written_as_to_a_pipe(storage: Storage) -> None:
     def write(writer: CheckpointWriter) -> None:
-        with writer.file("a.zip") as file, zipfile.ZipFile(file, "w") as archive:
-            archive.writestr("one", b"1" * 1000)
-            archive.writestr("two", b"2")
         with writer.file("a.tar") as file, tarfile.open(fileobj=file, mode="w") as archive:
             member = tarfile.TarInfo("one")
             member.size = 3
             archive.addfile(member, io.BytesIO(b"123"))
 
-    reader = saved(storage, write)
-    with reader.file("a.zip") as file, zipfile.ZipFile(file) as archive:
-        assert (archive.testzip(), archive.read("two")) == (None, b"2")
-    with reader.file("a.tar") as file, tarfile.open(fileobj=file) as archive:
+    with saved(storage, write).file("a.tar") as file, tarfile.open(fileobj=file) as archive:
         assert archive.getnames() == ["one"]
 
 

@@ -88,18 +88,6 @@ def test_a_warning_to_one_rank_has_all_save_and_stop_and_all_resume_there(tmp_pa
     assert in_ranks(3, lambda group: Trainer(storage, tmp_path / "second", group).train(20)) == [20] * 3
 
 
-def test_a_folder_that_cannot_be_saved_is_told_and_training_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    storage = MemoryStorage()
-    trainer = Trainer(storage, tmp_path)
-
-    def fill_up() -> None:
-        storage.fails_at, storage.fails_for = storage.operations + 1, 3
-
-    assert trainer.train(12, {4: fill_up}) == 12
-    assert saved(storage) == [10, 12]
-    assert "could not be written: planted; training goes on" in caplog.text
-
-
 def test_what_rank_0_alone_wrote_is_there_for_the_other_machines(tmp_path: Path) -> None:
     """Transformers writes the weights on the first machine only, and reads them on each."""
     (tmp_path / "storage").mkdir()

@@ -13,15 +13,18 @@ from pathlib import Path
 import pytest
 from flexspot_runtime import Checkpointer, CheckpointReader, LocalFolder
 from group_trainer import MODULUS, TOTAL_STEPS, step_of_all
+from kill_trials import ended_within
 from memory_folder import folder_in_memory
 
 TRAINER = Path(__file__).with_name("group_trainer.py")
 RANKS = 3
-TRIALS = 6
 MOST_KILLS = 6
 LONGEST_LIFE_SECONDS = 0.4
 TRAINING_SHARE = 0.8
 """Of the kills that wait for training to begin; the others come while the ranks start and resume."""
+
+
+OFTEN = pytest.mark.nightly(held_by="test_ranks_resume_together_and_end_as_if_nobody_had_been_killed")
 
 
 def uninterrupted() -> list[int]:
@@ -66,16 +69,8 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
-
-
 @pytest.mark.kills
-@pytest.mark.parametrize("seed", range(TRIALS))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=OFTEN) for seed in range(1, 6))])
 def test_ranks_resume_together_and_end_as_if_nobody_had_been_killed(seed: int) -> None:
     with folder_in_memory() as root:
         kill_and_resume(root, random.Random(seed))  # noqa: S311 -- repeatable, not secret

@@ -8,22 +8,18 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from flexspot_runtime import Interruption, Notice
 from manual_clock import ManualClock
 
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 # The main thread is in a native call that ends when whoever heard the warning says so; signals do not end it.
 NATIVE = """
-import ctypes, signal, sys
+import ctypes
 from flexspot_runtime import Interruption
 
 native = ctypes.CDLL(None)
@@ -31,10 +27,7 @@ barrier = ctypes.create_string_buffer(64)
 native.pthread_barrier_init(barrier, None, 2)
 
 with Interruption(15) as interruption:
-    if sys.argv[1] == "listener":
-        interruption.on_notice(lambda notice: native.pthread_barrier_wait(barrier))
-    else:
-        signal.signal(signal.SIGTERM, lambda *_: native.pthread_barrier_wait(barrier))
+    interruption.on_notice(lambda notice: native.pthread_barrier_wait(barrier))
     print("begun", flush=True)
     native.pthread_barrier_wait(barrier)
     print("ended")
@@ -57,30 +50,14 @@ with Interruption(15) as interruption:
 """
 
 
-@contextmanager
-def told_in_native_code(heard_by: str) -> Generator[subprocess.Popen[str]]:
-    """A program that gets SIGTERM while its main thread is in native code."""
-    with subprocess.Popen(
-        [sys.executable, "-c", NATIVE, heard_by], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as program:
+def test_the_warning_is_heard_while_native_code_runs() -> None:
+    with subprocess.Popen([sys.executable, "-c", NATIVE], stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout
         assert program.stdout.readline() == "begun\n"
         program.send_signal(signal.SIGTERM)
-        yield program
-        program.kill()
-
-
-def test_the_warning_is_heard_while_native_code_runs() -> None:
-    with told_in_native_code("listener") as program:
         output, _ = program.communicate(timeout=60)
 
     assert (output, program.returncode) == ("ended\n", 0)
-
-
-def test_a_handler_in_python_waits_for_the_native_code() -> None:
-    """Which is why there is a listener."""
-    with told_in_native_code("handler") as program, pytest.raises(subprocess.TimeoutExpired):
-        program.wait(timeout=1)
 
 
 def test_the_end_of_a_forked_child_is_no_warning_to_its_parent() -> None:
@@ -153,17 +130,6 @@ def test_a_forked_child_keeps_the_handler_that_it_sets() -> None:
     assert os.waitstatus_to_exitcode(status) == 7
 
 
-def test_the_handlers_of_before_are_back_afterwards() -> None:
-    before, descriptor = signal.getsignal(signal.SIGTERM), signal.set_wakeup_fd(-1)
-    signal.set_wakeup_fd(descriptor)
-
-    with Interruption(15.0):
-        assert signal.getsignal(signal.SIGTERM) is not before
-
-    assert signal.getsignal(signal.SIGTERM) is before
-    assert signal.set_wakeup_fd(descriptor) == descriptor
-
-
 def test_a_wakeup_descriptor_of_before_that_was_closed_meanwhile_is_not_missed() -> None:
     before = signal.set_wakeup_fd(-1)
     ours, theirs = socket.socketpair()
@@ -181,13 +147,17 @@ def open_descriptors() -> list[str]:
     return sorted(descriptor.name for descriptor in Path("/proc/self/fd").iterdir() if descriptor.exists())
 
 
-def test_nothing_is_left_open_or_running() -> None:
-    before = (open_descriptors(), threading.active_count())
+def test_afterwards_the_handlers_of_before_are_back_and_nothing_is_left_open_or_running() -> None:
+    def state() -> tuple[object, ...]:
+        descriptor = signal.set_wakeup_fd(-1)
+        signal.set_wakeup_fd(descriptor)
+        return signal.getsignal(signal.SIGTERM), descriptor, open_descriptors(), threading.active_count()
 
+    before = state()
     with Interruption(15.0):
-        pass
+        assert signal.getsignal(signal.SIGTERM) is not before[0]
 
-    assert (open_descriptors(), threading.active_count()) == before
+    assert state() == before
 
 
 def test_an_event_loop_still_learns_of_its_own_signals() -> None:
@@ -254,20 +224,11 @@ def test_several_signals_can_be_warnings() -> None:
 
 
 def test_it_is_entered_in_the_main_thread() -> None:
-    raised: list[str] = []
-
-    def enter() -> None:
-        try:
-            with Interruption(15.0):
-                pass
-        except RuntimeError as error:
-            raised.append(str(error))
-
-    thread = threading.Thread(target=enter)
-    thread.start()
-    thread.join()
-
-    assert raised == ["Interruption must be entered in the main thread; enter it where the program starts"]
+    with (
+        ThreadPoolExecutor(1) as other,
+        pytest.raises(RuntimeError, match="must be entered in the main thread; enter it where the program"),
+    ):
+        other.submit(Interruption(15.0).__enter__).result()
 
 
 def test_it_is_entered_once() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,14 +78,6 @@ def test_checkpoints_of_before_there_were_names_are_anybodys(job: str) -> None:
     storage.objects[marker.name] = encode_record("checkpoint-1", body)
 
     assert Checkpointer(storage, job=job).newest_valid() == marker
-
-
-def test_an_older_library_reads_what_this_one_writes() -> None:
-    """It takes the fields that it knows out of the record, as `Marker.decode` did and does."""
-    marker = saved(MemoryStorage(), 100, "nlp/bert")
-    body = json.loads(marker.encode().partition(b"\n")[2])
-
-    assert {"step", "attempt", "serial", "shards", "completed", "history", "saved_at_unix_seconds"} < body.keys()
 
 
 def test_a_program_that_is_told_no_name_reads_any() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -48,19 +47,6 @@ def test_sigterm_reaches_every_rank_and_the_code_says_interrupted() -> None:
     assert (output, started.returncode) == ("told\n" * 3, 143)
 
 
-def test_a_shell_as_the_first_process_keeps_sigterm_to_itself() -> None:
-    """Which is why there is a launcher."""
-    command = ["/bin/sh", "-c", f"{sys.executable} -c '{TRAINER}'; exit $?"]
-    environment = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True) as shell:
-        assert shell.stdout
-        assert shell.stdout.readline() == "0 0 1\n"
-        shell.send_signal(signal.SIGTERM)
-        assert shell.wait(PATIENT_SECONDS) == -signal.SIGTERM
-        os.killpg(shell.pid, signal.SIGKILL)
-        assert shell.stdout.read() == "", "the trainer was told nothing"
-
-
 @pytest.mark.slow
 def test_a_rank_that_does_not_stop_is_killed_after_the_grace_period() -> None:
     with launcher(DEAF, ranks=2, grace_seconds=0.3) as started:
@@ -97,10 +83,6 @@ sys.exit(143)
 @pytest.mark.slow
 def test_a_rank_that_crashed_is_the_answer_also_when_another_ended_first_because_of_it(tmp_path: Path) -> None:
     assert main(["--ranks", "2", "--", sys.executable, "-c", LOSES_THE_OTHER, str(tmp_path / "crashing")]) == 3
-
-
-def test_when_all_ranks_succeed_so_does_the_launcher() -> None:
-    assert main(["--ranks", "2", "--", sys.executable, "-c", "pass"]) == 0
 
 
 def test_a_rank_that_a_signal_ended_is_told_as_a_shell_does() -> None:

@@ -71,15 +71,6 @@ def ended(started: subprocess.Popen[str], *, warned: bool) -> tuple[str, int]:
     return output, started.returncode
 
 
-def test_without_it_an_interruption_is_a_failure() -> None:
-    """Which is why it goes around torchrun: a Job counts 1 against its retries."""
-    with subprocess.Popen(torchrun("0.0"), stdout=subprocess.PIPE, text=True) as alone:
-        assert alone.stdout
-        assert [alone.stdout.readline() for _ in range(2)] == ["ready\n"] * 2
-        alone.send_signal(signal.SIGTERM)
-        assert alone.wait(PATIENT_SECONDS) == 1
-
-
 def test_a_warning_is_143_whatever_the_launcher_below_makes_of_it() -> None:
     assert ended(launched("0.0"), warned=True) == ("saved\nsaved\n", 143)
 

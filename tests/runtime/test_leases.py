@@ -78,14 +78,3 @@ def test_what_is_held_at_the_end_goes_back() -> None:
         leases.hold(queue.receive(1, 0))
 
     assert queue.calls == ["receive", "give back a"]
-
-
-def test_what_was_given_back_is_not_begun() -> None:
-    queue = WatchedQueue(lease_seconds=1000)
-    queue.send(b"a")
-    interruption = Interruption(15.0, clock=queue.clock)
-    with LeaseKeeper(queue, interruption, reserve_seconds=3) as leases:
-        [delivery] = queue.receive(1, 0)
-        leases.hold([delivery])
-        interruption.notify("SIGTERM")
-        assert not leases.begin(delivery)

@@ -12,17 +12,15 @@ import pytest
 from flexspot_runtime import LocalFolder, Results
 from memory_folder import folder_in_memory
 from queue_worker import POISON
-from worker_kills import Workers
+from worker_kills import MESSAGES_AND_KILLS, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 
-MESSAGES = 1000
-KILLS = 8
 ATTEMPTS = 8
 NAME = "projects/ai/subscriptions/work"
 
@@ -61,16 +59,17 @@ def results_folder() -> Iterator[Path]:
 
 
 @pytest.mark.kills
-def test_every_task_has_one_result_whoever_is_killed(server: Server, results_folder: Path) -> None:
-    server.ask([*map(str, range(MESSAGES)), POISON.decode()])
+@pytest.mark.parametrize("messages,kills", MESSAGES_AND_KILLS)
+def test_every_task_has_one_result_whoever_is_killed(server: Server, results_folder: Path, messages: int, kills: int) -> None:
+    server.ask([*map(str, range(messages)), POISON.decode()])
     results = Results(LocalFolder(results_folder))
     workers = Workers("pubsub", NAME, results_folder, {**os.environ, "PUBSUB_EMULATOR_HOST": server.address})
 
-    workers.kill_until(lambda: server.ask(None)["empty"], KILLS, random.Random(1))  # noqa: S311 -- repeatable, not secret
+    workers.kill_until(lambda: server.ask(None)["empty"], kills, random.Random(1))  # noqa: S311 -- repeatable, not secret
 
     assert workers.events["SIGKILL"] >= 1
     assert {key: int(results.get(key)) for key in results.keys()} == {  # noqa: SIM118 -- no mapping
-        f"square-of-{number}": number**2 for number in range(MESSAGES)
+        f"square-of-{number}": number**2 for number in range(messages)
     }
     assert server.ask(None)["dead letters"] == [POISON.decode()]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from sqs_server import sqs_server
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "runtime" / "examples"
 STEPS = 12_000

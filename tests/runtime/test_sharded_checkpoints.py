@@ -10,13 +10,11 @@ from flexspot_runtime import (
     CheckpointWriter,
     EverySteps,
     Group,
-    Interrupted,
     Interruption,
     LocalFolder,
     TrainingRun,
 )
 from flexspot_runtime.marker import Marker
-from flexspot_runtime.schedule import SystemClock
 from manual_clock import ManualClock
 from rank_threads import in_ranks
 
@@ -34,28 +32,23 @@ def checkpointer_of(folder: Path, group: Group, *, sharded: bool = True, barrier
     return Checkpointer(LocalFolder(folder), group=group, sharded=sharded, barrier_seconds=barrier_seconds)
 
 
+def resumed(folder: Path, group: Group, *, sharded: bool = True) -> bytes:
+    checkpointer = checkpointer_of(folder, group, sharded=sharded)
+    marker = checkpointer.newest_valid()
+    assert marker
+    return checkpointer.reader(marker).get("part")
+
+
 def test_a_checkpoint_counts_when_all_parts_are_there_and_each_rank_gets_its_own_back(tmp_path: Path) -> None:
     in_ranks(RANKS, lambda group: save(checkpointer_of(tmp_path, group), 7))
 
-    def resume(group: Group) -> bytes:
-        checkpointer = checkpointer_of(tmp_path, group)
-        marker = checkpointer.newest_valid()
-        assert marker
-        return checkpointer.reader(marker).get("part")
-
-    assert in_ranks(RANKS, resume) == [b"0 of 7", b"1 of 7", b"2 of 7"]
+    assert in_ranks(RANKS, lambda group: resumed(tmp_path, group)) == [b"0 of 7", b"1 of 7", b"2 of 7"]
 
 
 def test_rank_0_can_write_for_all(tmp_path: Path) -> None:
     in_ranks(RANKS, lambda group: save(checkpointer_of(tmp_path, group, sharded=False), 7))
 
-    def resume(group: Group) -> bytes:
-        checkpointer = checkpointer_of(tmp_path, group, sharded=False)
-        marker = checkpointer.newest_valid()
-        assert marker
-        return checkpointer.reader(marker).get("part")
-
-    assert in_ranks(RANKS, resume) == [b"0 of 7"] * RANKS
+    assert in_ranks(RANKS, lambda group: resumed(tmp_path, group, sharded=False)) == [b"0 of 7"] * RANKS
     assert len(LocalFolder(tmp_path).names("data")) == 1
 
 
@@ -112,13 +105,7 @@ def test_after_a_warning_ranks_wait_for_each_other_no_longer_than_until_the_kill
 def test_a_group_of_another_size_is_told_what_to_do(tmp_path: Path) -> None:
     in_ranks(2, lambda group: save(checkpointer_of(tmp_path, group), 7))
 
-    def resume(group: Group) -> object:
-        checkpointer = checkpointer_of(tmp_path, group)
-        marker = checkpointer.newest_valid()
-        assert marker
-        return checkpointer.reader(marker)
-
-    *_, third = in_ranks(3, resume)
+    *_, third = in_ranks(3, lambda group: resumed(tmp_path, group))
 
     assert "has no shard of rank 2, only of [0, 1]; it was saved by a group of another size" in str(third)
 
@@ -137,30 +124,6 @@ def test_parts_of_different_starts_are_never_put_together(tmp_path: Path) -> Non
 
     assert isinstance(marker, Marker)
     assert CheckpointReader(LocalFolder(tmp_path), marker, 1).get("part") == b"1 of 7"
-
-
-def test_a_warning_to_one_rank_stops_all_after_the_same_step(tmp_path: Path) -> None:
-    def train(group: Group) -> int:
-        interruption = Interruption(60.0, clock=SystemClock())
-        run = TrainingRun(
-            checkpointer_of(tmp_path, group),
-            interruption,
-            save=lambda writer: writer.put("part", b"%d" % group.rank),
-            load=lambda _: None,
-            schedule=EverySteps(5),
-            agree_seconds=0,
-        )
-        for step in run.steps(1000):
-            if (group.rank, step) == (2, 11):
-                interruption.notify("SIGTERM")
-        return 1000
-
-    ended = in_ranks(RANKS, train)
-
-    assert [each.step for each in ended if isinstance(each, Interrupted)] == [12] * RANKS
-    assert [each.source for each in ended if isinstance(each, Interrupted)] == ["another rank", "another rank", "SIGTERM"]
-    resumed = in_ranks(RANKS, lambda group: checkpointer_of(tmp_path, group).newest_valid())
-    assert [each.step for each in resumed if isinstance(each, Marker)] == [12] * RANKS
 
 
 def test_a_save_that_fails_in_one_rank_fails_for_all_and_training_goes_on(tmp_path: Path) -> None:

@@ -12,10 +12,9 @@ import pytest
 from flexspot_runtime import LocalFolder, Results
 from flexspot_runtime.sqs_queue import SqsQueue
 from memory_folder import folder_in_memory
-from moto.sqs.models import Message
 from queue_worker import POISON
 from sqs_server import sqs_server
-from worker_kills import Workers
+from worker_kills import MESSAGES_AND_KILLS, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,10 +23,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import MessageTypeDef
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
-MESSAGES = 1000
-KILLS = 8
 AT_ONCE = 100
 """Waiting messages: moto goes through all of them at each request."""
 
@@ -67,10 +64,11 @@ def results_folder() -> Iterator[Path]:
 
 
 @pytest.mark.kills
-def test_every_task_has_one_result_whoever_is_killed(client: SQSClient, results_folder: Path) -> None:
+@pytest.mark.parametrize("messages,kills", MESSAGES_AND_KILLS)
+def test_every_task_has_one_result_whoever_is_killed(client: SQSClient, results_folder: Path, messages: int, kills: int) -> None:
     queue, dead = queues(client)
     client.send_message(QueueUrl=queue, MessageBody=POISON.decode())
-    numbers = iter(range(MESSAGES))
+    numbers = iter(range(messages))
 
     def is_done() -> bool:
         while sum(waiting(client, queue)) < AT_ONCE and (batch := list(islice(numbers, 10))):
@@ -80,11 +78,11 @@ def test_every_task_has_one_result_whoever_is_killed(client: SQSClient, results_
     results = Results(LocalFolder(results_folder))
     workers = Workers("sqs", queue, results_folder, dict(os.environ))
 
-    workers.kill_until(is_done, KILLS, random.Random(1))  # noqa: S311 -- repeatable, not secret
+    workers.kill_until(is_done, kills, random.Random(1))  # noqa: S311 -- repeatable, not secret
 
     assert workers.events["SIGKILL"] >= 1
     assert {key: int(results.get(key)) for key in results.keys()} == {  # noqa: SIM118 -- no mapping
-        f"square-of-{number}": number**2 for number in range(MESSAGES)
+        f"square-of-{number}": number**2 for number in range(messages)
     }
     [given_up] = received(client, dead)
     assert given_up.get("Body") == POISON.decode()
@@ -117,22 +115,3 @@ def test_what_sqs_refuses_is_an_oserror(client: SQSClient) -> None:
 
     with pytest.raises(OSError, match="SQS: An error occurred"):
         SqsQueue(f"{url}-absent").receive(1, 0)
-
-
-def test_the_queue_of_these_tests_keeps_what_is_sent_while_two_workers_finish(client: SQSClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    url, _ = queues(client)
-    for body in ("first", "second"):
-        client.send_message(QueueUrl=url, MessageBody=body)
-    first, second = (message.get("ReceiptHandle", "") for message in received(client, url))
-    had, under_way = Message.had_receipt_handle, [second]
-
-    def finish_another_and_send(message: Message, receipt_handle: str) -> bool:
-        if receipt_handle == first and message.body == "second" and under_way:
-            client.delete_message(QueueUrl=url, ReceiptHandle=under_way.pop())
-            client.send_message(QueueUrl=url, MessageBody="third")
-        return had(message, receipt_handle)
-
-    monkeypatch.setattr(Message, "had_receipt_handle", finish_another_and_send)
-    client.delete_message(QueueUrl=url, ReceiptHandle=first)
-
-    assert [message.get("Body") for message in received(client, url)] == ["third"]

@@ -10,7 +10,6 @@ from flexspot_runtime import (
     CheckpointFailedError,
     CheckpointReader,
     CheckpointWriter,
-    EverySeconds,
     EverySteps,
     Group,
     Interrupted,
@@ -35,16 +34,21 @@ class Program:
     """A training program on one storage; each `live` is a start of it."""
 
     storage: MemoryStorage = field(default_factory=MemoryStorage)
+    schedule: Schedule = field(default_factory=lambda: EverySteps(5))
+    progress: ProgressFile | None = None
+    group: Group = field(default_factory=Group)
     clock: ManualClock = field(default_factory=ManualClock)
     trained: list[int] = field(default_factory=list[int])
-    interruption: Interruption = field(init=False)
-    run: TrainingRun = field(init=False)
 
-    def start(self, schedule: Schedule | None = None, progress: ProgressFile | None = None, group: Group | None = None) -> None:
+    def __post_init__(self) -> None:
         self.interruption = Interruption(15.0, clock=self.clock)
-        checkpointer = Checkpointer(self.storage, clock=self.clock, group=group or Group())
         self.run = TrainingRun(
-            checkpointer, self.interruption, save=self._save, load=self._load, schedule=schedule or EverySteps(5), progress=progress
+            Checkpointer(self.storage, clock=self.clock, group=self.group),
+            self.interruption,
+            save=self._save,
+            load=self._load,
+            schedule=self.schedule,
+            progress=self.progress,
         )
 
     def live(self, total: int, at: dict[int, Callable[[], object]] | None = None) -> None:
@@ -54,6 +58,13 @@ class Program:
             self.trained.append(step)
             if at and step in at:
                 at[step]()
+
+    def warn(self) -> None:
+        self.interruption.notify("SIGTERM")
+
+    def fill_up(self) -> None:
+        """No save succeeds from now on."""
+        self.storage.fails_at, self.storage.fails_for = self.storage.operations + 1, 10_000
 
     def saved_steps(self) -> list[int]:
         return [int(name.split("/")[1].split("-")[0]) for name in sorted(self.storage.objects) if name.startswith("markers")]
@@ -68,7 +79,6 @@ class Program:
 
 def test_all_steps_are_done_and_the_last_checkpoint_says_so() -> None:
     program = Program()
-    program.start()
     program.live(12)
 
     marker = program.run.checkpointer.newest_valid()
@@ -81,10 +91,9 @@ def test_all_steps_are_done_and_the_last_checkpoint_says_so() -> None:
 
 def test_a_warning_ends_the_run_after_the_step_with_143_and_a_checkpoint() -> None:
     program = Program()
-    program.start()
 
     with pytest.raises(Interrupted) as ended:
-        program.live(12, {6: lambda: program.interruption.notify("SIGTERM")})
+        program.live(12, {6: program.warn})
 
     assert (ended.value.code, ended.value.source, ended.value.step) == (143, "SIGTERM", 7)
     assert program.saved_steps() == [5, 7]
@@ -93,42 +102,25 @@ def test_a_warning_ends_the_run_after_the_step_with_143_and_a_checkpoint() -> No
 
 def test_the_next_start_goes_on_where_the_last_ended() -> None:
     program = Program()
-    program.start()
     with pytest.raises(Interrupted):
-        program.live(12, {6: lambda: program.interruption.notify("SIGTERM")})
+        program.live(12, {6: program.warn})
 
     again = Program(program.storage)
-    again.start()
     again.live(12)
 
     assert again.trained == list(range(12))
     assert again.run.status.interruptions == 1
 
 
-def test_a_run_that_is_complete_has_nothing_to_do() -> None:
-    program = Program()
-    program.start()
-    program.live(12)
-
-    again = Program(program.storage)
-    again.start()
-    again.live(12)
-
-    assert again.run.status.step == 12
-    assert again.run.status.saves == 0
-
-
 def test_a_warning_in_the_last_step_is_no_interruption() -> None:
     program = Program()
-    program.start()
-    program.live(12, {11: lambda: program.interruption.notify("SIGTERM")})
+    program.live(12, {11: program.warn})
 
     assert program.run.status.phase == Phase.COMPLETED
 
 
 def test_a_warning_during_a_checkpoint_costs_no_further_step() -> None:
     program = Program()
-    program.start()
     saved = program.storage.create
 
     def warned_while_saving(name: str) -> object:
@@ -145,7 +137,6 @@ def test_a_warning_during_a_checkpoint_costs_no_further_step() -> None:
 
 def test_a_warning_before_the_first_step_leaves_all_to_the_next_start() -> None:
     program = Program()
-    program.start()
     program.interruption.notify("SIGTERM")
 
     with pytest.raises(Interrupted):
@@ -155,7 +146,6 @@ def test_a_warning_before_the_first_step_leaves_all_to_the_next_start() -> None:
 
 def test_a_checkpoint_can_be_asked_for() -> None:
     program = Program()
-    program.start()
     program.live(12, {1: program.run.request_checkpoint})
 
     assert program.run.status.saves == 4
@@ -164,16 +154,12 @@ def test_a_checkpoint_can_be_asked_for() -> None:
 
 def test_training_goes_on_while_checkpoints_cannot_be_written(caplog: pytest.LogCaptureFixture) -> None:
     program = Program()
-    program.start()
-
-    def fill_up() -> None:
-        program.storage.fails_at, program.storage.fails_for = program.storage.operations + 1, 10_000
 
     def make_room() -> None:
         program.storage.fails_at = None
 
     with caplog.at_level(logging.ERROR):
-        program.live(20, {6: fill_up, 12: make_room})
+        program.live(20, {6: program.fill_up, 12: make_room})
 
     assert program.trained == list(range(20))
     assert (program.run.status.saves, program.run.status.failed_saves) == (3, 1)
@@ -183,22 +169,17 @@ def test_training_goes_on_while_checkpoints_cannot_be_written(caplog: pytest.Log
 
 def test_a_result_that_cannot_be_saved_is_an_error() -> None:
     program = Program()
-    program.start()
-
-    def fill_up() -> None:
-        program.storage.fails_at, program.storage.fails_for = program.storage.operations + 1, 10_000
 
     with pytest.raises(CheckpointFailedError, match="all 12 steps are done but could not be saved"):
-        program.live(12, {10: fill_up})
+        program.live(12, {10: program.fill_up})
 
 
 def test_an_interrupted_run_that_cannot_save_ends_with_143_and_keeps_the_last_checkpoint() -> None:
     program = Program()
-    program.start()
 
     def fill_up_and_warn() -> None:
-        program.storage.fails_at, program.storage.fails_for = program.storage.operations + 1, 10_000
-        program.interruption.notify("SIGTERM")
+        program.fill_up()
+        program.warn()
 
     with pytest.raises(Interrupted):
         program.live(12, {6: fill_up_and_warn})
@@ -207,7 +188,6 @@ def test_an_interrupted_run_that_cannot_save_ends_with_143_and_keeps_the_last_ch
 
 def test_a_checkpoint_that_may_not_be_made_in_time_is_tried_and_told_of(caplog: pytest.LogCaptureFixture) -> None:
     program = Program()
-    program.start()
 
     with pytest.raises(Interrupted):
         program.live(12, {6: lambda: program.interruption.notify("SIGTERM", 1.0)})
@@ -216,17 +196,8 @@ def test_a_checkpoint_that_may_not_be_made_in_time_is_tried_and_told_of(caplog: 
     assert program.saved_steps() == [5, 7]
 
 
-def test_an_interval_that_is_always_over_saves_once_for_each_step() -> None:
-    program = Program()
-    program.start(Timed(EverySeconds(1e-9)))
-    program.live(3)
-
-    assert program.run.status.saves == 3
-
-
 def test_the_interval_is_estimated_anew_while_running() -> None:
-    program = Program()
-    program.start(Timed(LeastWaste(least_seconds=1, most_seconds=1e5, assumed_checkpoint_seconds=500)))
+    program = Program(schedule=Timed(LeastWaste(least_seconds=1, most_seconds=1e5, assumed_checkpoint_seconds=500)))
     program.live(20_000)
     interval = program.run.status.interval_seconds
 
@@ -236,23 +207,21 @@ def test_the_interval_is_estimated_anew_while_running() -> None:
 
 
 def test_how_much_is_done_again_is_known_from_the_progress_file() -> None:
-    program = Program()
-    program.start(progress=ProgressFile(program.storage, every_seconds=0))
+    storage = MemoryStorage()
+    program = Program(storage, progress=ProgressFile(storage, every_seconds=0))
     for step in program.run.steps(20):
         program.clock.seconds += 1
         program.trained.append(step)
         if step == 8:
             break
 
-    again = Program(program.storage)
-    again.start(progress=ProgressFile(program.storage))
+    again = Program(storage, progress=ProgressFile(storage))
     again.live(20)
 
     assert again.run.status.lost_steps == 3, "told of 8 steps, saved 5"
 
 
 def test_a_save_that_another_rank_could_not_make_counts_as_failed_here_too() -> None:
-    program = Program()
     told = [0]
 
     def largest(wanted: int) -> int:
@@ -262,7 +231,7 @@ def test_a_save_that_another_rank_could_not_make_counts_as_failed_here_too() -> 
             return 1
         return wanted
 
-    program.start(group=Group(0, 2, largest, str))
+    program = Program(group=Group(0, 2, largest, str))
     program.live(12)
 
     assert (program.run.status.saves, program.run.status.failed_saves) == (3, 1)

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 class Bench:
     """A worker with its queue and its results."""
 
+    tasks: tuple[bytes, ...] = ()
     clock: ManualClock = field(default_factory=ManualClock)
     storage: MemoryStorage = field(default_factory=MemoryStorage)
     done: list[bytes] = field(default_factory=list[bytes])
 
     def __post_init__(self) -> None:
         self.queue = MemoryQueue(self.clock)
+        self.queue.send(*self.tasks)
         self.interruption = Interruption(15.0, clock=self.clock)
         self.results = Results(self.storage)
 
@@ -43,8 +45,7 @@ class Bench:
 
 
 def test_every_task_is_done_stored_and_acknowledged() -> None:
-    bench = Bench()
-    bench.queue.send(b"a", b"b", b"c")
+    bench = Bench((b"a", b"b", b"c"))
 
     assert bench.work() == WorkerReport(stored=3)
     assert {key: bench.results.get(key) for key in bench.results.keys()} == {"a": b"aa", "b": b"bb", "c": b"cc"}  # noqa: SIM118 -- no mapping
@@ -52,8 +53,7 @@ def test_every_task_is_done_stored_and_acknowledged() -> None:
 
 
 def test_a_task_is_acknowledged_only_when_its_result_is_stored() -> None:
-    bench = Bench()
-    bench.queue.send(b"a")
+    bench = Bench((b"a",))
     bench.storage.fails_at, bench.storage.fails_for = 2, 1
 
     assert bench.work() == WorkerReport(stored=1, failed=1)
@@ -62,56 +62,40 @@ def test_a_task_is_acknowledged_only_when_its_result_is_stored() -> None:
 
 def test_a_task_whose_result_is_there_is_not_done_again() -> None:
     """Its worker was killed between the result and the acknowledgement."""
-    bench = Bench()
+    bench = Bench((b"a",))
     bench.results.put("a", b"of before")
-    bench.queue.send(b"a")
 
     assert bench.work() == WorkerReport(found_done=1)
     assert (bench.done, bench.results.get("a"), bench.queue.messages) == ([], b"of before", [])
 
 
 def test_a_task_that_comes_twice_has_one_result() -> None:
-    bench = Bench()
-    bench.queue.send(b"a", b"a")
+    bench = Bench((b"a", b"a"))
 
     assert bench.work() == WorkerReport(stored=1, found_done=1)
     assert bench.results.keys() == ["a"]
 
 
 def test_a_task_that_always_fails_ends_among_the_dead_letters_and_stops_nobody() -> None:
-    bench = Bench()
-    bench.queue.send(b"poison", b"b")
+    bench = Bench((b"poison", b"b"))
+
+    attempts: list[int] = []
 
     def handle(task: Task) -> bytes:
         if task.body == b"poison":
+            attempts.append(task.attempt)
             raise RuntimeError("planted")
         return b""
 
     report = bench.work(handle)
 
+    assert attempts == [1, 2, 3]
     assert (report.stored, report.failed) == (1, bench.queue.most_attempts)
     assert bench.queue.dead_letters == [b"poison"]
 
 
-def test_attempts_are_told_to_the_handler() -> None:
-    bench = Bench()
-    bench.queue.send(b"a")
-    attempts: list[int] = []
-
-    def handle(task: Task) -> bytes:
-        attempts.append(task.attempt)
-        if len(attempts) < 3:
-            raise RuntimeError("planted")
-        return b""
-
-    bench.work(handle)
-
-    assert attempts == [1, 2, 3]
-
-
 def test_after_a_warning_the_task_at_hand_is_finished_and_the_others_go_back() -> None:
-    bench = Bench()
-    bench.queue.send(b"a", b"b", b"c", b"d")
+    bench = Bench((b"a", b"b", b"c", b"d"))
 
     def handle(task: Task) -> bytes:
         bench.interruption.notify("SIGTERM")
@@ -125,8 +109,7 @@ def test_after_a_warning_the_task_at_hand_is_finished_and_the_others_go_back() -
 
 
 def test_a_handler_may_give_its_task_back() -> None:
-    bench = Bench()
-    bench.queue.send(b"a")
+    bench = Bench((b"a",))
 
     def handle(task: Task) -> bytes:
         bench.interruption.notify("SIGTERM")
@@ -138,8 +121,7 @@ def test_a_handler_may_give_its_task_back() -> None:
 
 
 def test_what_was_received_while_the_warning_came_goes_back() -> None:
-    bench = Bench()
-    bench.queue.send(b"a")
+    bench = Bench((b"a",))
     receive = bench.queue.receive
 
     def warned(most: int, wait_seconds: float) -> list[object]:
@@ -161,8 +143,7 @@ def test_a_worker_with_nothing_to_do_ends() -> None:
 
 @pytest.mark.parametrize("refused", ["finish", "give back"])
 def test_a_queue_that_takes_no_answer_delivers_again(refused: str, caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench()
-    bench.queue.send(b"a")
+    bench = Bench((b"a",))
     bench.queue.refuses.add(refused)
 
     def handle(task: Task) -> bytes:
@@ -185,8 +166,7 @@ def test_a_queue_that_does_not_deliver_is_an_error() -> None:
 
 
 def test_equal_bodies_have_equal_keys_by_default() -> None:
-    bench = Bench()
-    bench.queue.send(b"a", b"a", b"b")
+    bench = Bench((b"a", b"a", b"b"))
     Worker(bench.queue, bench.results, bench.double, bench.interruption).run()
 
     assert len(bench.results.keys()) == 2

@@ -6,8 +6,7 @@ Judged against torch itself by `make test-torch`.
 from __future__ import annotations
 
 import io
-import pickle
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 
 def save(content: bytes, file: BinaryIO) -> None:
@@ -16,22 +15,6 @@ def save(content: bytes, file: BinaryIO) -> None:
     for piece in (content[: len(content) // 2], content[len(content) // 2 :]):
         assert file.write(memoryview(piece)) == len(piece)
     file.flush()
-
-
-def legacy_save(value: Any, file: BinaryIO) -> None:
-    """`_legacy_save`: pickles one after the other, then storages; those of a real file go by its descriptor, so it asks for one."""
-    pickle.dump(119547037146038801333356, file, protocol=2)
-    pickle.dump(value, file, protocol=2)
-    file.flush()
-    assert not _should_read_directly(file)
-    file.write(b"storage")
-
-
-def _should_read_directly(file: BinaryIO) -> bool:
-    try:
-        return file.fileno() >= 0
-    except (AttributeError, io.UnsupportedOperation):
-        return False
 
 
 def load(file: BinaryIO) -> bytes:

@@ -10,12 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+from kill_trials import ended_within
+
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
 WORKER = Path(__file__).with_name("queue_worker.py")
 LONGEST_LIFE_SECONDS = 0.8
+
+MESSAGES_AND_KILLS = [
+    (200, 4),
+    pytest.param(1000, 8, marks=pytest.mark.nightly(held_by="test_every_task_has_one_result_whoever_is_killed")),
+]
+"""The more messages, the more moments at which a worker can be killed."""
 
 
 @dataclass
@@ -63,11 +72,3 @@ class Workers:
             code = worker.wait(60)
         assert code in {0, -signal.SIGKILL}, f"a worker ended with {code}"
         return code
-
-
-def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return False
-    return True

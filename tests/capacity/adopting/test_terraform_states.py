@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.adopting.found import Found
@@ -118,7 +118,6 @@ NAMED = {
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_any_values_at_all_make_a_proposal_or_a_line(data: st.DataObject) -> None:
     """Of a whole state one resource after the other has any values: nothing but an explained error ever comes of it."""

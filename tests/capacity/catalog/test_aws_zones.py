@@ -9,7 +9,7 @@ from pathlib import Path
 import moto
 import pytest
 
-from capacity.catalog.machines import Cloud, machines_of, zone_id_prefix, zone_names_differ
+from capacity.catalog.machines import Cloud, machines_of, zone_id_prefix
 from capacity.catalog.zone_ids import is_zone_id
 
 OFFERINGS = Path(moto.__file__).parent / "ec2/resources/instance_type_offerings/availability-zone-id"
@@ -36,15 +36,3 @@ def test_the_ids_of_every_regions_zones_begin_as_its_name_says(file: Path) -> No
 
     # A Local Zone's id names its city: use1-bos1-az1.
     assert {zone for zone in zones if is_zone_id(zone)} == {zone for zone in zones if zone.startswith(zone_id_prefix(region))} != set()
-
-
-def test_names_differ_between_accounts_in_the_oldest_regions_alone() -> None:
-    assert [region for region in REGIONS if zone_names_differ(region)] == [
-        "ap-northeast-1",
-        "ap-southeast-1",
-        "ap-southeast-2",
-        "eu-west-1",
-        "sa-east-1",
-        "us-east-1",
-        "us-west-2",
-    ]

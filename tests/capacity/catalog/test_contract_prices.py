@@ -64,13 +64,6 @@ def test_a_discount_is_off_the_list_and_says_so() -> None:
     assert usd(found, SPOT) == usd(listed, SPOT)
 
 
-def test_a_discount_on_reserved_is_off_the_on_demand_list() -> None:
-    found = book(discounts=[{"capacity_type": "reserved", "percent": "40"}])
-
-    assert usd(found, RESERVED) == LISTED * Decimal("0.6")
-    assert usd(found, ON_DEMAND) == LISTED
-
-
 def test_of_several_discounts_the_narrowest_counts_and_a_price_of_the_contract_has_nothing_off() -> None:
     wide = {"capacity_type": "on-demand", "percent": "10"}
     found = book(
@@ -89,15 +82,6 @@ def test_a_second_file_takes_its_discounts_off_the_list_too() -> None:
     second = first.with_rows_of(contract_file(discounts=[{"capacity_type": "on-demand", "percent": "20"}]), "second.yaml")
 
     assert usd(second, ON_DEMAND) == LISTED * Decimal("0.8"), "not 28 percent"
-
-
-@pytest.mark.parametrize("capacity_type", [SPOT, RESERVED, ON_DEMAND])
-def test_what_is_paid_at_most_is_what_is_paid_or_the_on_demand_price(capacity_type: CapacityType) -> None:
-    aws = prices_of(Cloud.AWS)
-
-    assert aws.paid_at_most("p5.4xlarge", "us-east-1", SPOT) == aws.find("p5.4xlarge", "us-east-1", ON_DEMAND), "it has no Spot price"
-    assert aws.paid_at_most("p5.48xlarge", "us-east-1", capacity_type) == aws.paid("p5.48xlarge", "us-east-1", capacity_type)
-    assert aws.paid_at_most("p5e.48xlarge", "us-east-1", RESERVED) is None
 
 
 @pytest.mark.parametrize(

@@ -34,16 +34,6 @@ def test_each_cloud_has_the_server_that_hands_out_identities(platform: Platform,
     assert {each.name for each in endpoints_of(platform)} >= names
 
 
-def test_the_lab_has_none() -> None:
-    assert endpoints_of(Platform.LOCAL) == ()
-
-
-def test_a_file_in_order_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    [endpoint] = read(FILE.replace("ROW", ROW), tmp_path, monkeypatch)
-
-    assert (endpoint.name, endpoint.ports) == ("dns", (53,))
-
-
 @pytest.mark.parametrize(
     "written,instead,told",
     [

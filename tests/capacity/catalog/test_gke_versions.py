@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -44,7 +43,3 @@ def test_a_first_version_of_gke_stands_in_the_table_alone() -> None:
 @pytest.mark.parametrize("alias,newest", [("1.34", RELEASES[0]), ("1.35", RELEASES[3]), ("1.35.0", RELEASES[2]), ("1.36", RELEASES[4])])
 def test_an_alias_is_below_a_floor_exactly_when_the_newest_release_that_it_fits_is(alias: str, newest: str) -> None:
     assert [is_below(alias, floor) for floor in RELEASES] == [RELEASES.index(newest) < place for place in range(len(RELEASES))]
-
-
-def test_releases_are_in_the_order_of_their_numbers() -> None:
-    assert all(is_below(older, newer) and not is_below(newer, older) for older, newer in pairwise(RELEASES))

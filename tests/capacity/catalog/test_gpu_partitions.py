@@ -23,15 +23,3 @@ def test_the_partitions_of_a_gpu_fit_into_it(name: str) -> None:
         assert count * compute <= SLICES, size
         # Names round a part of the memory up.
         assert count * (memory - 1) <= gigabytes, size
-
-
-def test_gpus_before_ampere_and_adas_cannot_be_divided_and_all_others_can() -> None:
-    """NVIDIA MIG user guide, supported GPUs. Of the GB200 GKE's plugin names no size."""
-    assert {name for name in GPUS if not partitions_of(name)} == {"nvidia-tesla-t4", "nvidia-l4", "nvidia-gb200"}
-
-
-def test_a_size_of_one_gpu_is_none_of_another() -> None:
-    assert "1g.5gb" in partitions_of("nvidia-tesla-a100")
-    assert "1g.5gb" not in partitions_of("nvidia-h100-80gb")
-    assert "1g.20gb" in partitions_of("nvidia-h100-80gb")
-    assert "1g.20gb" not in partitions_of("nvidia-a100-80gb")

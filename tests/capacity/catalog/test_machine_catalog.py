@@ -46,38 +46,13 @@ def test_the_letters_of_a_regions_zones_are_read_as_the_names_that_the_cloud_giv
     assert read_machines(file)["g6.xlarge"].zones["us-east-1"] == ("us-east-1-a", "us-east-1-b", "us-east-1-d")
 
 
-def test_a_machine_of_which_no_number_of_gpus_is_asked_has_the_fewest(file: Path) -> None:
-    file.write_text(AWS)
-
-    gpu = read_machines(file)["g6.xlarge"].gpu
-
-    assert gpu is not None
-    assert (gpu.counts, gpu.count) == ((1, 2), 1)
-
-
-def test_what_a_row_leaves_out_is_nothing_or_not_known(file: Path) -> None:
-    rows = AWS.splitlines()
-    file.write_text("\n".join(line for line in rows if not line.strip().startswith(("gpu:", "zones:"))))
-
-    machine = read_machines(file)["g6.xlarge"]
-
-    assert (machine.gpu, machine.zones) == (None, {})
-    assert (machine.local_ssd_gb, machine.efa_interfaces, machine.gvnic, machine.flex_start) == (0, 0, False, False)
-
-
 @pytest.mark.parametrize(
     "line,broken,problem",
     [
         ("vcpu: 4", "vcpu: 0", r"machines\.0\.vcpu: Input should be greater than or equal to 1"),
-        ("vcpu: 4", "vcpus: 4", r"machines\.0\.vcpus: Extra inputs"),
         ("cloud: aws", "cloud: azure", "cloud: Input should be 'aws'"),
-        ("citation: somewhere on the internet", "citation: memory", r"sources\.list\.citation: String should have at least 10 characters"),
         ("source: list", "source: rumour", r"g6\.xlarge: source 'rumour' is not one of list"),
-        ("    source: list\n", "", r"machines\.0\.source: Field required"),
         ("counts: [1, 2]", "counts: [2, 1]", r"machines\.0\.gpu\.counts: counts must rise, each once"),
-        ("counts: [1, 2]", "counts: [1, 1]", r"machines\.0\.gpu\.counts: counts must rise, each once"),
-        ("counts: [1, 2]", "counts: [0]", r"machines\.0\.gpu\.counts\.0: Input should be greater than or equal to 1"),
-        ("counts: [1, 2]", "counts: []", r"machines\.0\.gpu\.counts: .*at least 1 item"),
         ("model: l4", "model: L4 24 GB", r"machines\.0\.gpu\.model: String should match pattern"),
         ("zones: {us-east-1: abd, eu-west-1: c}", "zones: [us-east-1a]", r"machines\.0\.zones: Input should be a valid dictionary"),
         ("machines:", "machines: [", "is not YAML"),
@@ -98,35 +73,6 @@ def test_a_machine_that_stands_twice_is_refused(file: Path) -> None:
         read_machines(file)
 
 
-def test_a_gpu_that_both_clouds_have_is_spelled_alike() -> None:
-    # One name a model is what lets a class, a price and a report speak of the same GPU on both. A near-miss, such as h100 and h100-80gb or
-    # rtx-pro-6000 and rtxpro6000, is the same model under two names.
-    aws, gcp = ({gpu.model for gpu in gpus(cloud)} for cloud in Cloud)
-
-    assert aws & gcp == {"a100-40gb", "a100-80gb", "b200", "h100-80gb", "h200-141gb", "l4", "rtx-pro-6000", "t4"}
-    assert {one: other for one in aws - gcp for other in gcp - aws if _letters(one)[:4] == _letters(other)[:4]} == {}
-
-
-def _letters(model: str) -> str:
-    return model.replace("-", "")
-
-
-@pytest.mark.parametrize("cloud", Cloud)
-def test_a_model_whose_name_says_its_memory_has_it(cloud: Cloud) -> None:
-    wrong = [
-        (gpu.model, gpu.memory_mib)
-        for gpu in gpus(cloud)
-        if gpu.model.endswith("gb") and gpu.memory_mib != int(gpu.model.rpartition("-")[2].removesuffix("gb")) * 1024
-    ]
-
-    assert wrong == []
-
-
-@pytest.mark.parametrize("cloud", Cloud)
-def test_every_machine_is_known_by_its_name(cloud: Cloud) -> None:
-    assert all(name == machine.name for name, machine in machines_of(cloud).items())
-
-
 def test_karpenters_labels_follow_from_the_machine() -> None:
     labels = karpenter_aws_labels(machines_of(Cloud.AWS)["g6.xlarge"])
 
@@ -143,13 +89,6 @@ def test_karpenters_labels_follow_from_the_machine() -> None:
         "karpenter.k8s.aws/instance-gpu-memory": "22888",
         "karpenter.k8s.aws/instance-local-nvme": "250",
     }
-
-
-def test_a_machine_of_another_cloud_has_no_such_labels() -> None:
-    machine = machines_of(Cloud.AWS)["g6.xlarge"].model_copy(update={"name": "g2-standard-4"})
-
-    with pytest.raises(ValueError, match=r"g2-standard-4 is not an EC2 machine: expected FAMILY\.SIZE"):
-        karpenter_aws_labels(machine)
 
 
 @pytest.mark.parametrize(

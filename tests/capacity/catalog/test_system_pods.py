@@ -10,7 +10,7 @@ import moto
 import pytest
 
 from capacity.catalog.machines import Cloud, Machine, machines_of
-from capacity.catalog.system_pods import node_room, system_pods_of
+from capacity.catalog.system_pods import node_room
 
 MIB = 1024
 
@@ -44,10 +44,3 @@ def test_the_addresses_of_machines_for_controllers_are_those_of_ec2() -> None:
         return interfaces * (network["Ipv4AddressesPerInterface"] - 1) + 2
 
     assert {each.name: each.max_pods for each in plain} == {each.name: addresses(each) for each in plain}
-
-
-@pytest.mark.parametrize("cloud", Cloud)
-def test_the_clouds_pods_are_known_by_one_name_each(cloud: Cloud) -> None:
-    names = [each.name for each in system_pods_of(cloud)]
-
-    assert len(names) == len(set(names))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from capacity.catalog.gke_accelerators import hosts_of, is_slice_of, slices_of
+from capacity.catalog.gke_accelerators import hosts_of, is_slice_of
 from capacity.catalog.machines import Cloud, machines_of
 
 # "TPU types" of github.com/GoogleCloudPlatform/applied-ai-engineering-samples, ai-infrastructure/saxml-on-gke/README.md (read 2026-11-26):
@@ -58,7 +58,3 @@ def test_the_long_slices_of_v5p_are_known_by_their_rule(topology: str) -> None:
 @pytest.mark.parametrize("topology", ["16x20x32", "4x4x6", "8x4x8", "2x2x1", "4x4", "2x4x8"])
 def test_others_are_none(topology: str) -> None:
     assert not is_slice_of(machines_of(Cloud.GCP)["ct5p-hightpu-4t"], topology)
-
-
-def test_a_machine_with_gpus_has_no_slices() -> None:
-    assert slices_of(machines_of(Cloud.GCP)["a3-highgpu-8g"]) == ()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach, reachable_gpus
+from capacity.catalog.unreachable_limits import NodeCeilings, reachable_gpus
 from capacity.values.verdict import Verdict
 from components.karpenter.gpu_node_pool import check_gpu_pool
 from policies.core import judge
@@ -36,13 +36,6 @@ ONE_GPU = ("g6.xlarge", "g6.4xlarge", "g6.16xlarge")
 )
 def test_other_ceilings_end_a_pool_before_its_gpus_do(machine: str, ceilings: NodeCeilings, gpus: int | None) -> None:
     assert reachable_gpus(AWS[machine], 8, ceilings) == gpus
-
-
-def test_of_several_machines_the_one_that_ends_the_pool_first_is_told_with_what_it_would_need() -> None:
-    ended = out_of_reach([(AWS[name], 1) for name in ONE_GPU], 8, NodeCeilings(vcpu=100))
-
-    assert ended
-    assert (ended.machine.name, ended.gpus, ended.needed) == ("g6.16xlarge", 1, "8 nodes, 512 vCPU and 2097152 MiB")
 
 
 a_few = st.integers(1, 9)

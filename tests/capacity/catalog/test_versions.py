@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from capacity.catalog.data_files import DataFileError, read_records
-from capacity.catalog.node_images import shipped_images
-from capacity.catalog.versions import Addon, Chart, VersionTable, minor_version, shipped_versions, version_order
+from capacity.catalog.versions import Addon, Chart, VersionTable, shipped_versions, version_order
 from lab.tools.build import family_named
 
 ROOT = Path(__file__).parents[3]
@@ -17,25 +16,9 @@ SHIPPED = ROOT / "capacity" / "catalog" / "versions.yaml"
 COMPATIBILITY = ROOT / ".tools" / "assets" / "karpenter-aws" / "compatibility" / "compatibility.yaml"
 
 
-def test_the_table_has_the_versions_of_kubernetes_that_eks_supports() -> None:
-    assert list(shipped_versions().kubernetes) == ["1.33", "1.34", "1.35", "1.36"]
-
-
 @pytest.mark.parametrize("kubernetes", shipped_versions().kubernetes)
 def test_what_a_cluster_cannot_do_without_is_pinned_for_each_version(kubernetes: str) -> None:
     assert set(shipped_versions().pinned(kubernetes)) == {Addon.KUBE_PROXY, Addon.COREDNS, Addon.VPC_CNI}
-
-
-@pytest.mark.parametrize("kubernetes", shipped_versions().kubernetes)
-def test_kube_proxy_is_of_the_clusters_own_version(kubernetes: str) -> None:
-    assert minor_version(shipped_versions().pinned(kubernetes)[Addon.KUBE_PROXY]) == kubernetes
-
-
-def test_an_upgrade_takes_no_pinned_addon_back() -> None:
-    table = shipped_versions()
-    for older, newer in zip(table.kubernetes, list(table.kubernetes)[1:], strict=False):
-        before, after = table.pinned(older), table.pinned(newer)
-        assert {name for name in before if version_order(after[name]) < version_order(before[name])} == set()
 
 
 def test_what_is_not_verified_pins_nothing() -> None:
@@ -49,18 +32,6 @@ def test_what_is_not_verified_pins_nothing() -> None:
     assert [name for kubernetes, name in rows if name in table.pinned(kubernetes)] == []
 
 
-def test_pins_are_at_least_what_the_platform_asks_of_an_addon() -> None:
-    table = shipped_versions()
-    for name, floor in table.addons_at_least.items():
-        for addons in table.kubernetes.values():
-            assert name not in addons or version_order(addons[name].version) >= version_order(floor.version)
-
-
-def test_every_version_of_the_table_has_images() -> None:
-    for kubernetes in shipped_versions().kubernetes:
-        assert shipped_images().with_images_for("al2023", kubernetes), kubernetes
-
-
 def test_karpenters_ranges_are_those_of_its_own_table() -> None:
     if not COMPATIBILITY.is_file():
         pytest.skip(f"there is no {COMPATIBILITY}: `make tools` brings it")
@@ -72,16 +43,6 @@ def test_karpenters_ranges_are_those_of_its_own_table() -> None:
     ours = shipped_versions().karpenter.kubernetes
     assert {minor: (each.least, each.most) for minor, each in ours.items()} == {minor: theirs[minor] for minor in ours}
     assert max(theirs, key=version_order) == max(ours, key=version_order)
-
-
-def test_the_charts_work_with_every_version_of_the_table() -> None:
-    table = shipped_versions()
-    karpenter = table.karpenter.range_of(table.karpenter.chart.version)
-
-    assert karpenter is not None
-    assert [version for version in table.kubernetes if not karpenter.has(version)] == []
-    assert version_order(table.kueue.kubernetes_at_least.version) <= version_order(next(iter(table.kubernetes)))
-    assert version_order(table.kueue.chart.version) >= version_order(table.kueue.at_least.version)
 
 
 def test_the_charts_are_what_the_lab_is_built_from() -> None:

@@ -10,11 +10,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
-from made_bills import CUR_HEADER, FOCUS_HEADER, LEGACY_HEADER, cur_row, focus_row, gcp_row, table
+from made_bills import LEGACY_HEADER, cur_row, focus_row, gcp_row, table
 
 from capacity.catalog.machines import Cloud
 from capacity.chargeback.billed import MAX_SUMS, Bill
-from capacity.chargeback.bills.aws import NEEDED, column, place_of
+from capacity.chargeback.bills.aws import column, place_of
 from capacity.chargeback.bills.entries import BillError, Bought, Entry, Kind, Place
 from capacity.chargeback.bills.files import MAX_LINE_BYTES, read_bill
 
@@ -39,23 +39,6 @@ def refused(folder: Path, content: str | bytes) -> str:
     with pytest.raises(BillError) as told:
         read(folder, content)
     return str(told.value)
-
-
-def test_legacy_columns_have_the_names_of_cur_2() -> None:
-    names = {
-        "lineItem/LineItemType": "line_item_line_item_type",
-        "lineItem/UnblendedCost": "line_item_unblended_cost",
-        "lineItem/NetUnblendedCost": "line_item_net_unblended_cost",
-        "identity/LineItemId": "identity_line_item_id",
-        "product/instanceType": "product_instance_type",
-        "product/regionCode": "product_region_code",
-        "savingsPlan/SavingsPlanEffectiveCost": "savings_plan_savings_plan_effective_cost",
-        "resourceTags/aws:eks:cluster-name": "resource_tags_aws_eks_cluster_name",
-    }
-
-    assert {each: column(each) for each in names} == names
-    assert set(NEEDED) <= {column(each) for each in LEGACY_HEADER}
-    assert set(NEEDED) <= set(CUR_HEADER)
 
 
 def test_a_legacy_report_says_the_same_as_cur_2_plain_and_packed(tmp_path: Path) -> None:
@@ -206,8 +189,8 @@ def test_a_bomb_of_one_line_and_one_of_many_rows_are_stopped(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_two_hundred_thousand_rows_are_read_one_by_one(tmp_path: Path) -> None:
-    path, count, watched = tmp_path / "long.csv", 200_000, 5_000
+def test_many_rows_are_read_one_by_one(tmp_path: Path) -> None:
+    path, count, watched = tmp_path / "long.csv", 20_000, 2_000
     header, row, _ = table([cur_row()]).split("\n")
     with path.open("w") as file:
         file.write(f"{header}\n")
@@ -234,9 +217,3 @@ def test_a_bill_of_ever_new_names_is_stopped() -> None:
 
     with pytest.raises(BillError, match="different machines and services"):
         bill.add([Entry(Kind.SERVICE, Cloud.AWS, "one more", Decimal(1))])
-
-
-def test_the_header_of_the_public_focus_samples_is_known(tmp_path: Path) -> None:
-    [found] = read(tmp_path, table([focus_row()], FOCUS_HEADER))
-
-    assert (found.place, found.hours, found.usd) == (SPOT, 1, Decimal("0.5"))

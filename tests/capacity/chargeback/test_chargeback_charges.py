@@ -23,6 +23,7 @@ AMOUNTS = st.lists(st.lists(st.fractions(0, 1000, max_denominator=997), min_size
 @given(AMOUNTS)
 def test_parts_of_parts_sum_to_the_rounded_part_and_none_is_a_cent_off(amounts: list[list[Fraction]]) -> None:
     wholes = to_cents({number: sum(parts, Fraction(0)) for number, parts in enumerate(amounts)})
+    assert abs(sum(map(Fraction, wholes.values()), Fraction(0)) - sum(map(sum, amounts), Fraction(0))) <= Fraction(1, 200)
     for number, parts in enumerate(amounts):
         cents = to_cents(dict(enumerate(parts)), wholes[number])
         assert sum(cents.values()) == wholes[number]

@@ -16,7 +16,6 @@ from capacity.chargeback.queries import CENTRAL, PLATFORM
 from capacity.chargeback.report import IdlePolicy
 from infra.cli import chargeback_words as words
 
-DAY = 24 * HOUR
 P5 = {"machine": "p5.48xlarge", "region": "us-east-1"}
 P5_USD, CENT = Decimal("55.04"), Decimal("0.01")
 
@@ -33,59 +32,56 @@ def reserved(month: Month, name: str, start: int, end: int, pool: str = "h100", 
 
 @pytest.fixture
 def month() -> Month:
-    """Four reserved p5 for the first 12 of 30 days, all of them given to one team's pods."""
-    found = Month(hours=30 * 24)
+    """Four reserved p5 for the first 12 of 30 hours, all of them given to one team's pods."""
+    found = Month(hours=30)
     for number in range(4):
-        reserved(found, f"h100-{number}", 0, 12 * DAY)
-        found.pod(f"train-{number}", f"h100-{number}", 0, 12 * DAY, gpus=8, team="vision")
+        reserved(found, f"h100-{number}", 0, 12 * HOUR)
+        found.pod(f"train-{number}", f"h100-{number}", 0, 12 * HOUR, gpus=8, team="vision")
     return found
 
 
-@pytest.mark.slow
-def test_what_is_reserved_is_billed_for_the_days_on_which_its_nodes_are_not_there(month: Month) -> None:
-    report = month.report(own=contract_file(commitments=[{**P5, "nodes": 4}]), slice_seconds=DAY)
+def test_what_is_reserved_is_billed_for_the_hours_in_which_its_nodes_are_not_there(month: Month) -> None:
+    report = month.report(own=contract_file(commitments=[{**P5, "nodes": 4}]))
 
-    # 4 nodes for 720 hours at 55.04; of these 432 hours without any of them.
-    assert report.node_usd == report.total.usd == Decimal("158515.20")
-    assert report.idle_usd == Decimal("95109.12")
-    assert report.by("team")["vision",].usd == Decimal("63406.08")
-    assert report.by("team")[CENTRAL,].idle_usd == Decimal("95109.12")
+    # 4 nodes for 30 hours at 55.04; of these 18 hours without any of them.
+    assert report.node_usd == report.total.usd == Decimal("6604.80")
+    assert report.idle_usd == Decimal("3962.88")
+    assert report.by("team")["vision",].usd == Decimal("2641.92")
+    assert report.by("team")[CENTRAL,].idle_usd == Decimal("3962.88")
     assert report.complete
     [kept] = report.commitments
-    assert (kept.seconds, kept.unused, kept.usd) == (4 * 30 * DAY, 4 * 18 * DAY, Decimal("95109.12"))
-    assert dict(words.summary(report))["reserved, and not there"] == "95,109.12 USD for 1,728.0 node hours, billed all the same"
+    assert (kept.seconds, kept.unused, kept.usd) == (4 * 30 * HOUR, 4 * 18 * HOUR, Decimal("3962.88"))
+    assert dict(words.summary(report))["reserved, and not there"] == "3,962.88 USD for 72.0 node hours, billed all the same"
 
 
 def test_reserved_nodes_of_which_nobody_has_said_a_commitment_leave_the_report_incomplete(month: Month) -> None:
-    report = month.report(slice_seconds=DAY)
+    report = month.report()
 
-    assert report.node_usd == Decimal("63406.08")
+    assert report.node_usd == Decimal("2641.92")
     assert not report.complete
     assert {str(kind): seconds for kind, seconds in report.uncommitted.items()} == {
-        "reserved p5.48xlarge in us-east-1 (pool h100)": 4 * 12 * DAY
+        "reserved p5.48xlarge in us-east-1 (pool h100)": 4 * 12 * HOUR
     }
     assert any("nobody has said what is committed" in each for each in words.warnings(report))
-    assert dict(words.summary(report))["nodes"] == "at least 63,406.08 USD"
+    assert dict(words.summary(report))["nodes"] == "at least 2,641.92 USD"
 
 
-@pytest.mark.slow
 def test_more_reserved_nodes_than_are_committed_are_told(month: Month) -> None:
-    report = month.report(own=contract_file(commitments=[{**P5, "nodes": 3}]), slice_seconds=DAY)
+    report = month.report(own=contract_file(commitments=[{**P5, "nodes": 3}]))
 
     assert not report.complete
-    assert list(report.uncommitted.values()) == [12 * DAY]
-    assert report.node_usd == P5_USD * 24 * (4 * 12 + 3 * 18)
+    assert list(report.uncommitted.values()) == [12 * HOUR]
+    assert report.node_usd == P5_USD * (4 * 12 + 3 * 18)
 
 
-@pytest.mark.slow
 def test_a_commitment_holds_from_its_start_until_its_end(month: Month) -> None:
-    """It is October 2026. A block of four for the first twelve days has nothing unused, one from the 11th to the 21st nine days."""
-    block = contract_file(commitments=[{**P5, "nodes": 4, "start": "2026-10-01T00:00:00Z", "end": "2026-10-13T00:00:00Z"}])
-    later = contract_file(commitments=[{**P5, "nodes": 4, "start": "2026-10-11", "end": "2026-10-22"}])
+    """It is October 2026. A block of four for the first twelve hours has nothing unused, one from 10:00 to 21:00 nine hours."""
+    block = contract_file(commitments=[{**P5, "nodes": 4, "start": "2026-10-01T00:00:00Z", "end": "2026-10-01T12:00:00Z"}])
+    later = contract_file(commitments=[{**P5, "nodes": 4, "start": "2026-10-01T10:00:00Z", "end": "2026-10-01T21:00:00Z"}])
 
     assert (month.report(own=block).idle_usd, month.report(own=block).complete) == (Decimal(0), True)
-    assert month.report(own=later).idle_usd == P5_USD * 24 * 4 * 9
-    assert list(month.report(own=later).uncommitted.values()) == [4 * 10 * DAY], "the ten days before it are nobody's commitment"
+    assert month.report(own=later).idle_usd == P5_USD * 4 * 9
+    assert list(month.report(own=later).uncommitted.values()) == [4 * 10 * HOUR], "the ten hours before it are nobody's commitment"
 
 
 def test_a_commitment_of_which_no_node_was_ever_seen_is_billed_whole() -> None:
@@ -115,10 +111,9 @@ def test_a_committed_machine_whose_price_nobody_knows_is_told_and_not_free() -> 
     report = month.report(own=contract_file(commitments=[unknown]))
 
     assert not report.complete
-    assert {str(price): seconds for price, seconds in report.unknown.items()} == {"reserved price of p5e.48xlarge in us-east-1": DAY}
+    assert {str(price): seconds for price, seconds in report.unknown.items()} == {"reserved price of p5e.48xlarge in us-east-1": 24 * HOUR}
 
 
-@pytest.mark.slow
 def test_a_contract_prices_what_is_committed_there_or_not(month: Month) -> None:
     """By a row of the capacity type, of the pool, and as percent off the list."""
     row = {**P5, "capacity_type": "reserved", "usd_per_hour": "30"}
@@ -127,9 +122,9 @@ def test_a_contract_prices_what_is_committed_there_or_not(month: Month) -> None:
     by_pool = contract_file(prices=[row, {**row, "pool": "h100", "usd_per_hour": "25"}], commitments=[{**P5, "nodes": 4, "pool": "h100"}])
     by_percent = contract_file(discounts=[{"capacity_type": "reserved", "percent": "50"}], commitments=commitments)
 
-    assert month.report(own=by_row).node_usd == 30 * 24 * 30 * 4
-    assert month.report(own=by_pool).node_usd == 25 * 24 * 30 * 4
-    assert month.report(own=by_percent).node_usd == Decimal("27.52") * 24 * 30 * 4
+    assert month.report(own=by_row).node_usd == 30 * 30 * 4
+    assert month.report(own=by_pool).node_usd == 25 * 30 * 4
+    assert month.report(own=by_percent).node_usd == Decimal("27.52") * 30 * 4
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import promql_parser
 import pytest
 
 from capacity.catalog.data_files import DataFileError
-from capacity.chargeback.queries import Question, label_of, queries
+from capacity.chargeback.queries import Question, queries
 from capacity.chargeback.report import read_extra_costs
 from capacity.chargeback.samples import Period, PeriodError, month_period, period_between
 
@@ -34,12 +33,6 @@ def test_a_month_is_as_long_as_its_clocks_say(month: str, timezone: str, hours: 
 
     assert period.seconds == hours * 3600
     assert sum(end - start for start, end in period.slices(86_400)) == period.seconds
-
-
-def test_months_of_a_year_touch() -> None:
-    months = [month_period(f"2026-{number:02}", "Europe/Berlin") for number in range(1, 13)]
-
-    assert all(before.end == after.start for before, after in itertools.pairwise(months))
 
 
 def test_moments_are_of_the_time_zone_unless_they_say_so() -> None:
@@ -87,18 +80,6 @@ def test_questions_keep_clear_of_the_known_traps() -> None:
     assert 'kube_pod_status_phase{phase=~"Pending|Running"} == 1' in text[Question.ALLOCATIONS]
     assert "node" not in text[Question.UTILISATION]
     assert "exported_pod" in text[Question.UTILISATION]
-
-
-@pytest.mark.parametrize(
-    "key,label",
-    [
-        ("karpenter.sh/capacity-type", "label_karpenter_sh_capacity_type"),
-        ("eks.amazonaws.com/capacityType", "label_eks_amazonaws_com_capacity_type"),
-        ("node.kubernetes.io/instance-type", "label_node_kubernetes_io_instance_type"),
-    ],
-)
-def test_labels_are_named_as_kube_state_metrics_does(key: str, label: str) -> None:
-    assert label_of(key) == label
 
 
 def test_costs_of_storage_and_egress_are_read_or_refused_all_at_once(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from capacity.catalog.machines import Cloud, machines_of
 from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.nodes import gpus_of_node, node_facts, unit_share
 from capacity.chargeback.queries import Owner, Question, label_of, owner_of, queries
-from capacity.chargeback.samples import MalformedReplyError, Series, SpanReader, Timeline, merged, read_matrix
+from capacity.chargeback.samples import MalformedReplyError, Series, SpanReader, merged, read_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -292,14 +292,3 @@ def test_samples_that_are_no_numbers_count_for_nothing_and_are_told() -> None:
 def test_a_result_of_another_form_is_refused(result: object) -> None:
     with pytest.raises(MalformedReplyError):
         read_matrix(result)
-
-
-def test_a_timeline_knows_what_was_known_last() -> None:
-    timeline = Timeline[str]()
-    assert timeline.last is None
-    timeline.learn(10, "a")
-    timeline.learn(20, "a")
-    timeline.learn(30, "b")
-    timeline.keep_last()
-
-    assert (timeline.at(5), timeline.last) == ("b", "b")

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.catalog.capacity_type import CapacityType
@@ -53,7 +53,6 @@ WEEKS = st.lists(st.fractions(0, 6, max_denominator=12), min_size=1, max_size=48
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=80)
 @given(WEEKS, CENTS, CENTS)
 def test_the_advised_number_is_the_cheapest_of_all_that_there_are(pattern: list[Fraction], committed: Decimal, on_demand: Decimal) -> None:
     used = (pattern * LEAST)[: LEAST + len(pattern)]
@@ -78,7 +77,6 @@ def test_the_advised_number_is_the_cheapest_of_all_that_there_are(pattern: list[
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=40)
 @given(WEEKS, st.integers(1, 99))
 def test_use_that_goes_on_for_the_told_months_pays_for_the_commitment_to_the_cent(pattern: list[Fraction], percent: int) -> None:
     """On demand for so many months what the commitment covers costs as much as the commitment over its whole term, used or not."""
@@ -95,7 +93,6 @@ def test_use_that_goes_on_for_the_told_months_pays_for_the_commitment_to_the_cen
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=40)
 @given(WEEKS)
 def test_just_below_the_told_price_a_machine_pays_and_at_it_it_does_not(pattern: list[Fraction]) -> None:
     used = (pattern * LEAST)[:LEAST]
@@ -162,16 +159,6 @@ def test_gaps_are_told_from_a_twentieth_on_and_above_a_quarter_nothing_is_advise
     assert (reach.hours, reach.missing) == (1000 - gone, gone)
     assert any("are missing" in each for each in reach.refused) is refused
     assert any("are missing" in each for each in reach.weak) is weak
-
-
-def test_a_long_history_without_gaps_is_not_in_doubt() -> None:
-    assert advised(history([2] * 60 * 24), TERMS).reach.weak == ()
-
-
-def test_use_that_falls_is_told_by_its_halves() -> None:
-    machine = only(advised(history([6] * LEAST + [2] * LEAST), TERMS))
-
-    assert machine.halves == (6, 2)
 
 
 @pytest.mark.parametrize("bought_as", ["spot", "flex-start", "queued", "reserved", "(unknown)"])

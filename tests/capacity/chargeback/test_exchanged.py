@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from currency_reports import RATES, euros, in_euros, usd_report
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.catalog.data_files import DataFileError
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
 @given(RATES, st.sampled_from(IdlePolicy))
 def test_sums_are_converted_once_and_their_parts_sum_to_them_to_the_cent(rate: Decimal, policy: IdlePolicy) -> None:
     before = usd_report(policy)

@@ -25,7 +25,6 @@ from hostile_month import (
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import PriceBook, PriceFile, prices_of
 from capacity.chargeback.charging import charge
-from capacity.chargeback.consumers import top_consumers
 from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from capacity.chargeback.queries import CENTRAL
@@ -36,7 +35,11 @@ PODS = 10_000
 CENT = Decimal("0.01")
 DAY = 24 * 60
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.nightly(
+    held_by="test_a_small_month_comes_to_what_it_comes_to_by_hand, test_any_month_comes_to_what_going_through_its_minutes_comes_to, "
+    "test_any_month_comes_to_what_counting_it_minute_by_minute_comes_to, "
+    "test_idle_gpus_are_paid_by_whom_the_policy_names, test_what_is_not_shown_one_by_one_is_summed_and_idle_gpus_are_apart"
+)
 
 
 def prices(cloud: Cloud) -> PriceBook:
@@ -60,11 +63,6 @@ def played() -> tuple[HostileMonth, WorkedOut, dict[IdlePolicy, Report]]:
     """A month, what it comes to minute by minute, and what the reports say. No fixture: what a fixture does is traced for coverage."""
     month = hostile_month(PODS)
     return month, worked_out(month), reports_of(month)
-
-
-def work_of(report: Report) -> dict[tuple[str, str, str], Decimal]:
-    """What each consumer pays."""
-    return {(each.team, str(each.workload), each.user): each.totals.usd for each in report.work}
 
 
 def other_than(said: dict[Line, Decimal], worked: dict[Line, Decimal]) -> dict[Line, tuple[Decimal, Decimal]]:
@@ -91,42 +89,6 @@ def test_every_line_is_to_the_cent_what_was_had_and_what_was_saved_by_it() -> No
     hours = {key[0]: each.gpu_hours for key, each in reports[IdlePolicy.CENTRAL].by("team").items() if key[0] != CENTRAL}
     assert hours == pytest.approx({team: minutes / 60 for team, minutes in expected.gpu_minutes.items()})
     assert NO_TEAM in hours
-
-
-def test_every_workload_of_every_user_pays_for_its_gpus_and_a_teams_sum_to_the_team() -> None:
-    _, expected, reports = played()
-    report = reports[IdlePolicy.PROPORTIONAL]
-    work = {(each.team, str(each.workload), each.user): each.totals for each in report.work}
-
-    # A consumer is in several lines, of each of which it may be a cent off.
-    pools = len({each.key.pool for each in report.lines})
-    apart = {key: (each.usd, expected.work[key]) for key, each in work.items() if abs(each.usd - expected.work[key]) > pools * CENT}
-    assert apart == {}
-    had = {consumer: minutes for consumer, minutes in expected.work_minutes.items() if minutes}
-    assert {key: each.gpu_hours for key, each in work.items() if each.gpu_seconds} == pytest.approx({key: m / 60 for key, m in had.items()})
-    assert len(had) > PODS / 3
-    for (team,), totals in report.by("team").items():
-        of_team = [each.totals for each in report.work if each.team == team]
-        if of_team:
-            assert sum(each.usd for each in of_team) == totals.allocated_usd
-            assert sum(each.idle_usd for each in of_team) == 0, "idle GPUs are nobody's work"
-            assert sum(each.gpu_seconds for each in of_team) == pytest.approx(totals.gpu_seconds)
-
-
-def test_the_dearest_of_a_team_are_those_of_the_minutes_and_the_rest_is_summed() -> None:
-    _, expected, reports = played()
-    report = reports[IdlePolicy.OWNER]
-
-    by_user: dict[tuple[str, str], Decimal] = {}
-    for (team, _, user), usd in expected.work.items():
-        by_user[team, user] = by_user.get((team, user), Decimal(0)) + usd
-    for most in (1, 3, 1000):
-        for team, found in top_consumers(report, most, lambda line: line.user).items():
-            ranked = sorted(((usd, user) for (of, user), usd in by_user.items() if of == team), reverse=True)
-            assert [user for user, _ in found.top] == [user for _, user in ranked[:most]]
-            assert found.count == max(0, len(ranked) - most)
-            assert sum((totals.usd for _, totals in found.top), found.others.usd) + found.idle_usd == found.team.usd
-            assert found.team == report.by("team")[team,]
 
 
 def test_idle_gpus_are_to_the_cent_whose_the_policy_says() -> None:
@@ -160,12 +122,3 @@ def test_what_is_not_known_is_told_and_in_no_sum() -> None:
     assert not report.complete
     assert (report.homeless, report.doubled) == ({}, {}), "a pod that is seen for minutes more than its node is nothing to tell"
     assert (report.period.end - report.period.start) // HOUR == 31 * 24 - 1
-
-
-def test_in_whatever_slices_it_is_read_a_month_is_the_same() -> None:
-    small = hostile_month(300, seed=3)
-    by_day, by_hours = reports_of(small), reports_of(small, 5 * 60)
-
-    for policy in IdlePolicy:
-        assert by_hours[policy].lines == by_day[policy].lines
-        assert work_of(by_hours[policy]) == work_of(by_day[policy])

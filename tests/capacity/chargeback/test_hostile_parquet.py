@@ -67,10 +67,6 @@ def test_a_file_whose_footer_is_encrypted_is_refused(tmp_path: Path, whole: byte
     assert "encrypted" in refused(tmp_path, b"PARE" + whole[4:-4] + b"PARE")
 
 
-def test_a_table_that_only_has_the_name_of_parquet_is_refused_for_that(tmp_path: Path) -> None:
-    assert "does not begin as Parquet does" in refused(tmp_path, b"bill/BillingPeriodStartDate\n2026-10-01T00:00:00Z\n", "bill.parquet")
-
-
 def test_a_footer_that_is_too_long_or_none_is_refused(tmp_path: Path, whole: bytes) -> None:
     length = parquet.MAX_FOOTER_BYTES + 1
 

@@ -19,7 +19,6 @@ from capacity.chargeback.machine_hours import (
     node_queries,
     read_machine_hours,
 )
-from capacity.chargeback.queries import queries
 from capacity.values.errors import ExplainedError
 
 if TYPE_CHECKING:
@@ -35,11 +34,6 @@ def read(month: Month, slice_seconds: int = 24 * HOUR, missing: tuple[tuple[int,
     for start, end in month.period.slices(slice_seconds):
         reader.take(month.answers(start, end, missing))
     return reader.close()
-
-
-def test_the_questions_are_those_of_a_chargeback() -> None:
-    assert set(node_queries('cluster="prod"')) < set(queries('cluster="prod"'))
-    assert len(node_queries()) == 2
 
 
 def test_nodes_are_counted_by_the_clock_hour_by_machine_and_by_how_they_were_bought() -> None:
@@ -64,15 +58,6 @@ def test_an_hour_in_which_nobody_looked_for_a_while_is_missing_and_not_an_hour_w
     assert [(hour - month.period.start) // HOUR for hour in found.hours] == [0, 1, 3, 4, 5], "four missing samples are bridged"
     assert (found.span, found.missing) == (6, 1)
     assert found.of(P4D) == [1] * 5
-
-
-def test_what_is_before_the_first_sample_is_no_hour_of_the_history() -> None:
-    month = Month(hours=5)
-    month.node("late", 2 * HOUR + 600, 5 * HOUR, labels=ON_DEMAND)
-    found = read(month)
-
-    assert [(hour - month.period.start) // HOUR for hour in found.hours] == [3, 4]
-    assert (found.span, found.missing) == (2, 0)
 
 
 def test_nodes_without_a_label_of_their_machine_are_told_with_what_shows_it() -> None:
@@ -157,8 +142,3 @@ def test_a_file_that_cannot_be_used_is_told_by_its_line(text: str, problem: str,
 
     with pytest.raises(ExplainedError, match=problem):
         read_machine_hours([tmp_path / "hours.csv"])
-
-
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ExplainedError, match="cannot be read"):
-        read_machine_hours([tmp_path / "none.csv"])

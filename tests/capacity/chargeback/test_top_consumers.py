@@ -89,20 +89,6 @@ def test_of_equal_cost_the_greater_in_gpu_hours_and_then_the_first_by_name_is_fi
     assert found.share(found.top[0][1]) is None
 
 
-def test_a_workload_of_many_small_prices_sums_with_the_others_to_the_cent_of_its_team() -> None:
-    month = Month()
-    for number in range(40):
-        month.node(f"n{number}", 0, HOUR, labels={"karpenter.sh/nodepool": f"pool-{number}"})
-        month.pod(f"wide-{number}", f"n{number}", 0, 60 * 17, gpus=3, controller="Job/wide", project=f"project-{number}")
-        month.pod(f"small-{number}", f"n{number}", 0, 60 * 7, gpus=1, project=f"project-{number}")
-
-    report = month.report()
-    assert sum(each.totals.usd for each in report.work) == report.by("team")["vision",].allocated_usd
-    wide = next(each for each in report.work if each.workload.name == "wide")
-    price = Decimal("183.44") / 24 / 8
-    assert abs(wide.totals.usd - price * 3 * 40 * 17 / 60) < Decimal("0.40"), "at most a cent for each of its lines"
-
-
 def test_without_kube_pod_owner_each_pod_is_a_workload_and_that_is_told() -> None:
     month = Month()
     month.node("n1", 0, 24 * HOUR)

@@ -21,8 +21,6 @@ from infra.cli.app import app
 if TYPE_CHECKING:
     from pathlib import Path
 
-CENT = Decimal("0.01")
-
 
 def saved(folder: Path, month: str, teams: dict[str, str], until: str | None = None, **more: Any) -> Path:
     """A report of `teams` as the command writes it; `until` is when it was made, where that was before the month's end."""
@@ -156,12 +154,6 @@ def test_one_unusual_month_does_not_make_the_next_ones_unusual_nor_hide_another(
     assert "out of the usual, USD a day" in shown
 
 
-def test_fewer_than_four_months_judge_nothing_and_a_short_february_is_nothing_unusual(tmp_path: Path) -> None:
-    few = [saved(tmp_path, month, {"vision": usd}) for month, usd in zip(MONTHS, ("3100", "2800", "3100", "90000"), strict=False)]
-
-    assert not any(each["unusual"] for each in json.loads(run(few))["teams"][0]["months"])
-
-
 def test_a_team_that_is_new_is_judged_by_its_own_months_alone(tmp_path: Path) -> None:
     paths = [
         saved(tmp_path, month, {"old": f"{days(month) * 10}.00"} | ({"new": f"{days(month) * 100}.00"} if month > "2026-03" else {}))
@@ -199,6 +191,10 @@ def test_a_month_of_which_a_day_is_not_over_has_no_forecast_and_the_first_has_no
     assert row["forecast"] == {"so_far_usd": "10", "expected_usd": "40.00", "low_usd": None, "high_usd": None, "months": 0}
 
 
+def period(name: str, start: str, end: str, timezone: str = "UTC") -> dict[str, Any]:
+    return {"period": {"name": name, "timezone": timezone, "from": start, "to": end}}
+
+
 @pytest.mark.parametrize(
     "other,told",
     [
@@ -209,32 +205,9 @@ def test_a_month_of_which_a_day_is_not_over_has_no_forecast_and_the_first_has_no
         ({"node_usd": "1.00"}, "sum to 100 USD and not to its 1.00 USD"),
         ({"lines": [{"team": "vision", "total_usd": "NaN"}]}, "it is not a report of"),
         ({"lines": [{"team": "vision", "total_usd": "-100"}, {"team": "b", "total_usd": "200"}]}, "it is not a report of"),
-        (
-            {
-                "period": {
-                    "name": "2026-02-01 to 2026-02-09",
-                    "timezone": "UTC",
-                    "from": "2026-02-01T00:00:00Z",
-                    "to": "2026-02-09T00:00:00Z",
-                }
-            },
-            "which is not a calendar month",
-        ),
-        (
-            {"period": {"name": "2026-02", "timezone": "UTC", "from": "2026-01-31T00:00:00Z", "to": "2026-03-01T00:00:00Z"}},
-            "its times are not those of 2026-02 in UTC",
-        ),
-        (
-            {
-                "period": {
-                    "name": "2026-02",
-                    "timezone": "Europe/Berlin",
-                    "from": "2026-01-31T23:00:00Z",
-                    "to": "2026-02-28T23:00:00Z",
-                }
-            },
-            "time zones, so that their months overlap: Europe/Berlin, UTC",
-        ),
+        (period("2026-02-01 to 2026-02-09", "2026-02-01T00:00:00Z", "2026-02-09T00:00:00Z"), "which is not a calendar month"),
+        (period("2026-02", "2026-01-31T00:00:00Z", "2026-03-01T00:00:00Z"), "its times are not those of 2026-02 in UTC"),
+        (period("2026-02", "2026-01-31T23:00:00Z", "2026-02-28T23:00:00Z", "Europe/Berlin"), "time zones, so that their months overlap"),
     ],
 )
 def test_reports_that_cannot_be_put_side_by_side_are_refused(tmp_path: Path, other: dict[str, Any], told: str) -> None:

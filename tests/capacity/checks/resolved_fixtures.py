@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from plan_settings import own_class
 from settings_documents import changed
 
 from capacity.catalog.node_images import shipped_images
@@ -21,20 +22,7 @@ if TYPE_CHECKING:
     from capacity.settings.platform import PlatformSettings
     from capacity.values.errors import SettingsProblem
 
-CLASS: dict[str, Any] = {
-    "description": "Renders films.",
-    "priority_class": "gpu-rendering",
-    "priority": 500,
-    "preempts": False,
-    "queued": True,
-    "fallback": "quota",
-    "capacity": ["spot"],
-    "disruption": {"remove": "empty", "idle_seconds": 60},
-    "run_limit_hours": 24,
-    "grace_seconds": 60,
-    "checkpoint": True,
-    "disruption_budget": False,
-}
+CLASS = own_class("rendering", priority_class="gpu-rendering", run_limit_hours=24, checkpoint=True)
 """All that a class of one's own says."""
 
 

@@ -41,12 +41,6 @@ def test_a_role_is_in_several_teams_and_no_administrator() -> None:
     ]
 
 
-def test_on_a_cluster_that_is_there_already_administrators_are_its_owners() -> None:
-    there: dict[str, Any] = {"teams.0.submitters": [ROLE], "cluster.admin_roles": [ROLE, ROLE], "cluster.existing": "theirs"}
-
-    assert told(roles_have_one_access_entry, "eks", there) == []
-
-
 def test_an_administrator_is_named_once() -> None:
     twice = {"cluster.admin_roles": [ROLE, ROLE]}
 

@@ -18,9 +18,6 @@ from capacity.plan.checks.auto_mode import (
     zones_are_names,
 )
 from capacity.plan.checks.system_nodes import controllers_have_room
-from capacity.settings.cluster import EksCluster
-from capacity.settings.controllers import EksControllers
-from capacity.settings.pools import EksPool
 
 AUTO: dict[str, Any] = {"cluster.mode": "auto", "cluster.ami": None}
 REFUSED = "refused: option-not-in-auto-mode at "
@@ -65,29 +62,6 @@ def test_what_aws_does_itself_or_lets_nobody_do_is_refused_in_auto_mode_alone(se
     assert all(each.allowed for each in problems)
     standard = {key: value for key, value in BESIDE.items() if key == setting}
     assert told(settings_are_ones_that_auto_mode_has, "eks", standard) == []
-
-
-def test_every_setting_of_nodes_and_controllers_is_either_refused_or_used() -> None:
-    """A new one must be put on one side: what is neither would be written and without effect."""
-    used = {
-        *("name", "mode", "version", "support", "deletion_protection", "system_pool", "other_work", "addons", "addon_versions"),
-        *("admin_roles", "log_days", "logs_kms_key"),
-    }
-    refused = {key.partition(".")[2] for key in BESIDE if key.startswith("cluster.")} - {"system_pool", "addon_versions"}
-    assert used | refused == set(EksCluster.model_fields)
-    assert not used & refused
-
-    controllers = {key.partition(".")[2] for key in BESIDE if key.startswith("controllers.")}
-    assert controllers | {"jobset", "kueue", "kube_state_metrics", "dcgm_exporter"} == set(EksControllers.model_fields)
-
-    by_every_karpenter = {
-        *("name", "machine", "alternatives", "capacity_type", "gpus_per_node", "max_nodes", "max_gpus", "max_vcpu", "max_memory_gib"),
-        *("zones", "serves", "reservation", "quiet_hours", "boot_disk_gib", "boot_disk_iops", "boot_disk_throughput_mib"),
-        *("efa", "compact_placement"),
-        # Refused on EKS in every mode.
-        "min_nodes",
-    }
-    assert by_every_karpenter == set(EksPool.model_fields)
 
 
 def test_an_addon_that_is_installed_keeps_its_version_and_one_that_is_not_is_refused() -> None:
@@ -165,12 +139,6 @@ def test_a_job_ends_before_aws_ends_its_node(limit: int | None, checkpoint: obje
     assert told(work_ends_before_its_node, "eks", AUTO | changes) == verdicts
     assert told(work_ends_before_its_node, "eks", changes) == []
     assert node_hours() == 480
-
-
-def test_services_move_to_another_node_and_are_not_asked_for_a_limit() -> None:
-    changes = {"pools.0": pool("gpu", "g6.xlarge", "on-demand", "inference"), "teams.0.shares": {}}
-
-    assert told(work_ends_before_its_node, "eks", AUTO | changes) == []
 
 
 def test_controllers_need_room_below_the_ceiling_alone_and_none_for_what_aws_runs() -> None:

@@ -43,16 +43,6 @@ def test_every_capacity_type_but_queued_can_be_had(capacity_type: CapacityType) 
         assert plan_of("gke", changes).pools[0].pool_label is None
 
 
-def test_what_stands_in_for_queued_capacity_is_said() -> None:
-    changes = AUTOPILOT | {"pools.0.capacity_type": "queued", "pools.0.machine": "a2-highgpu-1g"}
-
-    (problem,) = found(capacity_types_are_ones_that_autopilot_gives, "gke", changes)
-
-    assert problem.value == "'queued'"
-    assert problem.allowed.startswith("allowed: reserved, flex-start, spot, on-demand; flex-start is the nearest")
-    assert "mode: standard" in problem.allowed
-
-
 def test_a_reservation_is_named() -> None:
     anything = {"pools.0.capacity_type": "reserved", "pools.0.reservation": {"use": "any"}}
 
@@ -127,19 +117,3 @@ def test_gpus_are_shared_by_turns_and_not_by_mps() -> None:
 )
 def test_what_autopilot_has_too_and_what_is_the_default_anyway_is_fine(changes: dict[str, Any]) -> None:
     assert told(options_are_ones_that_autopilot_has, "gke", AUTOPILOT | changes) == []
-
-
-def test_a_problem_shows_what_was_written() -> None:
-    images = {"pools.0.secondary_boot_disk_images": ["projects/acme-ai/global/images/weights"], "pools.0.compact_placement": True}
-
-    problems = found(options_are_ones_that_autopilot_has, "gke", AUTOPILOT | images)
-
-    assert {each.path.rpartition(".")[2]: each.value for each in problems} == {
-        "secondary_boot_disk_images": "[projects/acme-ai/global/images/weights]",
-        "compact_placement": "true",
-    }
-
-
-def test_other_clouds_have_no_autopilot() -> None:
-    assert told(options_are_ones_that_autopilot_has, "eks") == []
-    assert told(capacity_types_are_ones_that_autopilot_gives, "eks") == []

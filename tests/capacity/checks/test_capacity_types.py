@@ -9,21 +9,8 @@ from resolved_fixtures import told
 
 from capacity.plan.checks.pool_options import (
     a_capacity_block_is_in_one_zone,
-    reservations_belong_to_reserved_pools,
     work_fits_into_the_run_time,
 )
-
-
-def test_a_reserved_pool_names_its_reservation_and_no_other_pool_does() -> None:
-    reserved: dict[str, Any] = {"pools.0.capacity_type": "reserved"}
-    named: dict[str, Any] = {"pools.0.reservation": {"tags": {"purpose": "training"}}}
-
-    assert told(reservations_belong_to_reserved_pools, "eks", reserved) == [
-        "refused: reserved-pool-without-reservation at pools.0.reservation"
-    ]
-    assert told(reservations_belong_to_reserved_pools, "eks", named) == ["refused: reservation-not-used at pools.0.reservation"]
-    assert told(reservations_belong_to_reserved_pools, "eks", reserved | named) == []
-    assert told(reservations_belong_to_reserved_pools, "eks") == []
 
 
 @pytest.mark.parametrize("zones", [[], ["us-east-1a", "us-east-1b"]])

@@ -9,30 +9,6 @@ from resolved_fixtures import told
 
 from capacity.plan.checks.shares import borrowing_has_somebody_to_borrow_from, parents_exist_and_end_at_the_root, what_is_stopped_is_a_queue
 
-RESEARCH: dict[str, Any] = {"cohorts": [{"name": "research"}]}
-
-
-def test_a_team_is_in_a_cohort_that_exists() -> None:
-    assert told(parents_exist_and_end_at_the_root, "local", RESEARCH | {"teams.0.cohort": "reserch"}) == [
-        "refused: unknown-cohort at teams.0.cohort"
-    ]
-    assert told(parents_exist_and_end_at_the_root, "local", RESEARCH | {"teams.0.cohort": "research"}) == []
-    assert told(parents_exist_and_end_at_the_root, "local", {"teams.0.cohort": "platform"}) == []
-
-
-def test_a_cohort_has_a_parent_that_exists() -> None:
-    assert told(parents_exist_and_end_at_the_root, "local", RESEARCH | {"cohorts.0.parent": "platfrm"}) == [
-        "refused: unknown-cohort at cohorts.0.parent"
-    ]
-    assert told(parents_exist_and_end_at_the_root, "local", RESEARCH | {"cohorts.0.parent": "platform"}) == []
-
-
-def test_a_cohort_is_not_its_own_ancestor() -> None:
-    alone = [{"name": "a", "parent": "a"}]
-
-    assert told(parents_exist_and_end_at_the_root, "local", {"cohorts": alone}) == ["refused: cohort-cycle at cohorts.0.parent"]
-    assert told(parents_exist_and_end_at_the_root, "local", {"cohorts": [{"name": "a", "parent": "b"}, {"name": "b"}]}) == []
-
 
 @pytest.mark.parametrize("names", ["abc", "bca", "cba"])
 def test_a_ring_of_cohorts_is_told_once_wherever_it_is_written_and_whoever_is_inside(names: str) -> None:

@@ -18,15 +18,6 @@ from capacity.plan.checks.pool_options import (
 from capacity.settings.eks_nodes import EksNodes
 
 
-def test_efa_is_asked_for_on_machines_that_have_it() -> None:
-    efa: dict[str, Any] = {"pools.0.efa": True}
-
-    assert told(efa_is_on_machines_that_have_it, "eks", efa) == ["refused: efa-without-interface at pools.0.efa"]
-    assert told(efa_is_on_machines_that_have_it, "eks", efa | {"pools.0.machine": "g6.8xlarge"}) == []
-    assert told(efa_is_on_machines_that_have_it, "eks", efa | {"pools.0.machine": "p5.48xlarge"}) == []
-    assert told(efa_is_on_machines_that_have_it, "eks") == []
-
-
 def test_the_machines_of_a_pool_with_efa_have_the_same_network_cards() -> None:
     mixed: dict[str, Any] = {"pools.0.efa": True, "pools.0.machine": "g6.8xlarge", "pools.0.alternatives": ["g6.16xlarge", "g6.4xlarge"]}
 

@@ -9,23 +9,11 @@ from gpudirect_stack import ZONE, gpudirect_pool, gpudirect_settings
 from plan_settings import plan_of, refusals
 
 from capacity.catalog.gpudirect import gpudirect
-from capacity.catalog.machines import Cloud, machines_of
 
 
 def told(settings: dict[str, Any]) -> list[tuple[str, str]]:
     """The rule and the place of everything that is refused."""
     return [(problem.rule, problem.path) for problem in refusals(settings)]
-
-
-def test_what_is_shipped_of_it_names_machines_of_the_catalog_and_all_that_have_such_cards() -> None:
-    facts = gpudirect()
-    known = machines_of(Cloud.GCP)
-
-    named = [name for each in (*facts.machines, *facts.refused) for name in each.names]
-    assert len(named) == len(set(named))
-    assert set(named) <= known.keys()
-    families = ("a3-ultragpu-", "a4-highgpu-")
-    assert {name for each in facts.machines for name in each.names} == {name for name in known if name.startswith(families)}
 
 
 @pytest.mark.parametrize("machine", [name for each in gpudirect().machines for name in each.names])

@@ -8,14 +8,13 @@ import pytest
 from resolved_fixtures import settings_of, told
 
 from capacity.plan.checks.places import (
-    access_fits_the_cloud,
     eks_ranges_have_room,
     gke_ranges_have_room,
     ranges_do_not_overlap,
     somebody_reaches_the_api_server,
 )
 from capacity.plan.checks.zones import zones_are_two_to_six
-from capacity.settings.network import Access, EksNetwork
+from capacity.settings.network import Access
 from capacity.settings.platform import EksSettings, GkeSettings
 
 
@@ -38,25 +37,11 @@ def test_no_two_ranges_have_an_address_in_common(cloud: str, path: str, taken: s
     assert told(ranges_do_not_overlap, cloud, private | public | {f"network.{path}": free}) == []
 
 
-def test_the_ranges_of_an_eks_cluster_are_inside_its_vpc() -> None:
-    ranges: dict[str, Any] = {"network.private_cidrs": ["10.1.0.0/18", "10.0.64.0/18"]}
-    vpc = {"network.vpc_cidr": "10.1.0.0/16", "network.public_cidrs": ["10.1.192.0/22", "10.1.196.0/22"]}
-
-    assert told(ranges_do_not_overlap, "eks", ranges) == ["refused: range-outside-vpc at network.private_cidrs.0"]
-    assert told(ranges_do_not_overlap, "eks", ranges | vpc | {"network.private_cidrs.1": "10.1.64.0/18"}) == []
-
-
 def test_the_control_plane_has_the_last_ranges_of_the_vpc_unless_somebody_says_others() -> None:
     taken: dict[str, Any] = {"network.public_cidrs": ["10.0.192.0/22", "10.0.252.0/22"]}
 
     assert told(ranges_do_not_overlap, "eks", taken) == [f"refused: ranges-overlap at network.control_plane_cidrs.{n}" for n in (0, 1)]
     assert told(ranges_do_not_overlap, "eks", taken | {"network.control_plane_cidrs": ["10.0.240.0/28", "10.0.240.16/28"]}) == []
-
-
-def test_the_local_control_plane_has_no_ranges() -> None:
-    assert told(ranges_do_not_overlap, "local") == []
-    assert told(gke_ranges_have_room, "local") == []
-    assert told(eks_ranges_have_room, "local") == []
 
 
 def test_each_node_of_gke_takes_an_address() -> None:
@@ -71,21 +56,6 @@ def test_each_node_of_gke_takes_a_block_for_its_pods() -> None:
     assert told(gke_ranges_have_room, "gke", eight_blocks) == ["refused: range-too-small at network.pods_cidr"]
     assert told(gke_ranges_have_room, "gke", {"network.pods_cidr": "10.64.0.0/20"}) == []
     assert told(gke_ranges_have_room, "gke", eight_blocks | {"network.max_pods_per_node": 32}) == [], "64 addresses are a block then"
-
-
-@pytest.mark.parametrize("name,whole", [("private_cidrs", "10.0.0.0/18"), ("public_cidrs", "10.0.192.0/22")])
-def test_each_zone_of_eks_has_a_range(name: str, whole: str) -> None:
-    assert told(eks_ranges_have_room, "eks", {f"network.{name}": [whole]}) == [f"refused: range-too-small at network.{name}"]
-    assert told(eks_ranges_have_room, "eks") == []
-
-
-@pytest.mark.parametrize("name,third", [("private_cidrs", "10.0.128.0/18"), ("public_cidrs", "10.0.200.0/22")])
-def test_a_range_that_is_written_belongs_to_a_zone(name: str, third: str) -> None:
-    """Taking a zone alone out of the file would give its range to the next one, which AWS refuses."""
-    ranges = [*getattr(EksNetwork(), name)[:2], third]
-
-    assert told(eks_ranges_have_room, "eks", {f"network.{name}": ranges}) == [f"refused: range-without-zone at network.{name}"]
-    assert told(eks_ranges_have_room, "eks", {f"network.{name}": ranges[:2]}) == []
 
 
 def test_nodes_and_pods_of_eks_take_an_address_each() -> None:
@@ -157,11 +127,3 @@ def test_who_reaches_the_api_server_follows_from_who_makes_the_network(cloud: st
 
     assert isinstance(settings, GkeSettings | EksSettings)
     assert settings.access is access
-
-
-def test_the_dns_endpoint_is_of_gke() -> None:
-    dns = {"control_plane.access": "dns_iam"}
-
-    assert told(access_fits_the_cloud, "eks", dns) == ["refused: access-of-another-cloud at control_plane.access"]
-    assert told(access_fits_the_cloud, "eks") == []
-    assert told(access_fits_the_cloud, "gke", dns) == []

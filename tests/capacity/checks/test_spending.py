@@ -88,11 +88,3 @@ def test_on_demand_has_a_quota_of_its_own() -> None:
         "refused: cloud-quota-too-small at gpu_quotas.nvidia-l4.on_demand"
     ]
     assert told(cloud_quota_covers_the_ceilings, "gke", services | {"gpu_quotas": {"nvidia-l4": {"on_demand": 4}}}) == []
-
-
-def test_a_quota_is_of_an_accelerator_that_a_pool_has() -> None:
-    assert told(cloud_quota_covers_the_ceilings, "gke", {"gpu_quotas": {"nvidia-l5": {"preemptible": 4}}}) == [
-        "refused: unknown-accelerator at gpu_quotas.nvidia-l5"
-    ]
-    assert told(cloud_quota_covers_the_ceilings, "gke", {"gpu_quotas": {"nvidia-l4": {"preemptible": 4}}}) == []
-    assert told(cloud_quota_covers_the_ceilings, "eks") == []

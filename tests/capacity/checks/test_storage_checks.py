@@ -16,8 +16,6 @@ from capacity.plan.checks.storage import (
     file_systems_are_used,
     file_systems_have_room_for_all_teams,
     file_systems_have_subnets,
-    lustre_is_in_a_zone_of_the_nodes,
-    lustre_takes_the_key,
 )
 
 
@@ -71,48 +69,6 @@ def test_options_of_file_systems_that_are_not_there_are_warned_of() -> None:
     assert told(file_systems_are_used, "eks", options | {"storage.datasets": "efs"}) == []
     assert told(file_systems_are_used, "eks") == []
     assert told(file_systems_are_used, "gke") == []
-
-
-def test_a_file_system_of_lustre_has_a_subnet_and_no_team_too_many() -> None:
-    lustre = {"storage.datasets": "lustre"}
-    teams = [{"name": f"team-{number}"} for number in range(191)]
-
-    assert told(file_systems_have_subnets, "eks", lustre) == []
-    assert told(file_systems_have_subnets, "eks", lustre | {"cluster.existing": "theirs"}) == [
-        "refused: lustre-without-subnets at storage.datasets"
-    ]
-    assert told(file_systems_have_subnets, "eks", lustre | {"cluster.existing": "theirs", "network": {}} | SUBNETS) == []
-    assert told(file_systems_have_room_for_all_teams, "eks", lustre | {"teams": teams}) == []
-
-
-def test_lustre_is_where_nodes_are() -> None:
-    def placed(zone: str) -> dict[str, object]:
-        return {"storage.datasets": "lustre", "storage.lustre": {"zone": zone}}
-
-    assert told(lustre_is_in_a_zone_of_the_nodes, "eks", placed("us-east-1f")) == ["refused: lustre-zone at storage.lustre.zone"]
-    assert told(lustre_is_in_a_zone_of_the_nodes, "eks", placed("us-east-1a")) == []
-    assert told(lustre_is_in_a_zone_of_the_nodes, "eks", {"storage.datasets": "lustre"}) == []
-    assert told(lustre_is_in_a_zone_of_the_nodes, "gke") == []
-
-
-def test_options_of_lustre_without_it_are_warned_of() -> None:
-    options = {"storage.lustre": {"capacity_gib": 2400}}
-
-    assert told(file_systems_are_used, "eks", options) == ["warned: lustre-not-used at storage.lustre"]
-    assert told(file_systems_are_used, "eks", options | {"storage.datasets": "efs"}) == ["warned: lustre-not-used at storage.lustre"]
-    assert told(file_systems_are_used, "eks", options | {"storage.datasets": "lustre"}) == []
-    assert told(file_systems_are_used, "gke") == []
-
-
-def test_scratch_storage_takes_no_key() -> None:
-    key = {"storage.encryption_key": "arn:aws:kms:us-east-1:111122223333:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"}
-    scratch = {"storage.datasets": "lustre", "storage.lustre": {"deployment": "SCRATCH_2"}}
-
-    assert told(lustre_takes_the_key, "eks", scratch | key) == ["refused: lustre-without-the-key at storage.lustre.deployment"]
-    assert told(lustre_takes_the_key, "eks", scratch) == []
-    assert told(lustre_takes_the_key, "eks", {"storage.datasets": "lustre"} | key) == []
-    assert told(lustre_takes_the_key, "eks", scratch | key | {"storage.datasets": "efs"}) == []
-    assert told(lustre_takes_the_key, "gke") == []
 
 
 def test_a_lease_outlasts_the_longest_grace_of_a_class_and_the_last_write() -> None:

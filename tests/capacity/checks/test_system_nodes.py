@@ -29,12 +29,6 @@ def test_two_nodes_of_two_vcpu_cannot_hold_what_the_first_up_deploys() -> None:
     assert told(controllers_have_room, "eks", LARGE) == [TOO_SMALL]
 
 
-def test_smaller_controllers_fit_on_smaller_nodes() -> None:
-    smaller: dict[str, Any] = {"controllers": {"karpenter": {"cpu_milli": 500}, "kueue": {"cpu_milli": 250}}}
-
-    assert told(controllers_have_room, "eks", LARGE | smaller) == []
-
-
 def test_nodes_that_are_full_are_told_before_one_is_lost() -> None:
     three = {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 3}}
 
@@ -49,10 +43,6 @@ def test_a_single_node_is_no_node_once_it_is_lost() -> None:
 
 def test_copies_of_karpenter_need_a_node_each() -> None:
     assert told(controllers_have_room, "eks", {"controllers": {"karpenter": {"replicas": 3}}}) == [TOO_SMALL]
-
-
-def test_memory_counts_like_processors() -> None:
-    assert told(controllers_have_room, "eks", {"controllers": {"kueue": {"memory_mib": 20_000}}}) == [TOO_SMALL]
 
 
 def test_pods_count_also_where_they_ask_for_little() -> None:
@@ -76,25 +66,13 @@ def test_an_add_on_takes_room_where_there_is_one() -> None:
     assert told(controllers_have_room, "eks", full | {"cluster.addons": {"metrics_server": False}}) == []
 
 
-def test_jobset_takes_room_where_it_is_installed() -> None:
-    two: dict[str, Any] = {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 3}}
+@pytest.mark.parametrize("controller", ["jobset", "load_balancer_controller"])
+def test_a_controller_takes_room_where_it_is_installed(controller: str) -> None:
+    nodes: dict[str, Any] = {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 3}}
     large: dict[str, Any] = {"cpu_milli": 2000, "memory_mib": 256}
 
-    assert TOO_SMALL not in told(controllers_have_room, "eks", two | {"controllers": {"jobset": large}})
-    [problem] = [
-        each for each in found(controllers_have_room, "eks", two | {"controllers": {"jobset": large | {"install": True}}}) if each.refused
-    ]
-    assert "jobset" in problem.problem
-
-
-def test_the_load_balancer_controller_takes_room_where_it_is_installed() -> None:
-    two: dict[str, Any] = {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 3}}
-    large: dict[str, Any] = {"cpu_milli": 2000, "memory_mib": 256}
-
-    assert TOO_SMALL not in told(controllers_have_room, "eks", two | {"controllers": {"load_balancer_controller": large}})
-    installed = {"controllers": {"load_balancer_controller": large | {"install": True}}}
-    [problem] = [each for each in found(controllers_have_room, "eks", two | installed) if each.refused]
-    assert "load-balancer-controller" in problem.problem
+    assert TOO_SMALL not in told(controllers_have_room, "eks", nodes | {"controllers": {controller: large}})
+    assert TOO_SMALL in told(controllers_have_room, "eks", nodes | {"controllers": {controller: large | {"install": True}}})
 
 
 def test_what_the_cluster_has_of_its_own_takes_no_room() -> None:

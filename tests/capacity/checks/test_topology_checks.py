@@ -32,13 +32,6 @@ def test_machines_of_large_training_say_where_they_are(machine: str) -> None:
     assert told(placed_nodes_say_where_they_are, "gke", reserved) == []
 
 
-@pytest.mark.parametrize("machine", ["a3-highgpu-1g", "a2-highgpu-8g", "g2-standard-8"])
-def test_other_machines_do_not(machine: str) -> None:
-    refused = told(placed_nodes_say_where_they_are, "gke", pools(placed("p", machine, "reserved", "training", **BOUGHT)))
-
-    assert refused == ["refused: topology-without-labels at pools.0.topology"]
-
-
 def test_spot_nodes_say_it_with_compact_placement_alone() -> None:
     spot = placed("p", "a3-highgpu-8g", "spot", "training")
 
@@ -66,16 +59,6 @@ def test_services_and_compute_classes_are_not_placed() -> None:
     assert told(placed_pods_come_from_a_queue, "gke", pools(service)) == refused
     assert told(placed_pods_come_from_a_queue, "gke", pools(placed("p", "a3-highgpu-8g", "spot", "climb"), **compute_class)) == refused
     assert told(placed_pods_come_from_a_queue, "gke", pools(placed("p", "a3-highgpu-8g", "spot", "training"))) == []
-
-
-def test_a_class_is_placed_on_all_of_its_pools_or_on_none() -> None:
-    own, plain = placed("own", "a3-highgpu-8g", "queued", "training"), pool("plain", "g2-standard-8", "spot", "training")
-
-    assert told(a_class_is_placed_everywhere_or_nowhere, "gke", pools(own, plain)) == [
-        "refused: topology-for-part-of-a-class at classes.training"
-    ]
-    assert told(a_class_is_placed_everywhere_or_nowhere, "gke", pools(own, plain | {"serves": ["interactive"]})) == []
-    assert told(a_class_is_placed_everywhere_or_nowhere, "gke", pools(plain)) == []
 
 
 def test_pools_without_it_and_other_platforms_are_not_asked() -> None:

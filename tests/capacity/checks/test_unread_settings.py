@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from resolved_fixtures import found, plan_of, told
+from resolved_fixtures import found, told
 
 from capacity.plan.checks.existing_parts import TABLE, what_nothing_reads_is_told
 from capacity.plan.checks.places import eks_ranges_have_room, gke_ranges_have_room, ranges_do_not_overlap
@@ -47,14 +47,6 @@ def test_a_range_beside_a_vpc_that_is_there_is_told_once_whoever_has_made_the_cl
         assert problem.allowed == f"leave it out and have its owner set it, or remove {setting}"
 
 
-@pytest.mark.parametrize("plugin", ["nvidia_device_plugin", "dcgm_exporter"])
-def test_a_gpu_operators_own_device_plugin_and_exporter_are_not_set_beside_it(plugin: str) -> None:
-    """Two exporters would measure each GPU twice, and its hours would be charged twice."""
-    changes = {"cluster.existing_gpu_operator": True, f"controllers.{plugin}.version": "4.8.3"}
-
-    assert told(what_nothing_reads_is_told, "eks", changes) == [f"refused: setting-of-existing-part at controllers.{plugin}"]
-
-
 @pytest.mark.parametrize("each", TABLE, ids=lambda each: f"{each.model.__name__}-{each.setting}")
 def test_every_setting_of_the_table_is_one(each: Any) -> None:
     definitions = stack_file_schema()["$defs"]
@@ -73,7 +65,3 @@ def test_the_ranges_of_a_network_that_is_not_made_are_not_asked_for_room() -> No
         assert told(check, cloud, many) != []
         assert told(check, cloud, CLUSTER | many) == []
     assert told(ranges_do_not_overlap, "eks", CLUSTER | {"network.services_cidr": "10.0.0.0/16"}) == []
-
-
-def test_a_plan_of_somebody_elses_cluster_says_what_it_does_not_read() -> None:
-    assert [each.path for each in plan_of("eks", CLUSTER | {"cluster.log_days": 30}).warnings] == ["cluster.log_days"]

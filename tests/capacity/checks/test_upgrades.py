@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from resolved_fixtures import found, told
+from resolved_fixtures import told
 
 from capacity.plan.checks.upgrades import exclusions_are_short_enough, upgrades_leave_runs_their_time
 
@@ -38,13 +38,6 @@ def test_a_run_that_certainly_meets_a_window_is_named(changes: dict[str, Any], w
     verdicts = ["warned: upgrade-within-a-run at cluster.maintenance"] if warned else []
 
     assert told(upgrades_leave_runs_their_time, "gke", RESERVED | changes) == verdicts
-
-
-def test_the_window_the_class_and_the_pool_are_named() -> None:
-    [problem] = found(upgrades_leave_runs_their_time, "gke", RESERVED)
-
-    assert problem.value == "every day"
-    assert problem.problem == "a window opens every 24 hours, but runs of training on l4-spot are longer: an upgrade stops them"
 
 
 @pytest.mark.parametrize(

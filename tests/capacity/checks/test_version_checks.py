@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from resolved_fixtures import found, plan_of, told
+from resolved_fixtures import plan_of, told
 
 from capacity.plan.checks.versions import (
     addons_are_known_for_the_version,
@@ -19,6 +19,14 @@ from capacity.plan.checks.versions import (
     load_balancer_controller_has_its_policy,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from capacity.plan.resolve import ResolvedSettings
+    from capacity.values.errors import SettingsProblem
+
+INSTALLED = {"install": True}
+OF_BALANCER = "load-balancer-controller-of-another-minor at controllers.load_balancer_controller.version"
 IMAGES = {"1.33": "al2023@v20260903", "1.36": "al2023@v20260903", "1.37": "al2023@v20261112", "1.32": "al2023@v20260903"}
 
 
@@ -83,57 +91,29 @@ def test_karpenter_works_with_the_clusters_version(version: str, karpenter: str 
     assert told(karpenter_works_with_the_version, "eks", changes) == verdicts
 
 
-def test_the_remedy_names_the_versions_of_karpenter_that_fit() -> None:
-    [problem] = found(karpenter_works_with_the_version, "eks", on("1.36", controllers={"karpenter": {"version": "1.9.0"}}))
-
-    assert problem.allowed == "use 1.13 or 1.14"
-
-
-@pytest.mark.parametrize("cloud", ["eks", "gke"])
-@pytest.mark.parametrize(
-    "kueue,verdicts",
-    [
-        (None, []),
-        ("0.14.9", ["refused: kueue-too-old at controllers.kueue.version"]),
-        ("0.18.0", ["warned: kueue-of-another-minor at controllers.kueue.version"]),
-        ("0.19.1", []),
-        ("0.20.0", ["warned: kueue-of-another-minor at controllers.kueue.version"]),
-    ],
-)
-def test_kueue_serves_the_api_that_the_queues_are_written_in(cloud: str, kueue: str | None, verdicts: list[str]) -> None:
-    assert told(kueue_works_with_the_version, cloud, {} if kueue is None else {"controllers": {"kueue": {"version": kueue}}}) == verdicts
-
-
-@pytest.mark.parametrize("cloud", ["eks", "gke"])
-@pytest.mark.parametrize(
-    "wanted,verdicts",
-    [
-        ({"install": True}, []),
-        ({"install": True, "version": "0.12.3"}, []),
-        ({"version": "0.13.0"}, []),
-        ({"install": True, "version": "0.13.0"}, ["warned: jobset-of-another-minor at controllers.jobset.version"]),
-    ],
-)
-def test_job_sets_are_rendered_for_one_minor_version(cloud: str, wanted: dict[str, Any], verdicts: list[str]) -> None:
-    assert told(jobset_is_the_one_that_is_rendered_for, cloud, {"controllers": {"jobset": wanted}}) == verdicts
+KUEUE, JOBSET, BALANCER = kueue_works_with_the_version, jobset_is_the_one_that_is_rendered_for, load_balancer_controller_has_its_policy
 
 
 @pytest.mark.parametrize(
-    "wanted,verdicts",
+    "check,cloud,wanted,verdicts",
     [
-        ({"install": True}, []),
-        ({"install": True, "version": "3.2.9"}, []),
-        ({"install": False, "version": "3.4.2"}, []),
-        (
-            {"install": True, "version": "3.4.2"},
-            ["warned: load-balancer-controller-of-another-minor at controllers.load_balancer_controller.version"],
-        ),
+        (KUEUE, "eks", {"kueue": {"version": "0.14.9"}}, ["refused: kueue-too-old at controllers.kueue.version"]),
+        (KUEUE, "gke", {"kueue": {"version": "0.18.0"}}, ["warned: kueue-of-another-minor at controllers.kueue.version"]),
+        (KUEUE, "gke", {"kueue": {"version": "0.19.1"}}, []),
+        (KUEUE, "eks", {"kueue": {"version": "0.20.0"}}, ["warned: kueue-of-another-minor at controllers.kueue.version"]),
+        (JOBSET, "eks", {"jobset": {"install": True, "version": "0.12.3"}}, []),
+        (JOBSET, "gke", {"jobset": {"version": "0.13.0"}}, []),
+        (JOBSET, "gke", {"jobset": INSTALLED | {"version": "0.13.0"}}, ["warned: jobset-of-another-minor at controllers.jobset.version"]),
+        (BALANCER, "eks", {"load_balancer_controller": INSTALLED | {"version": "3.2.9"}}, []),
+        (BALANCER, "eks", {"load_balancer_controller": {"install": False, "version": "3.4.2"}}, []),
+        (BALANCER, "eks", {"load_balancer_controller": INSTALLED | {"version": "3.4.2"}}, [f"warned: {OF_BALANCER}"]),
     ],
 )
-def test_the_role_of_the_load_balancer_controller_has_the_policy_of_one_minor_version(wanted: dict[str, Any], verdicts: list[str]) -> None:
-    changes = {"controllers": {"load_balancer_controller": wanted}}
-
-    assert told(load_balancer_controller_has_its_policy, "eks", changes) == verdicts
+def test_controllers_are_of_the_version_that_objects_and_roles_are_written_for(
+    check: Callable[[ResolvedSettings], Iterable[SettingsProblem]], cloud: str, wanted: dict[str, Any], verdicts: list[str]
+) -> None:
+    assert told(check, cloud, {"controllers": wanted}) == verdicts
+    assert told(check, cloud) == []
 
 
 def test_of_a_cluster_that_is_there_already_no_version_is_judged() -> None:
@@ -204,13 +184,6 @@ UNMEASURED = {"observability": {"managed_prometheus": False}}
 def test_what_a_pool_of_gke_asks_for_has_a_first_version(version: str | None, options: dict[str, Any], verdicts: list[str]) -> None:
     """A version that is not whole is the newest release of its kind, so it is too old only when all of them are."""
     assert told(gke_has_what_is_used, "gke", options | {"cluster.min_version": version}) == verdicts
-
-
-def test_both_the_option_and_the_version_are_named() -> None:
-    [problem] = found(gke_has_what_is_used, "gke", GRACE | {"cluster.min_version": "1.34"})
-
-    assert problem.value == "'1.34'"
-    assert problem.problem == "pools.0.shutdown_grace_seconds (l4-spot: 120) needs GKE 1.35.0-gke.1171000 or newer"
 
 
 @pytest.mark.parametrize("version,warned", [("1.35.0-gke.1171000", True), ("1.35.2", True), ("1.35", False), (None, False)])

@@ -13,7 +13,7 @@ from money_jobs import COURSE_A2, COURSE_P4D, on_aws, on_gcp
 
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
-from capacity.cost.advice import JobMix, advise, advise_mix
+from capacity.cost.advice import advise
 from capacity.cost.costed_plan import MachinePrices, machine_prices
 from capacity.cost.estimates import Fact, Method
 
@@ -52,12 +52,6 @@ class TestDecisionMatrixOfTheGuide:
     def test_on_several_nodes_at_once_flex_start_is_the_queued_mode(self) -> None:
         """The guide has four pods on plain flex-start; that gives nodes one by one."""
         assert advise(on_gcp(interruptible=False, nodes=4), A2_TODAY).method is Method.QUEUED
-
-    def test_training_with_checkpoints_is_cheaper_on_spot_than_the_matrix_says(self) -> None:
-        """The matrix sends all training for days to flex-start: at 70 % off and with checkpoints Spot costs less than 53 % off."""
-        advice = advise(on_gcp(**CHECKPOINTED, flex_start_usd_per_hour=Decimal("29.39") * Decimal("0.47")), COURSE_A2)
-
-        assert advice.method is Method.SPOT
 
     def test_at_todays_spot_price_flex_start_beats_spot_at_its_best_discount(self) -> None:
         """Spot of this machine is 40 % off today, not 90: 53 % off without interruptions is less, also for sweeps."""
@@ -100,21 +94,12 @@ class TestDecisionTreeOfTheCourse:
 
         assert pays == {6.0: True, 6.5: True, 6.6: False, 7.0: False}
 
-    def test_what_can_be_restored_and_has_no_rivals_needs_the_autoscaler_alone(self) -> None:
-        advice = advise(on_aws(**CHECKPOINTED), COURSE_P4D)
-
-        assert advice.method is Method.SPOT
-        assert practices("the autoscaler alone will do", advice.practices)
-
     def test_what_has_rivals_needs_kueue_and_quotas(self) -> None:
         advice = advise(on_aws(**CHECKPOINTED, shared=True), COURSE_P4D)
 
         assert advice.method is Method.SPOT
         assert practices("Kueue queue with quotas", advice.practices)
         assert not practices("the autoscaler alone", advice.practices)
-
-    def test_what_must_not_start_in_part_needs_kueue_even_without_rivals(self) -> None:
-        assert practices("admit it through Kueue", advise(on_aws(**CHECKPOINTED, nodes=2), COURSE_P4D).practices)
 
     def test_a_large_gang_meets_twice_what_one_node_meets_and_pays_on_spot(self) -> None:
         """The tree asks nothing of size. Records show that nodes are lost together: sixteen meet an interruption every two hours."""
@@ -154,18 +139,6 @@ class TestTablesOfTheCourse:
     def test_user_facing_with_strict_latency(self) -> None:
         for steady, method in ((False, Method.ON_DEMAND), (True, Method.RESERVED)):
             assert advise(on_aws(user_facing=True, steady=steady, work_hours=8760), COURSE_P4D).method is method
-
-    def test_checkpointed_batches_are_spot_first(self) -> None:
-        assert advise(on_aws(**CHECKPOINTED), COURSE_P4D).method is Method.SPOT
-
-    def test_sporadic_and_interactive_use_scales_to_zero(self) -> None:
-        assert practices("let its nodes go when idle", advise(on_aws(interactive=True, work_hours=8), COURSE_P4D).practices)
-
-    def test_guaranteed_capacity_is_nominal_quota_with_borrowing(self) -> None:
-        assert practices("let others borrow", advise(on_aws(guaranteed=True), COURSE_P4D).practices)
-
-    def test_steady_spending_is_reserved_as_far_as_it_is_steady(self) -> None:
-        assert practices("flexspot advise reserve", advise(on_aws(steady=True, interruptible=False), COURSE_P4D).practices)
 
     @pytest.mark.parametrize(
         "work,method",
@@ -236,9 +209,7 @@ class TestNoSpotPriceIsKnown:
         "job",
         [
             CHECKPOINTED,
-            {**CHECKPOINTED, "nodes": 3},
             {**CHECKPOINTED, "deadline_hours": 90},
-            {"work_hours": 2},
             {**SWEEP, "deadline_hours": 200},
             {**CHECKPOINTED, "data_region": "us-west-2", "data_gib": 100},
         ],
@@ -267,24 +238,12 @@ class TestNoSpotPriceIsKnown:
         for job in ({"interruptible": False}, {"user_facing": True}, {**CHECKPOINTED, "start_within_hours": 0.1}):
             assert not advise(on_aws(**job), self.UNKNOWN).undecided
 
-    def test_a_mixture_tells_it_too(self) -> None:
-        job = {"cloud": "aws", "region": "us-east-1", "machine": "p4d.24xlarge", "work_hours": 72, "name": "training", **CHECKPOINTED}
-        found = advise_mix(JobMix.model_validate({"jobs": [job]}), lambda _: self.UNKNOWN)
-
-        assert found.advice["training"].undecided
-
 
 def test_a_flex_start_that_is_dearer_than_the_list_price_is_not_advised() -> None:
     advice = advise(on_gcp(interruptible=False, flex_start_usd_per_hour=Decimal(40)), A2_TODAY)
 
     assert advice.method is Method.ON_DEMAND
     assert practices("costs least of what is left", advice.reasons)
-
-
-def test_prices_of_the_job_go_first() -> None:
-    advice = advise(on_aws(**CHECKPOINTED, spot_usd_per_hour=Decimal(32)), COURSE_P4D)
-
-    assert advice.method is Method.ON_DEMAND
 
 
 jobs = st.fixed_dictionaries(

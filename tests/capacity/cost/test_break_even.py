@@ -23,29 +23,11 @@ SPOT, ON_DEMAND = Decimal("12.50"), Decimal("32.77")
 MET = SpotConditions(0.25, checkpoint_hours=2 / 60, restart_hours=10 / 60, wait_hours=0.5)
 
 
-def test_the_effective_price_is_the_price_by_the_overhead() -> None:
-    run = spot_run(72, 0.5, SpotConditions(0.25))
-
-    price = usd_per_useful_hour(SPOT, run)
-
-    assert price is not None
-    assert float(price) == pytest.approx(12.5 * 76.6935 / 72, abs=1e-4)
-
-
 def test_a_run_that_never_ends_has_no_price_at_which_it_pays() -> None:
     never = spot_run(1000, 1000, SpotConditions(1))
 
     assert usd_per_useful_hour(SPOT, never) is None
     assert break_even_usd_per_hour(ON_DEMAND, never) == 0
-
-
-def test_at_the_break_even_price_both_cost_the_same() -> None:
-    _, run = best_spot_run(72, MET)
-
-    effective = usd_per_useful_hour(break_even_usd_per_hour(ON_DEMAND, run), run)
-
-    assert effective is not None
-    assert abs(effective - ON_DEMAND) < Decimal("1e-20")
 
 
 def test_at_the_break_even_rate_both_cost_the_same() -> None:

@@ -64,10 +64,6 @@ def test_a_team_is_held_at_worst_to_what_it_may_borrow() -> None:
     assert (check.spent_usd, check.standing) == (Decimal("2232.00"), Standing.EXCEEDED)
 
 
-def test_from_when_on_a_budget_is_nearly_used_may_be_said() -> None:
-    assert BudgetCheck("dev", Decimal(100), Decimal(50), (), near_percent=50).standing is Standing.NEAR
-
-
 def test_the_environment_and_each_team_with_a_budget_are_held_to_their_own_part_of_the_month_asked_for() -> None:
     made = plan(pool("l4", max_nodes=4), teams={"red": 1000, "blue": None}, shares=[("red", "l4", 1)], budget_usd=2000)
     cost = plan_cost(made, round_prices(), shipped_use())
@@ -82,7 +78,3 @@ def test_the_environment_and_each_team_with_a_budget_are_held_to_their_own_part_
         ("test", Decimal("2976.00"), Standing.EXCEEDED),
         ("red", Decimal("744.00"), Standing.WITHIN),
     ]
-
-
-def test_nobody_is_held_to_a_budget_that_nobody_has_set() -> None:
-    assert budget_checks(plan_cost(plan(pool("l4")), round_prices(), shipped_use()), Scenario.EXPECTED) == []

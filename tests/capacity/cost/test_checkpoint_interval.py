@@ -27,10 +27,6 @@ def test_dalys_interval_is_a_little_shorter() -> None:
     assert daly_interval_hours(2 / 60, 0.25) * 60 == pytest.approx(29.665, abs=1e-3)
 
 
-def test_where_a_checkpoint_outlasts_the_machines_dalys_interval_is_their_life() -> None:
-    assert daly_interval_hours(9, 0.25) == 4
-
-
 @given(st.floats(0.001, 5), st.floats(0.01, 2))
 def test_the_runtime_uses_the_same_formula(checkpoint_hours: float, rate: float) -> None:
     assert daly_interval_hours(checkpoint_hours, rate) == pytest.approx(daly_seconds(checkpoint_hours * 3600, 3600 / rate) / 3600)

@@ -16,7 +16,7 @@ RATES = Rates(Decimal("0.918"), Decimal("3.06"))
 JOB = Job(12 * 3600, 16 * 3600, 1800, checkpoint_seconds=60, restart_seconds=600)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_over_many_starts_the_aware_are_in_time_and_nobody_is_below_the_bound(seed: int) -> None:
     zones = [made_trace(seed * 10 + zone, ticks=800, up_hours=2, down_hours=2) for zone in range(2)]
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from decimal import Decimal
 from xml.etree import ElementTree as ET
 
-import pytest
 from spot_traces import made_trace
 
-from capacity.cost.comparison import compare, comparison_page, ticks
+from capacity.cost.comparison import compare, comparison_page
 from capacity.cost.replay import Job, Rates, Trace
 
 JOB = Job(12 * 3600, 16 * 3600, 1800, restart_seconds=600)
@@ -49,37 +47,3 @@ def test_every_strategy_that_ended_is_a_point_inside_the_plot_and_a_cheaper_one_
     height = {(each.findtext("title") or "").split(":")[0]: float(each.attrib["cy"]) for each in points}
     assert height["Spot, restarted"] > height["on-demand"], "y grows downwards"
     assert all(0 <= float(each.attrib["cx"]) <= 560 and 0 <= float(each.attrib["cy"]) <= 300 for each in points)
-
-
-def test_what_never_ended_has_no_point_but_a_line_in_the_table() -> None:
-    page = comparison_page([compare([Trace("never", 300, (0,) * 400)], JOB, RATES, starts=1)])
-
-    assert "none ended" in page
-    assert "Spot, restarted:" not in page
-
-
-@pytest.mark.parametrize(
-    "most,shown",
-    [
-        (0, [0]),
-        (4, [0, 1, 2, 3, 4]),
-        (60, [0, 20, 40, 60]),
-        (90, [0, 20, 40, 60, 80]),
-        (1093, [0, 500, 1000]),
-        (26_085, [0, 10_000, 20_000]),
-    ],
-)
-def test_an_axis_shows_a_few_round_numbers(most: int, shown: list[int]) -> None:
-    assert ticks(most) == shown
-
-
-def test_strategies_with_the_same_outcome_are_rings_around_one_another_and_each_has_a_colour_of_its_own() -> None:
-    found = compare(
-        [Trace("a", 300, (1,) * 400), Trace("b", 300, (1,) * 400)], JOB, replace(RATES, flex_start_usd_per_hour=Decimal(1)), starts=1
-    )
-    (plot,) = plots(comparison_page([found]))
-    points = [each for each in plot.iter("circle") if each.find("title") is not None]
-
-    assert len({each.attrib["stroke"] for each in points}) == len(points) == len(found.results) == 8
-    places = {(each.attrib["cx"], each.attrib["cy"], each.attrib["r"]) for each in points}
-    assert len(places) == len(points), "no point lies wholly under another"

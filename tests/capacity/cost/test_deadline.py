@@ -10,7 +10,7 @@ MET = SpotConditions(0.25, checkpoint_hours=2 / 60, restart_hours=10 / 60, wait_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("deadline", [75.0, 90.0, 97.0, 105.0, 120.0, 160.0])
+@pytest.mark.parametrize("deadline", [75.0, 97.0, 160.0])
 def test_the_bound_is_above_what_was_played(deadline: float) -> None:
     assert late_share(72, 0.5, MET, deadline) <= late_share_at_most(72, 0.5, MET, deadline) + 0.02
 

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from decimal import Decimal
-
 import pytest
 from money_jobs import COURSE_A2, COURSE_P4D, on_aws, on_gcp
 from pydantic import ValidationError
 
 from capacity.cost.estimates import Method, estimates, flex_start_limit_hours, is_gang, spot_plan
-
-
-def test_on_demand_costs_nodes_by_hours_at_the_list_price() -> None:
-    found = estimates(on_aws(nodes=3), COURSE_P4D).by_method[Method.ON_DEMAND]
-
-    assert found.usd_least == found.usd_most == Decimal("32.77") * 72 * 3
-    assert (found.wait_hours, found.finish_hours) == (0, 72)
 
 
 def test_pieces_of_several_nodes_are_no_gang_and_lose_at_most_a_piece() -> None:
@@ -25,10 +15,6 @@ def test_pieces_of_several_nodes_are_no_gang_and_lose_at_most_a_piece() -> None:
     assert not is_gang(sweep)
     assert (spot_plan(sweep).conditions.nodes, spot_plan(sweep).interval_hours) == (1, 1)
     assert is_gang(on_aws(nodes=20))
-
-
-def test_a_piece_is_no_longer_than_the_work() -> None:
-    assert spot_plan(on_aws(work_hours=2, piece_hours=5)).interval_hours == 2
 
 
 def test_what_is_given_goes_before_what_is_assumed() -> None:
@@ -50,23 +36,6 @@ def test_flex_start_waits_again_for_each_seven_days() -> None:
     found = estimates(on_gcp(work_hours=400, flex_start_wait_hours=10), COURSE_A2).by_method[Method.FLEX_START]
 
     assert found.finish_hours == 430
-
-
-def test_flex_start_costs_from_53_percent_off_to_nothing_off_unless_its_price_is_known() -> None:
-    unknown, known = (
-        estimates(on_gcp(), replace(COURSE_A2, flex_start_usd_per_hour=usd)).by_method[Method.FLEX_START] for usd in (None, Decimal(20))
-    )
-
-    assert (unknown.usd_least, unknown.usd_most) == (Decimal("29.39") * Decimal("0.47") * 72, Decimal("29.39") * 72)
-    assert known.usd_least == known.usd_most == 20 * 72
-
-
-@pytest.mark.slow
-def test_a_hybrid_costs_between_spot_and_on_demand() -> None:
-    found = estimates(on_aws(checkpoint_minutes=2, deadline_hours=96), COURSE_P4D).by_method
-    spot, hybrid, on_demand = (found[each].usd_most or Decimal(0) for each in (Method.SPOT, Method.HYBRID, Method.ON_DEMAND))
-
-    assert spot < hybrid < on_demand
 
 
 def test_spot_that_never_ends_has_no_cost() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from currency_reports import RATES, euros, in_euros
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.catalog.exchange_rates import ExchangeRate, ExchangeRateFile
@@ -21,15 +21,11 @@ from capacity.cost.exchanged import (
     ExchangedLine,
     exchanged_checks,
     exchanged_comparison,
-    exchanged_figures,
     exchanged_plan,
-    exchanged_program,
-    exchanged_totals,
 )
 from capacity.cost.figures import NOTHING, CostLine, Figures, Scenario, Section, divided, total
 from capacity.cost.plan_comparison import budget_checks, compared
 from capacity.cost.plan_cost import PlanCost, TeamCost, plan_cost
-from capacity.cost.programs.program_cost import ProgramCost, ResourceCost
 from capacity.plan.build import plan_of_stack_file
 from capacity.values.rounding import to_cents
 
@@ -38,7 +34,6 @@ if TYPE_CHECKING:
 
 CENT = Decimal("0.01")
 AMOUNTS = [each.name for each in fields(Figures)]
-many = settings(max_examples=150, deadline=None)
 
 
 def cents(most: int = 10**9) -> st.SearchStrategy[Decimal]:
@@ -118,7 +113,7 @@ def assert_order(told: Figures, usd: Figures) -> None:
 
 
 @pytest.mark.parametrize("stack", ["dev-eks", "dev-gke", "prod-eks", "prod-gke"])
-@pytest.mark.parametrize("rate", ["0.8655", "0.7912", "1.3748", "7.1193"])
+@pytest.mark.parametrize("rate", ["0.8655", "7.1193"])
 def test_what_costs_the_same_whatever_runs_is_told_the_same(stack: str, rate: str) -> None:
     """Such as a key: a cent that a sum has left over would make it dearer as expected than at worst."""
     found = plan_of_stack_file(Path(__file__).parents[3] / "stacks" / f"Pulumi.{stack}.yaml")
@@ -140,7 +135,6 @@ def test_a_cent_that_is_left_over_goes_first_to_what_was_told_as_so_much_before(
 
 
 @pytest.mark.slow
-@many
 @given(costs(), RATES)
 def test_lines_and_teams_sum_to_the_converted_total_and_each_is_within_a_cent(before: PlanCost, rate: Decimal) -> None:
     after = exchanged_plan(before, euros(rate))
@@ -159,7 +153,6 @@ def test_lines_and_teams_sum_to_the_converted_total_and_each_is_within_a_cent(be
 
 
 @pytest.mark.slow
-@many
 @given(pairs(), RATES)
 def test_differences_sum_to_what_both_totals_differ_by_at_the_one_rate(pair: tuple[PlanCost, PlanCost], rate: Decimal) -> None:
     found = compared(*pair)
@@ -182,7 +175,6 @@ def test_differences_sum_to_what_both_totals_differ_by_at_the_one_rate(pair: tup
 
 
 @pytest.mark.slow
-@many
 @given(costs(), RATES, st.sampled_from(Scenario))
 def test_how_a_budget_stands_is_decided_in_us_dollars(before: PlanCost, rate: Decimal, scenario: Scenario) -> None:
     checks, after = budget_checks(before, scenario), exchanged_plan(before, euros(rate))
@@ -204,74 +196,6 @@ def test_a_budget_that_a_cent_exceeds_is_exceeded_where_the_currency_shows_no_di
     [told] = exchanged_checks(budget_checks(cost, Scenario.EXPECTED), exchanged_plan(cost, euros("0.1")), Scenario.EXPECTED)
 
     assert (told.spent_usd, told.budget_usd, told.standing.value) == (Decimal("10.00"), Decimal("10.00"), "exceeded")
-
-
-@st.composite
-def programs(draw: st.DrawFn) -> ProgramCost:
-    """Resources before and after, some the same on both sides."""
-
-    def resource(urn: str) -> ResourceCost:
-        return ResourceCost(urn, "t", urn, draw(st.sampled_from([("1 x a",), ("2 x b",)])), draw(FIGURES), (), (), (), unbounded=False)
-
-    after = [resource(urn) for urn in draw(st.sets(NAMES))]
-    if draw(st.booleans()):
-        return ProgramCost("acme", tuple(after), {}, None, {}, 0)
-    kept = [each for each in after if draw(st.booleans())]
-    others = draw(st.sets(NAMES)) - {each.urn for each in kept}
-    return ProgramCost("acme", tuple(after), {}, (*kept, *map(resource, others)), {}, 0)
-
-
-@pytest.mark.slow
-@many
-@given(programs(), RATES)
-def test_resources_of_a_program_sum_to_its_total_and_changes_to_the_change(before: ProgramCost, rate: Decimal) -> None:
-    after = exchanged_program(before, euros(rate))
-
-    for name in AMOUNTS:
-        assert getattr(after.total, name) == in_euros(getattr(before.total, name), rate)
-    assert_parts((each.figures for each in after.lines), (each.figures for each in before.lines), after.total, rate)
-    assert [each.name for each in after.changes] == [each.name for each in before.changes]
-    if after.difference is None or before.before is None:
-        assert before.difference is None
-        return
-    for name in AMOUNTS:
-        base = in_euros(sum((getattr(each.figures, name) for each in before.before), Decimal(0)), rate)
-        assert getattr(after.difference, name) == getattr(after.total, name) - base
-    assert_parts((each.difference for each in after.changes), (each.difference for each in before.changes), after.difference, rate)
-
-
-@pytest.mark.slow
-@many
-@given(
-    st.dictionaries(NAMES, cents()),
-    st.dictionaries(NAMES, st.integers(-(10**9), 10**9).map(lambda each: Decimal(each).scaleb(-2))),
-    st.sets(NAMES),
-    RATES,
-)
-def test_stacks_sum_to_all_stacks_in_both_columns_and_a_new_one_is_the_same_in_both(
-    totals: dict[str, Decimal], changes: dict[str, Decimal], new: set[str], rate: Decimal
-) -> None:
-    changes |= {name: totals[name] for name in new if name in totals}
-    told, more = exchanged_totals(totals, changes, euros(rate))
-
-    for now, was in ((told, totals), (more, changes)):
-        assert set(now) == set(was)
-        assert all(is_within_a_cent(now[name], usd, rate) for name, usd in was.items())
-        with localcontext(prec=60):
-            assert abs(sum(now.values()) - sum(was.values()) * rate) <= CENT / 2
-    assert all(told[name] == more[name] for name in new if name in totals)
-
-
-@pytest.mark.slow
-@many
-@given(FIGURES, RATES)
-def test_what_is_expected_at_most_is_never_below_what_is_expected(figures: Figures, rate: Decimal) -> None:
-    for up in (Decimal(0), CENT):
-        expected = in_euros(figures.expected_usd, rate) + up
-        told = exchanged_figures(figures, euros(rate), expected)
-        assert told.expected_usd == expected <= told.expected_at_most_usd
-        same = exchanged_figures(replace(figures, expected_at_most_usd=figures.expected_usd), euros(rate), expected)
-        assert same.expected_at_most_usd == expected
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,3 @@ def test_a_file_that_is_not_understood_is_refused_with_the_field(tmp_path: Path,
 
     assert refused.value.exit_code is ExitCode.BAD_USAGE
     assert told in str(refused.value)
-
-
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ExplainedError, match="cannot be used"):
-        read_use_file(tmp_path / "none.yaml")

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
 
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
 from capacity.cost.costed_plan import machine_prices
 from capacity.values.errors import ExitCode, ExplainedError
-
-
-def test_list_and_spot_prices_are_those_of_the_book() -> None:
-    prices = machine_prices(prices_of(Cloud.AWS), "p4d.24xlarge", "us-east-1")
-
-    assert prices.on_demand_usd_per_hour == Decimal("21.957642")
-    assert prices.spot_usd_per_hour == Decimal("7.6435")
-
-
-def test_a_price_that_is_not_known_is_none() -> None:
-    assert machine_prices(prices_of(Cloud.GCP), "a2-highgpu-8g", "europe-west4").flex_start_usd_per_hour is None
-    assert machine_prices(prices_of(Cloud.AWS), "p4d.24xlarge", "eu-north-1").spot_usd_per_hour is None
 
 
 def test_without_a_list_price_the_regions_that_have_one_are_named() -> None:

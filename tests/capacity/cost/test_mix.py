@@ -29,9 +29,3 @@ def test_the_blended_cost_counts_every_run_at_the_most_that_it_can_cost() -> Non
     assert found.usd == 10 * sweep + Decimal("29.39") * 730
     assert found.on_demand_usd == Decimal("29.39") * (10 * 24 * 4 + 730)
     assert 30 < found.saved_percent < 40
-
-
-def test_jobs_that_all_want_the_same_are_no_hybrid() -> None:
-    found = advise_mix(JobMix.model_validate({"jobs": [SWEEP]}), lambda _: COURSE_A2)
-
-    assert found.method is Method.SPOT

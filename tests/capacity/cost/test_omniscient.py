@@ -24,10 +24,6 @@ def test_with_spot_all_the_time_it_is_the_spot_price() -> None:
     assert abs(bound((1,) * 10, work=5 * HOUR, finish=10 * HOUR) - 5) < Decimal("1e-4")
 
 
-def test_a_restart_is_paid_for_once() -> None:
-    assert abs(bound((1,) * 10, work=5 * HOUR, finish=10 * HOUR, restart=1800) - Decimal("5.5")) < Decimal("1e-4")
-
-
 def test_without_spot_it_is_the_on_demand_price() -> None:
     assert abs(bound((0,) * 10, work=5 * HOUR, finish=10 * HOUR) - 15) < Decimal("1e-4")
 

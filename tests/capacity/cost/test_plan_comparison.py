@@ -34,11 +34,6 @@ def test_lines_are_new_gone_or_changed_and_the_same_ones_are_not_told() -> None:
     assert found.difference.worst_usd == Decimal("2976.00")
 
 
-def test_teams_whose_part_changed_are_told() -> None:
-    # A GPU of four nodes costs what one of two does; blue is new, and has nothing.
-    assert [each.name for each in found_between().teams] == ["blue"]
-
-
 NONE = {"worst_case_usd": "0.00", "expected_usd": "0.00", "expected_at_most_usd": "0.00", "idle_floor_usd": "0.00"}
 
 

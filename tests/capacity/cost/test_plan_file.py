@@ -85,20 +85,6 @@ def without(plan: dict[str, Any], *path: str) -> dict[str, Any]:
         (json.dumps(content(plan=content()["plan"] | {"teams": []})), "it is of teams"),
         (json.dumps(content(cost={"own_prices": {"cloud": "aws"}})), "cost.own_prices.sources: Field required"),
     ],
-    ids=[
-        "empty",
-        "cut off",
-        "deep",
-        "list",
-        "no plan",
-        "newer",
-        "no version",
-        "plan is a list",
-        "a part is missing",
-        "cloud",
-        "teams",
-        "prices",
-    ],
 )
 def test_what_is_no_plan_is_refused_with_what_is_wrong_and_how_to_make_one(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(ExplainedError) as refused:
@@ -107,8 +93,3 @@ def test_what_is_no_plan_is_refused_with_what_is_wrong_and_how_to_make_one(tmp_p
     assert refused.value.exit_code is ExitCode.BAD_USAGE
     assert told in str(refused.value)
     assert "--plan-out" in refused.value.remedy
-
-
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ExplainedError, match="cannot be read: No such file"):
-        read_plan_file(tmp_path / "none.json")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 
 import pytest
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.cost.replay import ON_DEMAND, Job, Place, Rates, Trace, View, replay
+from capacity.cost.replay import ON_DEMAND, Job, Rates, Trace, replay
 from capacity.cost.strategies import AlwaysOnDemand, FlexStart, Spot
 
 SPOT = CapacityType.SPOT
@@ -93,20 +92,6 @@ def test_another_zone_is_taken_where_the_first_has_none() -> None:
 
     assert outcome.finish_seconds == 3600 + 600 + 5400
     assert outcome.interruptions == 1
-
-
-@dataclass(frozen=True)
-class _Dreamer:
-    name: str = "dreamer"
-
-    def choose(self, view: View) -> Place | None:
-        del view
-        return Place(SPOT, 0)
-
-
-def test_a_strategy_that_takes_what_is_not_there_is_wrong() -> None:
-    with pytest.raises(ValueError, match=r"dreamer chose .* at tick 1, where there is no capacity"):
-        replay([hours(2, 0, 0)], JOB, RATES, _Dreamer())
 
 
 def test_the_last_safe_tick_is_the_one_after_which_on_demand_still_ends_in_time() -> None:

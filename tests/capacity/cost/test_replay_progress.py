@@ -58,13 +58,6 @@ def test_time_passes_as_fast_as_the_rest_shrinks(seconds: int) -> None:
     assert begun.to_finish_seconds(JOB) - begun.after(seconds, JOB).to_finish_seconds(JOB) == seconds
 
 
-@given(st.integers(0, 115), st.integers(0, 115))
-def test_two_steps_are_one(first: int, second: int) -> None:
-    if first + second < 116:
-        begun = Progress().started(JOB)
-        assert begun.after(first, JOB).after(second, JOB) == begun.after(first + second, JOB)
-
-
 @pytest.mark.parametrize("deadline,feasible", [(116, True), (115, False)])
 def test_a_deadline_is_feasible_when_on_demand_from_the_start_meets_it(deadline: int, feasible: bool) -> None:  # noqa: FBT001
     assert Job(100, deadline, 30, checkpoint_seconds=2, restart_seconds=10).feasible is feasible

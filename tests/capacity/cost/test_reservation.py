@@ -51,15 +51,6 @@ def test_a_reservation_at_the_list_price_saves_nothing() -> None:
     assert advice.best.nodes == 0
 
 
-@given(st.lists(st.integers(0, 12), min_size=1, max_size=60), st.integers(1, 150))
-def test_no_number_of_nodes_is_cheaper_than_the_best(used: list[int], percent: int) -> None:
-    reserved = ON_DEMAND * percent / 100
-    best = advise_reservation(used, reserved, ON_DEMAND).best
-
-    for nodes in range(max(used) + 2):
-        assert best.usd <= reserved * nodes * len(used) + ON_DEMAND * sum(max(0, each - nodes) for each in used)
-
-
 PARTS = st.lists(st.fractions(0, 9, max_denominator=60), min_size=1, max_size=40)
 
 
@@ -111,8 +102,3 @@ def test_a_use_that_cannot_be_read_is_told_by_its_line(text: str, problem: str, 
 
     with pytest.raises(ExplainedError, match=problem):
         read_use(tmp_path / "use.txt")
-
-
-def test_a_use_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ExplainedError, match="cannot be read"):
-        read_use(tmp_path / "none.txt")

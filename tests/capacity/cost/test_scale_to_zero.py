@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.cost.spot_arithmetic import SpotConditions, spot_run
 from capacity.cost.unit_costs import DevelopmentUse, scaled_to_zero
 
 USD = Decimal(10)
@@ -30,18 +29,6 @@ def test_starting_and_staying_around_are_paid_for() -> None:
 
 def test_sessions_so_close_that_the_node_stays_save_nothing() -> None:
     assert scaled_to_zero(DevelopmentUse(1, 8, sessions_per_day=20, idle_minutes=60), USD).saved_percent == 0
-
-
-def test_a_pool_that_nobody_uses_costs_nothing() -> None:
-    assert scaled_to_zero(DevelopmentUse(1, 0, sessions_per_day=0), USD).usd == 0
-
-
-def test_interruptions_lengthen_the_hours_on_spot() -> None:
-    run = spot_run(10, 0.5, SpotConditions(0.25))
-    calm, met = (scaled_to_zero(DevelopmentUse(1, 10), USD, Decimal(4), spot=each) for each in (None, run))
-
-    assert met.hours == pytest.approx(calm.hours * 1.0652, rel=1e-3)
-    assert met.usd > calm.usd
 
 
 @given(st.floats(0, 23), st.floats(0, 1), st.floats(0, 5), st.floats(0, 60))

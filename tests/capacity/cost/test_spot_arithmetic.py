@@ -33,10 +33,6 @@ def test_without_interruptions_only_the_checkpoints_are_added_and_none_after_the
     assert (run.wall_hours, run.interruptions, run.lost_hours) == (pytest.approx(10.4), 0, pytest.approx(0))
 
 
-def test_a_last_segment_that_is_shorter_counts_as_what_it_is() -> None:
-    assert spot_run(9, 2, CALM).billed_hours == pytest.approx(9.4)
-
-
 def test_free_checkpoints_and_restarts_leave_dalys_formula() -> None:
     """Mean time between interruptions 4 h, segments of half an hour: 4 (e^(1/8) - 1) = 0.53259 h each, 144 of them."""
     run = spot_run(72, 0.5, SpotConditions(0.25))
@@ -57,12 +53,6 @@ def test_when_every_warning_suffices_to_save_nothing_is_lost_but_the_restarts() 
 
     assert run.billed_hours == pytest.approx(10 * math.exp(0.1))
     assert run.lost_hours == pytest.approx(0, abs=1e-9)
-
-
-def test_a_small_share_of_saves_changes_little() -> None:
-    none = spot_run(50, 2, SpotConditions(0.3, restart_hours=0.2)).billed_hours
-
-    assert spot_run(50, 2, SpotConditions(0.3, restart_hours=0.2, saved_share=1e-9)).billed_hours == pytest.approx(none)
 
 
 def test_waiting_is_not_billed_but_takes_time() -> None:

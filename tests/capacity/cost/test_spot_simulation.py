@@ -22,22 +22,16 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_played_runs_agree_with_the_closed_form(case: str) -> None:
     work, interval, met = CASES[case]
-    played = played_runs(work, interval, met, runs=4000)
+    played = played_runs(work, interval, met, runs=2000)
     expected = spot_run(work, interval, met)
 
     # Four standard errors of the mean: a wrong formula is off by far more.
-    spread = 4 * statistics.stdev(run.spot_hours for run in played) / 4000**0.5
+    spread = 4 * statistics.stdev(run.spot_hours for run in played) / 2000**0.5
     assert statistics.fmean(run.spot_hours for run in played) == pytest.approx(expected.billed_hours, abs=spread)
-    waits = 4 * statistics.stdev(run.wall_hours for run in played) / 4000**0.5
+    waits = 4 * statistics.stdev(run.wall_hours for run in played) / 2000**0.5
     assert statistics.fmean(run.wall_hours for run in played) == pytest.approx(expected.wall_hours, abs=waits)
-    struck = 4 * statistics.stdev(run.interruptions for run in played) / 4000**0.5
+    struck = 4 * statistics.stdev(run.interruptions for run in played) / 2000**0.5
     assert statistics.fmean(run.interruptions for run in played) == pytest.approx(expected.interruptions, abs=struck)
-
-
-def test_runs_are_the_same_every_time() -> None:
-    work, interval, met = CASES["the course's"]
-
-    assert played_runs(work, interval, met, runs=3) == played_runs(work, interval, met, runs=3)
 
 
 @pytest.mark.parametrize("deadline", [25.5, 30.0, 60.0])

@@ -8,7 +8,6 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spot_traces import made_trace
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.cost.comparison import trials
@@ -145,13 +144,3 @@ def test_what_a_strategy_sees_is_what_was_before_its_tick() -> None:
 @pytest.mark.parametrize("rates,zones,count", [(RATES, 1, 6), (RATES, 2, 8), (Rates(Decimal(1), Decimal(2)), 1, 5)])
 def test_flex_start_needs_a_price_and_several_zones_need_several(rates: Rates, zones: int, count: int) -> None:
     assert len(strategies(rates, zones)) == count
-
-
-def test_plentiful_spot_costs_spot_and_scarce_spot_on_demand() -> None:
-    job = Job(24 * 3600, 30 * 3600, 1800, restart_seconds=600)
-    plenty, scarce = (
-        replay([made_trace(1, ticks=500, up_hours=up, down_hours=1)], job, RATES, Spot("s", falls_back=True)) for up in (500, 0.05)
-    )
-
-    assert plenty.billed_seconds.keys() == {CapacityType.SPOT}
-    assert scarce.billed_seconds[CapacityType.ON_DEMAND] > 20 * 3600

@@ -9,11 +9,16 @@ from pathlib import Path
 import pytest
 from spot_records import RECORDS, needs_records
 from spot_traces import made_records
-from strategy_table import HEAD, WORK_HOURS, Ratios, job_for, mean_row, ratios_of, row
+from strategy_table import HEAD, Ratios, mean_row, ratios_of, row
 
 from capacity.cost.replay import read_traces
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.nightly(
+    held_by="test_a_deadline_aware_strategy_meets_every_feasible_deadline, test_no_strategy_costs_less_than_knowing_the_future, "
+    "test_the_adaptive_one_goes_back_to_spot_where_the_greedy_one_has_no_time_left_for_it, "
+    "test_the_adaptive_one_buys_no_on_demand_where_waiting_will_do, "
+    "test_the_adaptive_one_leaves_spot_alone_where_it_never_stays_as_long_as_a_restart_is_worth"
+)
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "costs.md"
 HELD_OUT = (
@@ -65,18 +70,3 @@ def test_the_guide_has_the_table_over_all_public_records_here() -> None:
         assert line in guide
     first, second, third, fourth = mean_row(without).split("| | | ")[1][:-2].split(" | ")
     assert f"Without a save on notice the means are {first}, {second}, {third} and {fourth}." in guide
-
-
-@needs_records
-def test_the_guide_says_which_record_is_too_short_for_the_job_and_what_is_played_on_it() -> None:
-    records = list(chain.from_iterable(read_traces(RECORDS)))
-    [short] = [each for each in records if each.hours < 2 * WORK_HOURS]
-    work, deadline = (seconds / 3600 for seconds in (job_for([short]).work_seconds, job_for([short]).deadline_seconds))
-    told = " ".join(GUIDE.read_text(encoding="utf-8").split())
-
-    assert f"The record {short.name.rpartition('/')[2]} is only {short.hours:.1f} h long" in told
-    assert f"{work:.1f} h of work within {deadline:.1f} h" in told
-    assert {(job.work_seconds, job.deadline_seconds) for job in (job_for([each]) for each in records if each is not short)} == {
-        (48 * 3600, 60 * 3600)
-    }
-    assert "48 h of work within 60 h" in told

@@ -18,8 +18,6 @@ from capacity.values.errors import ExitCode, ExplainedError
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.thorough
-
 # Half an hour a tick: up 2 h, down 1 h, up 1 h (with two nodes for half of it), down half an hour, up half an hour.
 HAND = Trace("hand", 1800, (2, 2, 1, 1, 0, 0, 2, 1, 0, 1))
 
@@ -28,12 +26,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     write_trace(HAND, tmp_path / "hand.json")
 
     assert read_trace(tmp_path / "hand.json") == HAND
-
-
-def test_collectors_may_add_notes_of_their_own(tmp_path: Path) -> None:
-    (tmp_path / "noted.json").write_text('{"metadata": {"gap_seconds": 30, "zone": "a"}, "data": [1, 0], "by": "me"}')
-
-    assert read_trace(tmp_path / "noted.json").available == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -56,11 +48,6 @@ def test_what_is_no_trace_is_told_with_its_place(text: str, problem: str, tmp_pa
     assert problem in "\n".join(refused.value.evidence)
     assert refused.value.exit_code is ExitCode.BAD_USAGE
     assert "gap_seconds" in refused.value.remedy
-
-
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ExplainedError, match="cannot be read: No such file"):
-        read_trace(tmp_path / "none.json")
 
 
 def test_a_folder_without_traces_is_told(tmp_path: Path) -> None:
@@ -101,6 +88,7 @@ def test_what_is_never_there_is_never_lost() -> None:
     assert HAND.mean_wait_hours(3) == 0
 
 
+@pytest.mark.nightly(held_by="test_played_runs_agree_with_the_closed_form")
 def test_the_closed_form_agrees_with_jobs_played_over_traces() -> None:
     """Sixty made-up records of 40 days, each with one job of three days; the closed form is given what the records themselves show."""
     job = Job(72 * 3600, 1000 * 3600, 1800, checkpoint_seconds=120, restart_seconds=600)

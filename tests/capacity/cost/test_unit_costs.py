@@ -9,25 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.cost.unit_costs import (
-    SpendingPart,
     gpu_hours_per_1000_requests,
     usd_per_1000_requests,
     usd_per_epoch,
-    usd_per_experiment,
-    usd_per_gpu_hour,
     usd_per_idle_hour,
-    usd_per_year,
-    wasted_usd,
 )
-
-
-def test_a_node_of_eight_gpus_costs_eight_gpu_hours_an_hour() -> None:
-    assert usd_per_gpu_hour(Decimal(24), 8) == 3
-
-
-def test_an_epoch_and_an_experiment_are_gpus_by_hours() -> None:
-    assert usd_per_epoch(Decimal(3), 8, 4) == 96
-    assert usd_per_experiment(Decimal(3), 1, 2) == 6
 
 
 def test_forty_requests_a_second_take_25_seconds_of_a_gpu_for_a_thousand() -> None:
@@ -39,20 +25,6 @@ def test_a_service_that_is_busy_half_of_the_time_pays_twice_for_each_request() -
 
     assert busy == Decimal("0.03")
     assert usd_per_1000_requests(Decimal(3), 0.01, 0.5) == 2 * busy
-
-
-def test_idle_gpus_cost_what_busy_ones_cost() -> None:
-    assert usd_per_idle_hour(Decimal(3), 4) == 12
-
-
-def test_a_year_has_8760_hours() -> None:
-    assert usd_per_year(Decimal(1), 2) == 17520
-
-
-def test_what_is_not_useful_is_wasted() -> None:
-    parts = [SpendingPart("a", Decimal(60), Decimal("0.5")), SpendingPart("b", Decimal(40), Decimal("0.1"))]
-
-    assert wasted_usd(parts) == 30 + 36
 
 
 @given(st.decimals("0.01", "100", places=2), st.decimals("0.01", "100", places=2), st.integers(1, 64), st.floats(0.01, 1000))

@@ -195,7 +195,7 @@ def reached(draw: st.DrawFn) -> tuple[PlanCost, Fraction]:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(reached())
 def test_no_state_that_settings_allow_costs_more_in_a_month_than_their_worst_case(drawn: tuple[PlanCost, Fraction]) -> None:
     """But for what has no known price at all, which is in neither."""

@@ -12,8 +12,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
@@ -25,26 +23,15 @@ STACKS = Path(__file__).resolve().parents[3] / "stacks"
 
 # Name, vCPU, GiB, US dollars an hour.
 SIZES = (
-    ("c2-standard-60", 60, "240", "3.13212"),
     ("c2d-highcpu-112", 112, "224", "4.197872"),
-    ("c3-highcpu-176", 176, "352", "7.484576"),
     ("c3-highmem-88", 88, "704", "5.821552"),
-    ("c3d-highmem-360", 360, "2880", "22.0446"),
     ("c4-highcpu-2", 2, "4", "0.085052"),
-    ("c4-highmem-96", 96, "744", "6.256272"),
-    ("c4-standard-2", 2, "7", "0.096866"),
     ("e2-highmem-16", 16, "128", "0.723197"),
     ("h3-standard-88", 88, "352", "4.9236"),
-    ("m1-ultramem-160", 160, "3844", "25.1724"),
     ("m2-ultramem-416", 416, "11776", "84.22"),
-    ("m3-ultramem-32", 32, "976", "6.0912"),
     ("m3-ultramem-128", 128, "3904", "24.3648"),
     ("n1-highcpu-96", 96, "86.4", "3.400733"),
-    ("n1-standard-1", 1, "3.75", "0.0475"),
     ("n2-highmem-128", 128, "864", "7.706976"),
-    ("n2-highmem-2", 2, "16", "0.131014"),
-    ("n2-standard-32", 32, "128", "1.553888"),
-    ("n2d-highmem-96", 96, "768", "5.47104"),
     ("n4-highmem-80", 80, "640", "4.97552"),
     ("t2a-standard-48", 48, "192", "1.848"),
     ("z3-highmem-88", 88, "704", "9.054804"),
@@ -72,24 +59,6 @@ def other_work_usd(cost: PlanCost) -> Decimal:
     return line.figures.worst_usd
 
 
-@pytest.mark.slow
-@settings(max_examples=60, deadline=None)
-@given(
-    st.sampled_from([(64, 256), (64, 4096), (1000, 1000), (512, 20_000)]),
-    st.lists(st.tuples(st.sampled_from(SIZES), st.integers(1, 64)), max_size=8),
-)
-def test_no_mixture_of_machines_that_pods_may_select_on_gke_costs_more(
-    room: tuple[int, int], wanted: list[tuple[tuple[str, int, str, str], int]]
-) -> None:
-    vcpu, memory, usd = Decimal(0), Decimal(0), Decimal(0)
-    for (_, cores, gib, price), count in wanted:
-        for _ in range(count):
-            if vcpu + cores <= room[0] and memory + Decimal(gib) <= room[1]:
-                vcpu, memory, usd = vcpu + cores, memory + Decimal(gib), usd + Decimal(price) * 744
-
-    assert usd <= other_work_usd(cost_of("dev-gke", "us-central1", room))
-
-
 @pytest.mark.parametrize("size", SIZES, ids=lambda each: each[0])
 def test_no_size_that_pods_may_select_on_gke_costs_more_where_it_fills_the_room(size: tuple[str, int, str, str]) -> None:
     _, vcpu, memory, usd = size
@@ -115,7 +84,3 @@ def test_in_every_region_of_eks_the_worst_case_is_a_bound_or_says_that_it_is_non
     missing = [each for each in cost_of("dev-eks", region).unbounded if "families of machines without GPUs" in each]
 
     assert bool(missing) is (region != "us-east-1")
-
-
-def test_where_google_lists_no_family_nothing_is_a_bound() -> None:
-    assert [each for each in cost_of("dev-gke", "europe-west9").unbounded if "families" in each or "any machine without GPUs" in each]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from settings_documents import changed
 
-from capacity.catalog.aws_quotas import Market, aws_quotas, quota_of_machine
+from capacity.catalog.aws_quotas import Market, quota_of_machine
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.plan.account_needs import QuotaNeed, quota_needs
 from capacity.plan.build import build_plan
@@ -106,10 +106,3 @@ def test_every_machine_of_the_catalog_counts_against_the_quota_that_names_its_fa
         words = re.findall(r"\b(?:[A-Z]\d?|Inf|Trn)\b", quota.name)
         assert any(family.upper().startswith(word.upper()) for word in words), f"{name} is counted by {quota.name}"
     assert [name for name in without if not (market is Market.SPOT and name.startswith("p6-"))] == []
-
-
-def test_an_account_that_never_asked_has_no_gpus() -> None:
-    gpus = [each for each in aws_quotas() if {*each.families} & {"g", "p", "p2", "p5"}]
-
-    assert len(gpus) == 5
-    assert [each.default for each in gpus] == [0] * 5

@@ -11,7 +11,6 @@ from plan_settings import flavor_of, gke, own_class, plan_of, pool, pool_of, rou
 from snapshot_fixtures import assert_snapshot
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Architecture, Cloud, machines_of
 from capacity.plan.model import Plan, Taint, plan_yaml
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "autopilot.plan.yaml"
@@ -74,22 +73,6 @@ def test_flavor_and_route_ask_for_what_the_pool_is_and_tolerate_what_gke_sets(
     assert (found.pool_label, flavor.node_taints, route.node_affinity) == (None, (), None)
 
 
-def test_the_count_of_gpus_tells_shapes_of_one_gpu_apart() -> None:
-    plan = autopilot(pool("one", "g2-standard-8", "spot", 1, "training"), pool("two", "g2-standard-24", "spot", 1, "training"))
-
-    counts = {name: flavor_of(plan, name).node_labels["cloud.google.com/gke-accelerator-count"] for name in ("one", "two")}
-    assert counts == {"one": "1", "two": "2"}
-
-
-def test_a_route_asks_for_what_its_pools_have_in_common_and_the_queue_adds_the_rest() -> None:
-    plan = autopilot(pool("l4", "g2-standard-8", "spot", 1, "training"), pool("t4", "n1-standard-8", "spot", 1, "training"))
-
-    route = route_of(plan, "training")
-
-    assert route.node_selector == {"cloud.google.com/gke-accelerator-count": "1", "cloud.google.com/gke-spot": "true"}
-    assert all(route.node_selector.items() <= flavor.node_labels.items() for flavor in plan.flavors)
-
-
 def test_shared_and_partitioned_gpus_are_asked_for_by_labels() -> None:
     service = {"own": own_class("own", queued=False)}
     split = {"gpu_sharing": {"strategy": "time-sharing", "clients_per_gpu": 4}, "mig_partition": "1g.5gb"}
@@ -117,56 +100,3 @@ def test_a_class_that_moves_on_at_a_stock_out_selects_its_compute_class_and_noth
     assert (route.node_selector, route.node_affinity) == ({"cloud.google.com/compute-class": "inference"}, None)
     assert route.tolerations == (Taint("cloud.google.com/compute-class", "inference"), GPU)
     assert {each.taints for each in plan.pools} == {(GPU, Taint("cloud.google.com/compute-class", "inference"))}
-
-
-def test_a_queue_gives_a_compute_class_away_under_the_compute_class_alone() -> None:
-    moving = {"own": own_class("own", fallback="stock-out", capacity=["spot", "on-demand"])}
-
-    plan = autopilot(pool("a", "g2-standard-8", "spot", 1, "own"), pool("b", "g2-standard-8", "on-demand", 2, "own"), classes=moving)
-
-    [flavor] = plan.flavors
-    assert (flavor.name, flavor.pools) == ("any-own", ("a", "b"))
-    assert flavor.node_labels == {"cloud.google.com/compute-class": "own"}
-    assert flavor.ceiling.gpus == 3
-
-
-def test_quotas_are_those_of_the_pools_and_the_cluster_has_no_limits() -> None:
-    settings = gke(pool("p", "g2-standard-8", "spot", 4, "training"), teams=[team("red", shares={"p": 3})])
-    standard, plan = plan_of(settings), plan_of(settings | {"cluster": {"mode": "autopilot"}})
-
-    assert plan.limits is None
-    assert standard.limits is not None
-    assert (plan.accelerators, plan.queues, plan.cohorts, plan.teams) == (
-        standard.accelerators,
-        standard.queues,
-        standard.cohorts,
-        standard.teams,
-    )
-
-
-def test_a_spot_pod_gets_gkes_own_notice() -> None:
-    plan = autopilot(pool("p", "g2-standard-8", "spot", 1, "training"))
-
-    assert (pool_of(plan, "p").notice_seconds, route_of(plan, "training").grace_seconds) == (15, 15)
-
-
-# https://docs.cloud.google.com/kubernetes-engine/docs/how-to/autopilot-gpus, "Supported GPU quantities", as of 2026-04-10.
-ON_AUTOPILOT = {
-    "nvidia-b200": {8},
-    "nvidia-h200-141gb": {8},
-    "nvidia-h100-mega-80gb": {8},
-    "nvidia-h100-80gb": {1, 2, 4, 8},
-    "nvidia-a100-80gb": {1, 2, 4, 8},
-    "nvidia-tesla-a100": {1, 2, 4, 8, 16},
-    "nvidia-rtx-pro-6000": {1, 2, 4, 8},
-    "nvidia-l4": {1, 2, 4, 8},
-    "nvidia-tesla-t4": {1, 2, 4},
-}
-
-
-def test_autopilot_takes_every_gpu_of_the_catalog_in_every_number_so_that_no_check_is_needed() -> None:
-    # Machines of Arm and those with TPUs are refused there by checks of their own.
-    machines = [each for each in machines_of(Cloud.GCP).values() if each.architecture is Architecture.AMD64 and not each.tpu_topology]
-    shapes = {(machine.gpu.name, count) for machine in machines if machine.gpu for count in machine.gpu.counts}
-
-    assert {(name, count) for name, count in shapes if count not in ON_AUTOPILOT.get(name, ())} == set()

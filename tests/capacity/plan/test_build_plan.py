@@ -5,26 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from plan_settings import eks, gke, local, plan_of, pool, refusals, team
+from plan_settings import eks, local, plan_of, pool, refusals, team
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud
-from capacity.catalog.platform import Platform
 from capacity.catalog.price_book import Price, PriceBook
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
 from capacity.values.errors import SettingsError
-
-
-def test_a_plan_says_what_and_where_it_is() -> None:
-    plan = plan_of(gke(pool("p", "g2-standard-8", "spot", 1, "training")))
-
-    assert (plan.cloud, plan.environment, plan.region) == (Platform.GKE, "test", "us-central1")
-    assert plan.labels == {"flexspot.dev/environment": "test", "flexspot.dev/owner": "ann"}
-
-
-def test_the_local_control_plane_is_in_the_region_whose_nodes_it_fakes() -> None:
-    assert plan_of(local(pool("p", "g6.xlarge", "spot", 1, "training"))).region == "us-east-1"
 
 
 def test_the_ceilings_of_an_accelerator_are_those_of_its_pools_together() -> None:
@@ -62,12 +50,6 @@ def test_what_works_and_is_probably_not_meant_is_a_warning_of_the_plan() -> None
 
     assert (warning.rule, warning.path) == ("pool-that-nobody-may-use", "teams")
     assert warning.text.startswith("no team may use pool p: none has a share of it; set shares.p")
-
-
-def test_warnings_are_not_told_among_what_is_refused() -> None:
-    problems = refusals(local(pool("p", "g6.xlarge", "spot", 1, "training", min_nodes=2)))
-
-    assert [problem.rule for problem in problems] == ["floor-without-effect"]
 
 
 def test_budgets_are_checked_against_the_price_book_that_is_given() -> None:

@@ -16,6 +16,8 @@ ACTIONS = {"efs": "elasticfilesystem", "vpc": "ec2"}
 EXISTING: dict[str, Any] = {"existing": "theirs"}
 THEIR_KARPENTER: dict[str, Any] = {"existing": "theirs", "existing_karpenter": {"node_role": "nodes"}}
 
+WIDE = pytest.mark.nightly(held_by="test_they_are_those_of_every_type_that_the_stack_declares")
+
 
 def service_of(kind: str) -> str:
     package, _, name = kind.removeprefix("aws:").partition("/")
@@ -29,12 +31,11 @@ def service_of(kind: str) -> str:
     "changes",
     [
         {},
-        {"cluster": EXISTING},
+        pytest.param({"cluster": EXISTING}, marks=WIDE),
         {"cluster": THEIR_KARPENTER},
         {"storage": {"checkpoints": "efs", "datasets": "lustre"}},
-        {"storage": {"checkpoints": "efs", "datasets": "efs"}},
+        pytest.param({"storage": {"checkpoints": "efs", "datasets": "efs"}}, marks=WIDE),
     ],
-    ids=["as shipped", "existing", "a karpenter of its own", "efs and lustre", "efs alone"],
 )
 def test_they_are_those_of_every_type_that_the_stack_declares(changes: dict[str, Any]) -> None:
     written = shipped("dev-eks")

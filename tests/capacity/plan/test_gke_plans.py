@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from plan_settings import eks, gke, local, plan_of, pool
+from plan_settings import gke, plan_of, pool
 
-from capacity.plan.model import ComputeClassPlan, Taint
-
-
-def test_the_compute_class_has_its_pools_in_the_order_in_which_they_are_tried() -> None:
-    plan = plan_of(
-        gke(
-            pool("a-on-demand", "g2-standard-8", "on-demand", 1, "inference"),
-            pool("b-reserved", "g2-standard-8", "reserved", 1, "inference", reservation={"name": "bought"}),
-            pool("spot", "g2-standard-12", "spot", 1, "training"),
-        )
-    )
-
-    assert plan.compute_classes == (ComputeClassPlan("inference", ("b-reserved", "a-on-demand"), consolidation_delay_minutes=10),)
+from capacity.plan.model import Taint
 
 
 def test_the_limits_of_the_cluster_leave_room_for_every_pool_and_the_system_nodes() -> None:
@@ -29,15 +17,6 @@ def test_the_limits_of_the_cluster_leave_room_for_every_pool_and_the_system_node
     assert (large.vcpu - small.vcpu, large.memory_gib - small.memory_gib) == (10 * 8, 10 * 32)
     assert small.vcpu >= 8 + 3 * 4
     assert small.memory_gib >= 32 + 3 * 16
-
-
-def test_other_platforms_have_neither() -> None:
-    inference = pool("p", "g6.xlarge", "on-demand", 1, "inference")
-
-    assert [(plan.limits, plan.compute_classes) for plan in (plan_of(local(inference)), plan_of(eks(inference)))] == [
-        (None, ()),
-        (None, ()),
-    ]
 
 
 def test_arm_nodes_keep_off_what_gke_keeps_off_and_let_in_what_their_queue_admits() -> None:

@@ -97,7 +97,17 @@ def kueues_answer(tools: Tools, folder: Path, written: dict[str, Any]) -> str:
 
 
 @pytest.mark.lab
-@pytest.mark.parametrize("frameworks", [None, ["batch/job", "pod", "deployment", "statefulset"]], ids=["default", "more kinds"])
+@pytest.mark.parametrize(
+    "frameworks",
+    [
+        pytest.param(None, id="default"),
+        pytest.param(
+            ["batch/job", "pod", "deployment", "statefulset"],
+            id="more kinds",
+            marks=pytest.mark.nightly(held_by="test_kueue_itself_accepts_it"),
+        ),
+    ],
+)
 def test_kueue_itself_accepts_it(frameworks: list[str] | None, tools: Tools, tmp_path: Path) -> None:
     written = kueue_configuration(ONE_BOOT, *([frameworks] if frameworks else []))
 
@@ -109,6 +119,7 @@ def test_kueue_itself_accepts_it(frameworks: list[str] | None, tools: Tools, tmp
 
 
 @pytest.mark.lab
+@pytest.mark.nightly(held_by="test_kueue_itself_accepts_it, test_it_is_of_the_served_version_and_has_only_its_fields")
 @pytest.mark.parametrize(
     "section,field,problem",
     [
@@ -125,6 +136,7 @@ def test_kueue_itself_refuses_fields_of_earlier_versions(section: str, field: st
 
 
 @pytest.mark.lab
+@pytest.mark.nightly(held_by="test_kueue_itself_accepts_it, test_what_no_queue_counts_holds_no_pod_back")
 def test_kueue_itself_refuses_excluded_prefixes_beside_what_is_ignored_anyway(tools: Tools, tmp_path: Path) -> None:
     written = kueue_configuration(ONE_BOOT)
     written["resources"] |= {"excludeResourcePrefixes": ["vpc.amazonaws.com/"]}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from plan_settings import eks, flavor_of, local, own_class, plan_of, pool, pool_of, queue_of, refusals, route_of, team, team_of
 
-from capacity.plan.model import Taint, plan_data
+from capacity.plan.model import Taint
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan
@@ -62,23 +62,6 @@ def test_a_namespace_has_a_quota_of_each_kind_and_none_of_the_names_that_no_queu
         assert hard["requests.aws.amazon.com/neuroncore"] == hard["requests.aws.amazon.com/neurondevice"] == "0"
 
 
-def test_what_runs_without_a_queue_has_its_part_of_its_own_kind_alone() -> None:
-    red, blue = team_of(both(), "red"), team_of(both(), "blue")
-
-    assert (red.unqueued_gpus, red.unqueued_of) == (2, {"nvidia.com/gpu": 0, NEURON: 2})
-    assert (red.most_unqueued(NEURON), red.most_unqueued("nvidia.com/gpu"), blue.most_unqueued(NEURON)) == (2, 0, 0)
-
-
-def test_a_platform_of_gpus_alone_says_nothing_of_other_devices() -> None:
-    plan = plan_of(local(pool("l4", "g6.xlarge", "spot", 4, "training"), teams=[team("red", shares={"l4": 1})]))
-
-    data = plan_data(plan)
-    assert not [field for pool in data["pools"] for field in pool if field == "resource"]
-    assert "unqueued_of" not in data["teams"][0]
-    assert not [key for key in team_of(plan, "red").hard if "neuron" in key]
-    assert [each["resource"] for each in plan_data(both())["pools"] if "resource" in each] == [NEURON, NEURON]
-
-
 def test_a_class_with_gpus_in_one_pool_and_neuron_devices_in_another_is_refused_with_what_to_do() -> None:
     pools = [pool("l4", "g6.xlarge", "spot", 4, "training"), pool("trn", "trn1.2xlarge", "spot", 2, "training")]
 
@@ -87,15 +70,6 @@ def test_a_class_with_gpus_in_one_pool_and_neuron_devices_in_another_is_refused_
     assert (problem.rule, problem.path) == ("class-with-several-accelerators", "classes.training")
     assert problem.value == "nvidia.com/gpu: l4; aws.amazon.com/neuron: trn"
     assert "add a class for each accelerator" in problem.allowed
-
-
-def test_machines_with_other_accelerators_are_no_alternatives_of_a_pool() -> None:
-    mixed = pool("mixed", "trn1.32xlarge", "spot", 2, "training", alternatives=["trn2.48xlarge", "p5.48xlarge"])
-
-    problems = refusals(local(mixed, teams=[team("red", shares={"mixed": 16})]))
-
-    assert {problem.rule for problem in problems} == {"mixed-gpus-in-pool"}
-    assert len(problems) == 2
 
 
 @pytest.mark.parametrize("option", [{"mig_partition": "1g.10gb"}, {"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 2}}])

@@ -61,13 +61,6 @@ def test_a_pool_of_a_described_machine_is_planned_as_of_any_other() -> None:
     assert plan.own_machines["a5-highgpu-8g"].bundled_local_ssd_disks == 32
 
 
-def test_a_name_that_could_be_a_machine_is_refused_with_how_to_describe_it() -> None:
-    [problem] = refusals(gke(pool("p", "a5-highgpu-8g", "spot", 2, "training")))
-
-    assert problem.rule == "unknown-machine"
-    assert problem.allowed.endswith("describe one that Compute Engine has and the catalog does not know in `machines`")
-
-
 @pytest.mark.parametrize(
     "change,pool_fields,rule",
     [

@@ -17,34 +17,6 @@ def taints(settings: Settings, name: str) -> set[Taint]:
     return set(pool_of(plan_of(settings), name).taints)
 
 
-def test_the_labels_of_an_eks_pool_are_those_that_karpenter_knows_before_a_node_boots() -> None:
-    spot = pool_of(plan_of(eks(pool("l4", "g6.xlarge", "spot", 2, "training", "interactive"))), "l4")
-
-    assert spot.labels == {
-        "karpenter.k8s.aws/instance-gpu-memory": "22888",
-        "karpenter.k8s.aws/instance-gpu-name": "l4",
-        "karpenter.sh/capacity-type": "spot",
-    }
-    assert spot.selector == spot.labels | {"karpenter.sh/nodepool": "l4"}
-
-
-@pytest.mark.parametrize(
-    "capacity_type,marks",
-    [
-        ("spot", {"cloud.google.com/gke-provisioning": "spot"}),
-        ("flex-start", {"cloud.google.com/gke-provisioning": "flex-start"}),
-        ("queued", {"cloud.google.com/gke-provisioning": "flex-start", "cloud.google.com/gke-queued": "true"}),
-    ],
-)
-def test_the_labels_of_a_gke_pool_are_gkes_own(capacity_type: str, marks: dict[str, str]) -> None:
-    settings = gke(pool("l4", "g2-standard-8", capacity_type, 2, "training"), classes={"training": {"run_limit_hours": 10}})
-
-    found = pool_of(plan_of(settings), "l4")
-
-    assert found.labels == {"cloud.google.com/gke-accelerator": "nvidia-l4", **marks}
-    assert found.pool_label == ("cloud.google.com/gke-nodepool", "l4")
-
-
 def test_only_a_pool_that_serves_one_class_is_tainted_with_it() -> None:
     settings = local(
         pool("shared", "g6.xlarge", "spot", 2, "training", "interactive"),
@@ -68,31 +40,6 @@ def test_capacity_that_ends_under_its_work_is_tainted_and_other_capacity_is_not(
         "spot": {Taint("cloud.google.com/gke-spot", "true")},
         "on-demand": set(),
     }
-
-
-def test_the_nodes_of_a_gke_compute_class_have_the_label_and_taint_of_it_and_no_spot_taint() -> None:
-    settings = gke(
-        pool("l4-reserved", "g2-standard-8", "reserved", 1, "inference", **RESERVED_ON_GKE),
-        pool("l4-spot", "g2-standard-8", "spot", 1, "inference"),
-        classes={"inference": {"capacity": ["reserved", "spot"]}},
-    )
-
-    for name in ("l4-reserved", "l4-spot"):
-        assert taints(settings, name) == {GPU, Taint("cloud.google.com/compute-class", "inference")}
-        assert pool_of(plan_of(settings), name).labels["cloud.google.com/compute-class"] == "inference"
-
-
-def test_karpenter_tries_what_is_reserved_before_on_demand_for_inference() -> None:
-    plan = plan_of(
-        eks(
-            pool("a-on-demand", "g6.xlarge", "on-demand", 1, "inference"),
-            pool("b-reserved", "g6.xlarge", "reserved", 1, "inference", **RESERVED_ON_EKS),
-            pool("spot", "g5.xlarge", "spot", 1, "training"),
-        )
-    )
-
-    weights = {each.name: each.weight for each in plan.pools}
-    assert weights == {"b-reserved": 100, "a-on-demand": 90, "spot": None}, "quota orders the pools of training, and no weight"
 
 
 @pytest.mark.parametrize(
@@ -129,15 +76,3 @@ def test_classes_that_share_a_pool_share_the_strictest_disruption_rule() -> None
 
     assert (shared.removal, shared.idle_seconds) == (Removal.EMPTY, 900), "a node stays for as long as any of them wants it to"
     assert (alone.removal, alone.idle_seconds) == (Removal.UNDERUTILIZED, 900)
-
-
-def test_a_pool_is_in_all_zones_of_the_platform_or_in_its_own() -> None:
-    plan = plan_of(
-        eks(
-            pool("all", "g6.xlarge", "spot", 1, "training"),
-            pool("one", "g5.xlarge", "spot", 1, "training", zones=["us-east-1b"]),
-            zones=["us-east-1b", "us-east-1a"],
-        )
-    )
-
-    assert {each.name: each.zones for each in plan.pools} == {"all": ("us-east-1a", "us-east-1b"), "one": ("us-east-1b",)}

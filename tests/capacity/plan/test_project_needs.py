@@ -41,15 +41,6 @@ def test_a_key_is_to_be_used_by_the_account_of_google_that_keeps_what_it_encrypt
     assert "cloudkms.googleapis.com" in {each.name for each in found.apis}
 
 
-def test_without_keys_there_are_none_to_grant() -> None:
-    found = needs()
-
-    assert found.keys == []
-    assert {"cloudkms.googleapis.com", "binaryauthorization.googleapis.com", "containersecurity.googleapis.com"} & {
-        each.name for each in found.apis
-    } == set()
-
-
 def test_what_gke_watches_and_lets_in_has_an_api_of_its_own() -> None:
     on = {"posture": "basic", "binary_authorization": "project_singleton_policy_enforce"}
     names = {each.name for each in needs(cluster__security=on).apis}

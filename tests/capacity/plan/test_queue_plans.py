@@ -16,13 +16,6 @@ def l4(*teams: Settings, **more: object) -> Settings:
     return local(pool("l4", "g6.xlarge", "spot", 8, "training"), teams=list(teams), cohort="root", **more)
 
 
-def test_a_team_has_a_queue_of_its_name_and_the_queue_that_jobs_without_a_label_use() -> None:
-    queue = queue_of(plan_of(l4(team("red", shares={"l4": 2}, weight=3))), "red")
-
-    assert (queue.namespace, queue.local_queue, queue.cohort, queue.weight) == ("red", "default", "root", 3)
-    assert queue.quotas == (FlavorQuota("l4", TWO),)
-
-
 def test_a_team_without_shares_has_no_queue_and_one_with_a_share_of_none_may_borrow() -> None:
     plan = plan_of(l4(team("none"), team("borrower", shares={"l4": 0})))
 
@@ -48,10 +41,6 @@ def test_what_belongs_to_nobody_is_the_root_cohorts_and_may_be_borrowed_by_all()
         CohortPlan("root", None, 1, (FlavorQuota("l4", TWO),)),
         CohortPlan("group", "root", 2, (FlavorQuota("l4", ONE),)),
     )
-
-
-def test_the_root_cohort_has_nothing_where_everything_is_somebodys() -> None:
-    assert plan_of(l4(team("red", shares={"l4": 5}), team("blue", shares={"l4": 3}))).cohorts[0].quotas == ()
 
 
 def test_the_cohort_tree_is_the_one_that_was_written_the_root_first() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from plan_settings import Settings, gke, local, plan_of, pool, team
+from plan_settings import Settings, gke, plan_of, pool
 
 from capacity.plan.build import IN_LINE
 from capacity.plan.kueue_configuration import ONE_BOOT
@@ -32,9 +32,3 @@ def test_what_can_never_start_ends_within_about_a_day_either_way() -> None:
         waits = [min(1800, 60 * 2**number) for number in range(times.requeues)]
 
         assert (times.requeues + 1) * times.timeout_seconds + sum(waits) < 25 * 3600
-
-
-def test_services_that_wait_for_flex_start_outside_of_queues_change_nothing() -> None:
-    settings = local(pool("l4", "g6.xlarge", "on-demand", 1, "inference"), teams=[team("red", unqueued={"l4": 1})])
-
-    assert plan_of(settings).pods_ready == ONE_BOOT

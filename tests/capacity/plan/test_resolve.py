@@ -5,30 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from plan_settings import eks, gke, local, own_class, plan_of, pool, pool_of, refusals, route_of, team
+from plan_settings import eks, gke, local, plan_of, pool, pool_of, refusals, route_of, team
 
-from capacity.catalog.workload_classes import Removal
 from capacity.plan.model import Amount
-
-
-def test_a_machine_outside_the_catalog_is_refused_with_the_nearest() -> None:
-    [problem] = refusals(local(pool("p", "g6.xlrge", "spot", 1, "training")))
-
-    assert (problem.rule, problem.path, problem.value) == ("unknown-machine", "pools.0.machine", "'g6.xlrge'")
-    assert problem.allowed.startswith("did you mean g6.xlarge? ")
-
-
-def test_a_machine_of_the_other_cloud_is_not_in_the_catalog() -> None:
-    [problem] = refusals(gke(pool("p", "g6.xlarge", "spot", 1, "training")))
-
-    assert problem.rule == "unknown-machine"
-    assert "g2-standard-8" in problem.allowed
-
-
-def test_a_machine_without_gpus_is_no_machine_of_a_pool() -> None:
-    [problem] = refusals(eks(pool("p", "m6i.large", "spot", 1, "training")))
-
-    assert (problem.rule, problem.path) == ("machine-without-gpu", "pools.0.machine")
 
 
 @pytest.mark.parametrize(
@@ -50,27 +29,6 @@ def test_a_machine_whose_accelerators_the_platform_cannot_serve_is_refused_with_
     assert instead in refused.allowed
 
 
-def test_a_class_that_is_not_there_is_refused_with_the_nearest() -> None:
-    [problem] = refusals(local(pool("p", "g6.xlarge", "spot", 1, "training", "trainning")))
-
-    assert (problem.rule, problem.path, problem.value) == ("unknown-class", "pools.0.serves.1", "'trainning'")
-    assert problem.allowed.startswith("did you mean training? ")
-
-
-@pytest.mark.parametrize("capacity_type", ["flex-start", "queued"])
-def test_a_capacity_type_of_the_other_cloud_is_refused(capacity_type: str) -> None:
-    [problem] = refusals(eks(pool("p", "g6.xlarge", capacity_type, 1, "training")))
-
-    assert (problem.rule, problem.path) == ("capacity-type-of-another-cloud", "pools.0.capacity_type")
-    assert problem.allowed == "allowed: reserved, spot, on-demand"
-
-
-def test_the_local_control_plane_has_no_reserved_capacity() -> None:
-    [problem] = refusals(local(pool("p", "g6.xlarge", "reserved", 1, "training")))
-
-    assert (problem.rule, problem.allowed) == ("capacity-type-of-another-cloud", "allowed: spot, on-demand")
-
-
 def test_alternatives_are_counted_as_the_largest_of_them() -> None:
     settings = eks(
         pool("p", "g6.xlarge", "spot", 3, "training", alternatives=["g6.4xlarge", "g6.2xlarge"]), teams=[team("red", shares={"p": 1})]
@@ -83,26 +41,11 @@ def test_alternatives_are_counted_as_the_largest_of_them() -> None:
     assert plan.queues[0].quotas[0].nominal == Amount(1, 16, 65_536), "vCPU and memory never run out before the GPUs"
 
 
-@pytest.mark.parametrize("alternative", ["g5.xlarge", "g6.12xlarge"])
-def test_the_machines_of_a_pool_have_the_same_gpus(alternative: str) -> None:
-    [problem] = refusals(eks(pool("p", "g6.xlarge", "spot", 1, "training", alternatives=["g6.2xlarge", alternative])))
-
-    assert (problem.rule, problem.path) == ("mixed-gpus-in-pool", "pools.0.alternatives.1")
-
-
 def test_the_two_sizes_of_an_a100_are_not_the_same_gpu() -> None:
     # facts/apis.md G5
     [problem] = refusals(eks(pool("p", "p4d.24xlarge", "spot", 1, "training", alternatives=["p4de.24xlarge"])))
 
     assert problem.problem == "has 8 x a100-80gb, but p4d.24xlarge has 8 x a100-40gb"
-
-
-def test_a_machine_with_another_number_of_gpus_is_refused_with_those_that_have_it() -> None:
-    # facts/apis.md G23: two L4 need a g2-standard-24.
-    [problem] = refusals(gke(pool("p", "g2-standard-8", "spot", 1, "training", gpus_per_node=2)))
-
-    assert (problem.rule, problem.path, problem.value) == ("machine-without-that-many-gpus", "pools.0.gpus_per_node", "2")
-    assert problem.allowed == "g2-standard-24 has 2"
 
 
 def test_a_machine_to_which_gpus_are_attached_has_as_many_as_the_pool_says() -> None:
@@ -126,33 +69,6 @@ def test_one_field_of_a_shipped_class_is_changed_and_the_others_stay() -> None:
 
     assert (shipped.max_run_seconds, changed.max_run_seconds) == (168 * 3600, 3 * 3600)
     assert (changed.priority_class, changed.checkpoint, changed.grace_seconds) == ("gpu-training", True, 90)
-
-
-def test_a_shipped_class_can_lose_its_run_limit() -> None:
-    settings = local(pool("p", "g6.xlarge", "spot", 1, "training"), classes={"training": {"run_limit_hours": None}})
-
-    assert route_of(plan_of(settings), "training").max_run_seconds is None
-
-
-def test_a_class_of_ones_own_is_a_class_like_any_other() -> None:
-    rule = {"remove": "underutilized", "idle_seconds": 7}
-    sweep = own_class("sweep", priority=77, preempts=False, run_limit_hours=2, disruption=rule)
-
-    plan = plan_of(local(pool("p", "g6.xlarge", "spot", 1, "sweep"), classes={"sweep": sweep}))
-
-    assert [(each.name, each.value, each.preempts) for each in plan.priorities] == [("own-sweep", 77, False)]
-    assert (plan.pools[0].removal, plan.pools[0].idle_seconds) == (Removal.UNDERUTILIZED, 7)
-    assert route_of(plan, "sweep").max_run_seconds == 2 * 3600
-
-
-def test_a_class_of_ones_own_says_everything() -> None:
-    sweep = own_class("sweep")
-    del sweep["priority"]
-
-    [problem] = refusals(local(pool("p", "g6.xlarge", "spot", 1, "sweep"), classes={"sweep": sweep}))
-
-    assert (problem.rule, problem.path, problem.problem) == ("incomplete-class", "classes.sweep", "lacks priority")
-    assert "shipped classes: best-effort, inference, interactive, spot-low, training" in problem.allowed
 
 
 @pytest.mark.parametrize("field,value", [("priority", None), ("capacity", None), ("disruption", None), ("capacity", ["spot", "spot"])])

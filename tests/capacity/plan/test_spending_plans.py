@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from autopilot_settings import autopilot_settings
 from plan_settings import local, plan_of, pool, team
 
 from capacity.catalog.machines import Cloud, machines_of
@@ -78,13 +77,6 @@ def test_cloud_nat_is_billed_by_the_node_up_to_thirty_two() -> None:
     assert items(spending("prod-gke"))["nat-node"] == (3, 32)
 
 
-def test_on_autopilot_no_node_is_ours_and_what_pods_are_billed_is_named() -> None:
-    found = build_plan(parse_settings(autopilot_settings(), "autopilot")).spending
-
-    assert (found.disks, found.system_nodes, found.other_work) == ((), None, None)
-    assert items(found)["autopilot"] == (1, 1)
-
-
 @pytest.mark.parametrize(
     "machine,ssds,disk",
     [
@@ -152,16 +144,3 @@ def test_provisioned_throughput_is_that_of_the_file_systems_of_efs_alone() -> No
     storage = {"checkpoints": "efs", "datasets": "lustre", "efs": {"provisioned_mibps": 64}}
 
     assert items(spending("dev-eks", storage=storage))["efs-mibps"] == (64, 64)
-
-
-def test_without_room_for_other_work_there_is_none_to_pay() -> None:
-    assert spending("dev-gke", cluster={"other_work": {"max_vcpu": 0, "max_memory_gib": 0}}).other_work is None
-
-
-def test_what_is_a_teams_own_counts_with_and_without_a_queue_and_nothing_is_left_out() -> None:
-    shares = {(each.team, each.pool): each.gpus for each in spending("prod-eks").shares}
-
-    assert shares["search", "h100-reserved"] == 8
-    assert shares["search", "l4-on-demand"] == 4
-    assert ("students", "l4-spot") not in {(each.team, each.pool) for each in spending("dev-eks").shares}
-    assert ServiceItem.CLUSTER.value in items(spending("prod-eks"))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from plan_settings import Settings, eks, local, own_class, plan_of, pool, refusals, team, team_of
+from plan_settings import Settings, local, own_class, plan_of, pool, team, team_of
 
 HUNDRED = pool("l4", "g6.xlarge", "spot", 100, "training")
 
@@ -16,27 +15,6 @@ def max_gpus(*teams: Settings, **more: object) -> int:
 def hard(**more: object) -> dict[str, str]:
     """All of the quota of team red, which may hold a hundred GPUs, with `more` in its settings."""
     return team_of(plan_of(local(HUNDRED, teams=[team("red", shares={"l4": 0}, **more)])), "red").hard
-
-
-def test_gpus_are_under_the_only_key_that_kubernetes_counts() -> None:
-    # facts/apis.md G14
-    plan = plan_of(local(HUNDRED, teams=[team("red", shares={"l4": 2}), team("blue")]))
-
-    assert [each.hard["requests.nvidia.com/gpu"] for each in plan.teams] == ["0", "100"]
-    assert not [key for each in plan.teams for key in each.hard if key.startswith("limits.")]
-
-
-def test_a_namespace_holds_a_finite_number_of_everything_where_nobody_says_how_many() -> None:
-    assert hard() == {
-        "requests.nvidia.com/gpu": "100",
-        "pods": "200",
-        "count/jobs.batch": "1k",
-        "count/cronjobs.batch": "500",
-        "configmaps": "500",
-        "secrets": "500",
-        "persistentvolumeclaims": "50",
-        "requests.storage": "2Ti",
-    }
 
 
 def test_a_namespace_holds_what_its_settings_say() -> None:
@@ -107,21 +85,8 @@ def test_every_flavor_adds_to_the_quota_and_so_does_what_no_queue_gives_away() -
     assert (red.unqueued_gpus, red.unqueued_priority_classes, red.monthly_budget_usd) == (3, ("gpu-production",), 7)
 
 
-def test_a_team_of_services_alone_has_no_more_than_its_unqueued_gpus() -> None:
-    plan = plan_of(eks(pool("serving", "g6.xlarge", "on-demand", 8, "inference"), teams=[team("red", unqueued={"serving": 3})]))
-
-    assert team_of(plan, "red").max_gpus == 3
-
-
 def test_only_the_classes_without_queue_may_use_the_unqueued_part() -> None:
     classes = {"other": own_class("other", queued=False, capacity=["on-demand"])}
     settings = local(HUNDRED, pool("serving", "g6.xlarge", "on-demand", 8, "other"), classes=classes, teams=[team("red")])
 
     assert team_of(plan_of(settings), "red").unqueued_priority_classes == ("own-other",)
-
-
-@pytest.mark.parametrize("name", ["default", "kube-system"])
-def test_a_team_does_not_take_a_namespace_of_the_cluster(name: str) -> None:
-    [problem] = refusals(local(HUNDRED, teams=[team(name)]))
-
-    assert (problem.path, problem.value) == ("teams.0.name", f"'{name}'")

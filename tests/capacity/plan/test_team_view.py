@@ -47,8 +47,12 @@ def outcome(plan: Plan, kind: str, fields: dict[str, Any]) -> Any:
         return str(error)
 
 
+WIDE = pytest.mark.nightly(held_by="test_a_teams_work_is_rendered_or_refused_as_by_the_whole_plan")
+"""The other stacks have more teams and classes of the same kinds."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("stack", [*NAMES, "autopilot"])
+@pytest.mark.parametrize("stack", ["local", "autopilot", *(pytest.param(each, marks=WIDE) for each in NAMES if each != "local")])
 def test_a_teams_work_is_rendered_or_refused_as_by_the_whole_plan(stack: str) -> None:
     plan = plan_of(stack)
     views, rendered = team_views(plan), 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from plan_settings import Settings, flavor_of, gke, own_class, plan_of, pool, route_of, team
+from plan_settings import Settings, gke, own_class, plan_of, pool, route_of, team
 
 from capacity.catalog.node_labels import GKE_TOPOLOGY_LABELS
 from capacity.plan.model import FlavorPlan, TopologyPlan
@@ -32,14 +32,6 @@ def test_a_pool_with_topology_has_a_flavor_with_the_platforms_topology() -> None
 
 def test_jobs_of_its_class_ask_to_be_close_from_one_host_upwards() -> None:
     assert route_of(plan_of(gke(queued(topology=True))), "training").pod_annotations[ANNOTATION] == "kubernetes.io/hostname"
-
-
-def test_without_it_there_is_no_topology_and_no_job_asks_for_one() -> None:
-    plan = plan_of(gke(queued()))
-
-    assert plan.topologies == ()
-    assert flavor_of(plan, "h100").topology is None
-    assert ANNOTATION not in route_of(plan, "training").pod_annotations
 
 
 def test_a_reserved_pool_whose_nodes_are_always_there_may_have_it() -> None:

@@ -8,7 +8,7 @@ import pytest
 from plan_settings import flavor_of, gke, own_class, plan_of, pool, pool_of, queue_of, refusals, route_of, team, team_of
 
 from capacity.plan.build import build_plan
-from capacity.plan.model import Taint, plan_data
+from capacity.plan.model import Taint
 from capacity.plan.project_needs import project_needs
 from capacity.settings.platform import GkeSettings
 from capacity.settings.stack_file import parse_settings
@@ -80,12 +80,6 @@ def test_the_project_is_told_the_quota_of_chips_that_it_needs() -> None:
     assert (quota.accelerator, quota.gpus) == ("tpu-v6e-slice", 16)
 
 
-def test_a_platform_of_gpus_alone_says_nothing_of_hosts_and_slices() -> None:
-    data = plan_data(plan_of(gke(pool("l4", "g2-standard-4", "spot", 4, "training"), teams=[team("red", shares={"l4": 1})])))
-
-    assert not [field for each in data["pools"] for field in each if field in {"resource", "whole_hosts", "slice_nodes"}]
-
-
 def told(machine: str, max_nodes: int, capacity: str = "spot", **more: Any) -> set[tuple[str | None, str]]:
     """The rules and paths of what is refused of a single pool."""
     options = {**ONE_ZONE, **more}
@@ -136,23 +130,6 @@ def test_capacity_that_no_tpu_has_is_refused(capacity: str, options: dict[str, A
     assert rule in {each for each, _ in told("ct6e-standard-4t", 1, capacity, **options)}
 
 
-@pytest.mark.parametrize("capacity", ["spot", "on-demand", "flex-start", "reserved"])
-@pytest.mark.parametrize(
-    "machine,topology,nodes", [("ct6e-standard-4t", "4x8", 8), ("ct5p-hightpu-4t", "4x4x8", 32), ("ct5lp-hightpu-1t", None, 3)]
-)
-def test_single_hosts_and_slices_of_every_kind_are_planned_at_every_other_capacity(
-    machine: str, topology: str | None, nodes: int, capacity: str
-) -> None:
-    options: dict[str, Any] = {"reservation": {"use": "specific", "name": "ours"}} if capacity == "reserved" else {}
-    options |= {"tpu_topology": topology} if topology else {}
-    wanted = pool("tpus", machine, capacity, nodes, "jax", **ONE_ZONE, **options)
-    classes = {"jax": own_class("jax", capacity=[capacity], checkpoint=True)}
-
-    found = pool_of(plan_of(gke(wanted, classes=classes, teams=[team("red", shares={"tpus": 0})])), "tpus")
-
-    assert (found.resource, found.slice_nodes) == (TPU, nodes if topology else 0)
-
-
 @pytest.mark.parametrize("field", ["shares", "borrowing_limits", "lending_limits"])
 @pytest.mark.parametrize("topology,chips,allowed", [("4x4", 8, "0 or 16"), (None, 6, "4 or 8")])
 def test_a_part_of_a_host_or_of_a_slice_is_given_to_nobody(field: str, topology: str | None, chips: int, allowed: str) -> None:
@@ -182,10 +159,3 @@ def test_classes_that_move_on_at_a_stock_out_and_autopilot_have_no_tpus() -> Non
     assert "tpus-in-compute-class" in {each.rule for each in refusals(settings(tpus, classes=climbing, teams=teams))}
     autopilot = settings(tpus, teams=teams, cluster={"mode": "autopilot"})
     assert "tpus-on-autopilot" in {each.rule for each in refusals(autopilot)}
-
-
-def test_tpus_of_other_generations_are_refused_by_name_and_served_ones_are_named() -> None:
-    problems = refusals(settings(pool("old", "ct4p-hightpu-4t", "spot", 1, "jax"), teams=[team("red")]))
-
-    [problem] = [each for each in problems if each.rule == "machine-not-served"]
-    assert "ct6e-standard" in problem.allowed

@@ -6,14 +6,13 @@ What they come to is shown against the report's own sums by a real Prometheus, i
 from __future__ import annotations
 
 import re
-from collections import Counter
 from fractions import Fraction
 
 import pytest
 import yaml
 
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.chargeback.nodes import CAPACITY_MARKS, node_facts, unit_share
+from capacity.chargeback.nodes import CAPACITY_MARKS, unit_share
 from capacity.chargeback.queries import Question, kube_state_resources, kube_state_series, label_of, queries
 from capacity.telemetry import ALLOCATED, DIMENSIONS, IDLE, MEASURED, USED, rule_groups, rules_yaml
 from policies.metrics.label_use import labels_asked
@@ -22,7 +21,6 @@ from policies.metrics.promql import Aggregation, Selector, parsed, promql_proble
 SCOPES = [None, {"cluster": "prod"}, {"cluster": 'a "b" \\c', "region": "eu"}]
 
 [GROUP] = rule_groups()
-RULES = {(each.record, str(each.labels)): each for each in GROUP.rules}
 
 
 @pytest.mark.parametrize("scope", SCOPES, ids=str)
@@ -30,14 +28,6 @@ def test_every_expression_is_promql_and_short_enough_to_be_judged(scope: dict[st
     problems = {rule.record: promql_problem(rule.expression) for group in rule_groups(scope) for rule in group.rules}
 
     assert set(problems.values()) == {""}
-
-
-def test_no_series_is_recorded_by_two_rules() -> None:
-    assert max(Counter((each.record, str(each.labels)) for each in GROUP.rules).values()) == 1
-
-
-def test_names_are_level_metric_and_operation() -> None:
-    assert all(re.fullmatch(r"flexspot(_node|_pod)?:gpu\w*:(sum|max)|flexspot_node:bought_as:max", each.record) for each in GROUP.rules)
 
 
 def test_a_rule_asks_only_for_what_a_rule_before_it_has_recorded() -> None:
@@ -89,13 +79,6 @@ def test_the_capacity_type_is_written_last_by_the_mark_that_counts_first() -> No
     written = re.findall(r'"capacity_type", "([\w-]+)", "(\w+)", "([^"]+)"', rule.expression)
 
     assert written == [(mark.capacity_type, label_of(mark.label), mark.value or ".+") for mark in reversed(CAPACITY_MARKS)]
-
-
-@pytest.mark.parametrize("mark", CAPACITY_MARKS, ids=lambda each: f"{each.label}={each.value}")
-def test_a_node_with_one_mark_is_what_the_mark_says(mark: object) -> None:
-    mark = CAPACITY_MARKS[CAPACITY_MARKS.index(mark)]
-
-    assert node_facts({label_of(mark.label): mark.value or "anything"}).capacity_type is mark.capacity_type
 
 
 def test_a_partition_counts_as_much_as_in_the_report() -> None:

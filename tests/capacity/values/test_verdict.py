@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from capacity.values.verdict import ObjectIdentity, Outcome, Severity, Verdict
+from capacity.values.verdict import ObjectIdentity
 
 
 @pytest.mark.parametrize(
@@ -17,12 +17,3 @@ from capacity.values.verdict import ObjectIdentity, Outcome, Severity, Verdict
 def test_an_object_is_named_for_machines_and_for_sentences(identity: ObjectIdentity, written: str, described: str) -> None:
     assert str(identity) == written
     assert identity.described == described
-
-
-def test_verdicts_and_severities_are_the_words_that_reports_use() -> None:
-    assert list(Verdict) == ["pass", "fail", "unknown", "not-applicable", "suppressed"]
-    assert list(Severity) == ["critical", "high", "medium", "low"]
-
-
-def test_an_outcome_needs_no_reason_and_no_place() -> None:
-    assert Outcome(Verdict.PASS) == Outcome(Verdict.PASS, reason="", remedy="", at="")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import plan_settings
+from plan_settings import local, pool
 from workload_plans import plan_of
 
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
 from capacity.workloads.kinds import objects_of
 
 if TYPE_CHECKING:
@@ -31,14 +31,10 @@ _USUAL: dict[str, dict[str, Any]] = {
 
 def standing_plan(team: str = "search", **route: Any) -> Plan:
     """A plan with notebooks, for one team, that wait in no queue: its interactive class is a service's."""
-    interactive = {"queued": False, "capacity": ["on-demand"], **route}
-    pools = [
-        {"name": "l4-spot", "machine": "g6.xlarge", "capacity_type": "spot", "max_nodes": 4, "serves": ["training"]},
-        {"name": "l4-desk", "machine": "g6.xlarge", "capacity_type": "on-demand", "max_nodes": 2, "serves": ["interactive"]},
-    ]
+    pools = [pool("l4-spot", "g6.xlarge", "spot", 4, "training"), pool("l4-desk", "g6.xlarge", "on-demand", 2, "interactive")]
     owner = {"name": team, "shares": {"l4-spot": 2}, "unqueued": {"l4-desk": 1}, "submitters": ["ml-search"]}
-    settings = {"cloud": "local", "environment": "test", "owner": "ann", "pools": pools, "teams": [owner]}
-    return build_plan(parse_settings({**settings, "classes": {"interactive": interactive}}, "test"))
+    classes = {"interactive": {"queued": False, "capacity": ["on-demand"], **route}}
+    return plan_settings.plan_of(local(*pools, classes=classes, teams=[owner]))
 
 
 def service(plan: Plan | str, kind: str, **fields: Any) -> tuple[KubeObject, ...]:

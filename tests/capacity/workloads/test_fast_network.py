@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
-from workload_plans import IMAGE, job_of, objects, plan_of, pod_of, pools_of, variables
+from plan_settings import eks, plan_of, pool, team
+from workload_plans import IMAGE, job_of, objects, pod_of, pools_of, variables
 
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
 from capacity.workloads.kinds import objects_of
 from capacity.workloads.requests import WorkloadError
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan
 
-STACK = Path(__file__).resolve().parents[3] / "stacks" / "Pulumi.dev-eks.yaml"
 EFA = "vpc.amazonaws.com/efa"
 NOTE = "flexspot.dev/ordinary-network"
 GANG: dict[str, Any] = {"pods": 2, "gpus": 8}
@@ -29,25 +25,10 @@ def asked(pod: dict[str, Any]) -> tuple[str | None, str | None]:
     return container["resources"]["requests"].get(EFA), container["resources"]["limits"].get(EFA)
 
 
-def plan_with(*pools: tuple[str, str, bool]) -> Plan:
-    """An EKS stack of one team and pools of a name, a machine and whether they have EFA."""
-    settings = yaml.safe_load(STACK.read_text(encoding="utf-8"))["config"]["flexspot:platform"] | {
-        "classes": {},
-        "cohorts": [],
-        "pools": [
-            {
-                "name": name,
-                "machine": machine,
-                "capacity_type": "spot",
-                "max_nodes": 4,
-                "serves": ["training"],
-                **({"efa": True, "zones": ["us-east-1a"]} if efa else {}),
-            }
-            for name, machine, efa in pools
-        ],
-        "teams": [{"name": "red", "shares": {name: 8 for name, *_ in pools}}],
-    }
-    return build_plan(parse_settings(settings, "settings"))
+def plan_with(*pools: tuple[str, str]) -> Plan:
+    """An EKS stack of one team and pools with EFA, each by its name and its machine."""
+    made = [pool(name, machine, "spot", 4, "training", efa=True, zones=["us-east-1a"]) for name, machine in pools]
+    return plan_of(eks(*made, teams=[team("red", shares={name: 8 for name, _ in pools})]))
 
 
 def pod_on(plan: Plan, **fields: Any) -> dict[str, Any]:
@@ -104,15 +85,9 @@ def test_a_pod_has_the_share_of_the_interfaces_that_its_gpus_are_of_the_node() -
 
 
 def test_on_pools_with_different_numbers_of_interfaces_it_asks_for_what_all_have() -> None:
-    plan = plan_with(("h100", "p5.48xlarge", True), ("a100", "p4d.24xlarge", True))
+    plan = plan_with(("h100", "p5.48xlarge"), ("a100", "p4d.24xlarge"))
 
     assert asked(pod_on(plan, **GANG)) == ("4", "4")
-
-
-def test_a_variable_of_the_authors_goes_before_those_of_the_network() -> None:
-    pod = pod_of("prod-eks", team="search", **GANG, env={"FI_EFA_USE_HUGE_PAGE": "1"})
-
-    assert variables(pod)["FI_EFA_USE_HUGE_PAGE"] == "1"
 
 
 @pytest.mark.parametrize(
@@ -132,12 +107,8 @@ def test_asked_for_where_there_is_none_it_is_refused_with_where_it_is(stack: str
 
 
 def test_a_pod_too_small_for_a_whole_interface_has_none() -> None:
-    plan = plan_with(("a100", "p4d.24xlarge", True))
+    plan = plan_with(("a100", "p4d.24xlarge"))
 
     assert asked(pod_on(plan, pods=2, gpus=1)) == (None, None)
     with pytest.raises(WorkloadError, match=r"none with one for a pod of 1 GPU\(s\); the stack has them in a100 \(4 for 8 GPUs"):
         pod_on(plan, pods=2, gpus=1, fast_network=True)
-
-
-def test_the_plan_knows_the_interfaces_of_pools_that_ask_for_them() -> None:
-    assert {pool.name: pool.efa_interfaces for pool in plan_of("prod-eks").pools if pool.efa_interfaces} == {"h100-reserved": 32}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import plan_settings
 import pytest
 from autopilot_settings import autopilot_settings
-from workload_plans import IMAGE, job_of, objects, plan_of, pod_of, pools_of
+from plan_settings import local, pool, team
+from workload_plans import IMAGE, objects, plan_of, pod_of, pools_of
 
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
@@ -14,17 +16,6 @@ from capacity.workloads.kinds import objects_of
 from capacity.workloads.requests import WorkloadError
 
 TRAINING: dict[str, Any] = {"name": "bert", "team": "red", "workload_class": "training", "image": IMAGE}
-
-
-def plan_with(pools: list[dict[str, Any]], cloud: str = "local", **more: Any) -> Any:
-    shares = {pool["name"]: 1 for pool in pools if "training" in pool["serves"]}
-    team = {"name": "red", "shares": shares, "unqueued": {pool["name"]: 1 for pool in pools if pool["name"] not in shares}}
-    settings = {"cloud": cloud, "environment": "test", "owner": "ann", "pools": pools, "teams": [team], **more}
-    return build_plan(parse_settings(settings, "settings"))
-
-
-def pool(name: str, machine: str, serves: str = "training", **more: Any) -> dict[str, Any]:
-    return {"name": name, "machine": machine, "capacity_type": "spot", "max_nodes": 1, "serves": [serves], **more}
 
 
 @pytest.mark.parametrize(
@@ -53,24 +44,11 @@ def test_what_a_pod_asks_for_beside_its_gpus_goes_by_the_machines_that_are_left(
 @pytest.mark.parametrize(
     "stack,fields,told",
     [
-        (
-            *("prod-eks", {"gpu_models": ["h200"]}),
-            "of team nlp can have; it can have h100-80gb (80 GB; h100-reserved), a100-40gb (40 GB; a100-spot); name one of these, or add",
-        ),
-        (
-            *("prod-eks", {"gpu_models": ["l4"]}),
-            "a100-40gb (40 GB; a100-spot); pool l4-on-demand has it, for inference; pool l4-reserved has it, for inference; pool l4-spot",
-        ),
-        (
-            *("prod-eks", {"gpu_memory_gb": 141}),
-            "gpu_memory_gb (is 141): is more than a GPU has that work of class training of team nlp can have; it can have h100-80gb (80 GB",
-        ),
+        ("prod-eks", {"gpu_models": ["h200"]}, "it can have h100-80gb (80 GB; h100-reserved), a100-40gb (40 GB; a100-spot); name one"),
+        ("prod-eks", {"gpu_models": ["l4"]}, "pool l4-on-demand has it, for inference; pool l4-reserved has it, for inference"),
+        ("prod-eks", {"gpu_memory_gb": 141}, "gpu_memory_gb (is 141): is more than a GPU has that work of class training"),
         ("prod-eks", {"gpu_models": ["a100"], "gpu_memory_gb": 80}, "gpu_memory_gb (is 80): is more than a GPU has"),
-        (
-            "prod-eks",
-            {"team": "search", "gpu_models": ["a100"]},
-            "it can have h100-80gb (80 GB; h100-reserved); pool a100-spot has it, for",
-        ),
+        ("prod-eks", {"team": "search", "gpu_models": ["a100"]}, "it can have h100-80gb (80 GB; h100-reserved); pool a100-spot has"),
         ("prod-gke", {"gpu_models": ["l4"], "gpus": 8}, "gpus (is 8): is more than a node of class training has (l4-spot has 2)"),
         ("local", {"gpu_models": ["H100"]}, "does not have the form that it must; allowed: the name of a GPU in lower case, such as h100"),
     ],
@@ -83,22 +61,12 @@ def test_a_gpu_that_work_cannot_have_is_refused_with_those_that_it_can(stack: st
     assert told in str(problem)
 
 
-def test_work_without_gpus_has_none_to_choose() -> None:
-    with pytest.raises(WorkloadError) as refused:
-        objects("dev-eks", "queued-job", gpus=0, gpu_models=["l4"], gpu_memory_gb=24)
-
-    told = [str(each) for each in refused.value.problems]
-    assert told == [
-        f"{wish}: is a choice between pools of GPUs, and this work has none; leave it out"
-        for wish in ("gpu_models (is l4)", "gpu_memory_gb (is 24)")
-    ]
-
-
 def test_where_the_autoscaler_chooses_among_pools_kueue_is_told_by_the_gpus_labels_which_flavors_are_meant() -> None:
     """Such a flavor names no pool: an affinity to pools alone would let Kueue admit the job to GPUs that its pods may not run on."""
     climbing = {"training": {"fallback": "stock-out", "capacity": ["spot", "on-demand"]}}
     machines = {"a100": "p4d.24xlarge", "a100-large": "p4de.24xlarge", "h100": "p5.48xlarge", "l4": "g6.xlarge"}
-    plan = plan_with([pool(name, machine) for name, machine in machines.items()], classes=climbing)
+    pools = [pool(name, machine, "spot", 1, "training") for name, machine in machines.items()]
+    plan = plan_settings.plan_of(local(*pools, classes=climbing, teams=[team("red", shares=dict.fromkeys(machines, 1))]))
     assert {flavor.name for flavor in plan.flavors} == {"any-a100-40gb", "any-a100-80gb", "any-h100-80gb", "any-l4"}
 
     [job] = objects_of(plan, "checkpointed-job", {**TRAINING, "gpu_memory_gb": 80})
@@ -148,15 +116,8 @@ def test_a_part_of_a_gpu_has_a_part_of_its_memory(option: dict[str, Any], gb: in
     settings = autopilot_settings()
     settings["cluster"], settings["classes"] = {"min_version": "1.35"}, {}
     desk = {"name": "h100-desk", "machine": "a3-highgpu-8g", "capacity_type": "on-demand", "max_nodes": 1, "serves": ["inference"]}
-    settings["pools"] = [pool("l4", "g2-standard-4"), {**desk, **option}]
+    settings["pools"] = [pool("l4", "g2-standard-4", "spot", 1, "training"), {**desk, **option}]
     settings["teams"] = [{"name": "red", "shares": {"l4": 1}}]
     plan = build_plan(parse_settings(settings, "settings"))
 
     assert {each.name: each.gpu_memory_gb for each in plan.pools} == {"h100-desk": gb, "l4": 24}
-
-
-def test_the_job_of_a_choice_is_otherwise_the_same() -> None:
-    chosen, any_gpu = job_of("prod-eks", gpus=8, gpu_models=["h100"]), job_of("prod-eks", gpus=8)
-
-    assert chosen["metadata"] == any_gpu["metadata"]
-    assert {**chosen["spec"], "template": None} == {**any_gpu["spec"], "template": None}

@@ -79,25 +79,10 @@ def test_pods_that_do_not_train_together_or_do_not_want_it_have_none(kind: str, 
     assert (interfaces(template), "NCCL_NET" in variables(template["spec"])) == ([], False)
 
 
-def test_pods_need_nothing_that_teams_namespaces_refuse() -> None:
-    spec = template_of(job(fast_network=True))["spec"]
-
-    assert {tuple(sorted(set(each) - {"name"})) for each in spec["volumes"]} <= {("emptyDir",), ("persistentVolumeClaim",)}
-    assert spec["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    assert not spec.get("hostNetwork")
-    assert not spec.get("resourceClaims")
-
-
 def test_a_variable_of_the_authors_goes_before_those_of_the_network() -> None:
     template = template_of(job(fast_network=True, env={"LD_LIBRARY_PATH": "/opt/lib:/usr/local/nvidia/lib64"}))
 
     assert variables(template["spec"])["LD_LIBRARY_PATH"].startswith("/opt/lib")
-
-
-def test_a_pool_of_ordinary_network_on_the_same_machine_has_none() -> None:
-    plan = plan_of(gpudirect_settings(gpudirect_pool("h200", "a3-ultragpu-8g", network="ordinary")))
-
-    assert {pool.name: pool.rdma_networks for pool in plan.pools if pool.rdma_networks} == {}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from workload_plans import IMAGE, job_of, objects, variables
+from workload_plans import IMAGE, job_of, objects
 
 from capacity.workloads.requests import WorkloadError
 
@@ -91,15 +91,6 @@ def test_with_jax_each_pod_has_one_process_that_knows_the_coordinator(tmp_path: 
         assert (place["NNODES"], place["NODE_RANK"]) == ("2", str(index))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("launcher", ["ranks", "torchrun", "jax"])
-def test_one_pod_alone_meets_itself(launcher: str, tmp_path: Path) -> None:
-    found = run(container(launcher=launcher, gpus=2, pods=1), 0, tmp_path)
-
-    assert len(found) == (1 if launcher == "jax" else 2)
-    assert {place["MASTER_ADDR"] for place, _ in found} == {"127.0.0.1"}
-
-
 @pytest.mark.parametrize(
     "command,words",
     [
@@ -146,20 +137,6 @@ def test_with_ray_the_end_of_the_first_pod_is_that_of_the_job(launcher: str, dec
 @pytest.mark.parametrize("launcher", ["ranks", "torchrun", "jax", "ray"])
 def test_all_of_them_end_with_143_where_they_were_interrupted(launcher: str) -> None:
     assert container(launcher=launcher)["command"][:3] == ["python", "-m", "flexspot_runtime.launch"]
-
-
-def test_without_one_the_command_is_as_it_was_written() -> None:
-    assert container()["command"] == ["python", "train.py", "--lr", "0.1"]
-    assert "JAX_COORDINATOR_ADDRESS" not in variables({"containers": [container()]})
-
-
-def test_a_batch_and_a_jobset_have_them_too() -> None:
-    [first, _] = objects("prod-eks", "queued-job", pods=2, gpus=8, launcher="torchrun", command=["python", "sweep.py"])
-    [jobset] = objects("prod-eks", "checkpointed-job", pods=2, gpus=8, jobset=True, launcher="ranks", command=["python", "train.py"])
-
-    [replicated] = jobset["spec"]["replicatedJobs"]
-    for template in (first["spec"]["template"], replicated["template"]["spec"]["template"]):
-        assert "flexspot_runtime.launch" in template["spec"]["containers"][0]["command"]
 
 
 @pytest.mark.parametrize(

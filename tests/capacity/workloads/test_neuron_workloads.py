@@ -6,11 +6,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
+from plan_settings import local, own_class, plan_of, pool, team
 from workload_plans import IMAGE, pod_specs
 
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
 from capacity.workloads.kinds import objects_of
 from capacity.workloads.requests import WorkloadError
 
@@ -18,39 +16,18 @@ if TYPE_CHECKING:
     from capacity.plan.model import Plan
 
 NEURON = "aws.amazon.com/neuron"
-CLASS = """
-description: Training on Trainium.
-priority_class: own-neuron
-priority: 500
-preempts: false
-queued: true
-fallback: quota
-capacity: [spot]
-disruption: {remove: empty, idle_seconds: 120}
-run_limit_hours: 10
-grace_seconds: 60
-checkpoint: true
-disruption_budget: false
-"""
 
 
 @cache
 def plan() -> Plan:
-    training: dict[str, Any] = yaml.safe_load(CLASS)
-    serving = training | {"priority_class": "own-chat", "queued": False, "run_limit_hours": None}
-    settings = {
-        "cloud": "local",
-        "environment": "test",
-        "owner": "ann",
-        "classes": {"neuron": training, "chat": serving},
-        "pools": [
-            {"name": "l4", "machine": "g6.xlarge", "capacity_type": "spot", "max_nodes": 4, "serves": ["training"]},
-            {"name": "trn", "machine": "trn1.32xlarge", "capacity_type": "spot", "max_nodes": 2, "serves": ["neuron"]},
-            {"name": "inf", "machine": "inf2.xlarge", "capacity_type": "spot", "max_nodes": 3, "serves": ["chat"]},
-        ],
-        "teams": [{"name": "red", "shares": {"l4": 4, "trn": 16}, "unqueued": {"inf": 2}}],
-    }
-    return build_plan(parse_settings(settings, "test"))
+    classes = {"neuron": own_class("neuron", checkpoint=True), "chat": own_class("chat", queued=False, run_limit_hours=None)}
+    pools = [
+        pool("l4", "g6.xlarge", "spot", 4, "training"),
+        pool("trn", "trn1.32xlarge", "spot", 2, "neuron"),
+        pool("inf", "inf2.xlarge", "spot", 3, "chat"),
+    ]
+    red = team("red", shares={"l4": 4, "trn": 16}, unqueued={"inf": 2})
+    return plan_of(local(*pools, classes=classes, teams=[red]))
 
 
 def made(kind: str, workload_class: str, **fields: Any) -> list[dict[str, Any]]:

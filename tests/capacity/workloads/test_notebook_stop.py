@@ -10,7 +10,6 @@ import ssl
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,6 +22,7 @@ from lab.certificates import ensure_certificates
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
 
 NOON = 1_795_348_800.0
 """2026-11-22T12:00:00Z."""
@@ -160,10 +160,3 @@ def test_it_ends_at_once_when_its_pod_does(monkeypatch: pytest.MonkeyPatch) -> N
     finally:
         signal.signal(signal.SIGTERM, handler)
     assert ended.value.code == 0
-
-
-def test_it_needs_nothing_but_what_every_python_has() -> None:
-    source = Path(notebook_stop.__file__).read_text(encoding="utf-8")
-
-    imported = {line.split()[1].partition(".")[0] for line in source.splitlines() if line.startswith(("import ", "from "))}
-    assert imported <= sys.stdlib_module_names

@@ -8,7 +8,7 @@ import pytest
 from service_plans import of_kind, service, standing_plan
 
 from capacity.plan.queues import STAY_ANNOTATION
-from capacity.workloads.notebook_stop import IDLE_VARIABLE, LIMIT_VARIABLE, NIGHT_VARIABLE, SCALE_VARIABLE
+from capacity.workloads.notebook_stop import LIMIT_VARIABLE, SCALE_VARIABLE
 from capacity.workloads.requests import WorkloadError
 
 
@@ -45,13 +45,6 @@ def test_without_a_queue_it_is_a_deployment_that_is_made_asleep_and_has_one_pod_
     watch = told(sidecar(deployment["template"]))
     assert watch[SCALE_VARIABLE] == "/apis/apps/v1/namespaces/search/deployments/desk/scale"
     assert watch[LIMIT_VARIABLE] == str(12 * 3600)
-
-
-def test_a_standing_notebook_of_a_class_without_a_limit_ends_by_idleness_and_by_night_alone() -> None:
-    deployment = of_kind(service(standing_plan(run_limit_hours=None), "notebook"), "Deployment")
-
-    watch = told(sidecar(deployment["spec"]["template"]))
-    assert (LIMIT_VARIABLE in watch, watch[IDLE_VARIABLE], watch[NIGHT_VARIABLE]) == (False, "3600", "20:00")
 
 
 def test_the_server_culls_what_is_idle_even_in_an_open_tab_and_asks_for_its_token() -> None:
@@ -124,15 +117,6 @@ def test_who_stops_and_who_starts_may_do_that_with_this_one_object_and_nothing_e
     assert [(each["kind"], each["name"]) for each in subjects["desk-start"]] == [("Group", "ml-search")]
 
 
-def test_it_is_reached_inside_the_cluster_alone() -> None:
-    made = service("prod-eks", "notebook")
-
-    selected = of_kind(made, "Service")["spec"]
-    assert selected["type"] == "ClusterIP"
-    labels = of_kind(made, "CronJob")["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"]
-    assert labels.items() >= selected["selector"].items()
-
-
 @pytest.mark.parametrize(
     "fields,problem",
     [
@@ -168,7 +152,3 @@ def test_each_autoscaler_is_told_in_its_own_words(stack: str, annotations: dict[
     deployment = of_kind(service(stack, "notebook", workload_class="inference"), "Deployment")
 
     assert deployment["spec"]["template"]["metadata"]["annotations"] == annotations
-
-
-def test_a_session_on_nodes_that_go_when_empty_needs_no_word() -> None:
-    assert "annotations" not in session()["spec"]["template"]["metadata"]

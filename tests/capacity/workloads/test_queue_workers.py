@@ -69,12 +69,6 @@ def test_without_keda_a_deployment_has_as_many_workers_as_were_asked_for_and_nee
     assert QUEUE_VARIABLE in variables(deployment["spec"]["template"]["spec"])
 
 
-def test_the_author_may_name_another_queue_in_the_environment() -> None:
-    [job] = service("local", "queue-workers", team="team-alpha", env={QUEUE_VARIABLE: "http://127.0.0.1:9/other"})
-
-    assert variables(job["spec"]["template"]["spec"])[QUEUE_VARIABLE] == "http://127.0.0.1:9/other"
-
-
 @pytest.mark.parametrize(
     "stack,fields,told",
     [

@@ -84,9 +84,3 @@ def test_a_service_takes_whole_hosts_and_no_more_than_its_team_has() -> None:
     assert {pod["containers"][0]["resources"]["limits"][TPU] for pod in pods} == {"8"}
     with pytest.raises(WorkloadError, match="team red can have 16 for class answers"):
         made("model-server", "answers", gpus=8, replicas=3)
-
-
-def test_work_is_led_to_chips_of_a_model_by_the_name_that_people_use() -> None:
-    assert made("queued-job", "tune", gpus=4, gpu_models=["tpu-v5e"])
-    with pytest.raises(WorkloadError, match="v5p"):
-        made("queued-job", "tune", gpus=4, gpu_models=["tpu-v5p"])

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from workload_plans import objects
+from workload_plans import job_of
 
 from capacity.catalog.work_labels import USER_LABEL
 from capacity.workloads.requests import WorkloadError
 
 
-def test_a_request_says_for_whom_its_work_is_and_its_pods_carry_that() -> None:
-    for stack, kind in (("prod-gke", "checkpointed-job"), ("prod-eks", "queued-job")):
-        for each in objects(stack, kind, labels={USER_LABEL: "ana"}):
-            if each["kind"] == "Job":
-                assert each["spec"]["template"]["metadata"]["labels"][USER_LABEL] == "ana"
-            elif each["kind"] == "JobSet":
-                [pods] = [job["template"]["spec"]["template"] for job in each["spec"]["replicatedJobs"]]
-                assert pods["metadata"]["labels"][USER_LABEL] == "ana"
-            else:
-                continue
-            break
-        else:
-            pytest.fail("no work was rendered")
+@pytest.mark.parametrize("stack,kind", [("prod-gke", "checkpointed-job"), ("prod-eks", "queued-job")])
+def test_a_request_says_for_whom_its_work_is_and_its_pods_carry_that(stack: str, kind: str) -> None:
+    labels = job_of(stack, kind, labels={USER_LABEL: "ana"})["spec"]["template"]["metadata"]["labels"]
+
+    assert labels[USER_LABEL] == "ana"
     with pytest.raises(WorkloadError):
-        objects("prod-gke", "checkpointed-job", labels={USER_LABEL: "no label value"})
+        job_of(stack, kind, labels={USER_LABEL: "no label value"})

@@ -13,24 +13,6 @@ from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, WorkloadErr
 
 GUIDES = Path(__file__).resolve().parents[3] / "docs" / "guides"
 
-DISRUPTED = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
-INTERRUPTED = {"action": "Ignore", "onExitCodes": {"containerName": "main", "operator": "In", "values": [143]}}
-
-
-def test_a_checkpointed_job_waits_in_its_teams_queue_and_counts_no_interruption() -> None:
-    [job] = objects("prod-eks", "checkpointed-job", command=["python", "train.py"], args=["--resume"])
-    spec = job["spec"]
-
-    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
-    assert job["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] == "gpu-training"
-    assert (spec["suspend"], spec["completions"], spec["parallelism"], spec["completionMode"]) == (True, 1, 1, "NonIndexed")
-    assert (spec["backoffLimit"], spec["podReplacementPolicy"], spec["ttlSecondsAfterFinished"]) == (3, "Failed", 259_200)
-    assert spec["podFailurePolicy"] == {"rules": [DISRUPTED, INTERRUPTED]}
-    assert spec["activeDeadlineSeconds"] == 604_800
-    pod = spec["template"]["spec"]
-    assert (pod["restartPolicy"], pod["priorityClassName"], pod["serviceAccountName"]) == ("Never", "gpu-training", "workloads")
-    assert (pod["containers"][0]["command"], pod["containers"][0]["args"]) == (["python", "train.py"], ["--resume"])
-
 
 def test_pods_that_train_together_are_all_there_at_once_and_find_pod_0_by_name() -> None:
     [job] = objects("prod-eks", "checkpointed-job", pods=4, gpus=8, port=12_345)
@@ -107,10 +89,6 @@ def test_pods_of_a_batch_of_one_job_are_retried_and_resume_each_for_itself() -> 
     assert found["JOB_COMPLETIONS"] == "8"
     assert (found["CHECKPOINT_DIR"], found["FLEXSPOT_JOB"]) == ("/checkpoints/bert/$(JOB_INDEX)", "nlp/bert/$(JOB_INDEX)")
     assert names.index("JOB_INDEX") < min(map(names.index, ("CHECKPOINT_DIR", "FLEXSPOT_JOB"))), "a variable may name those before it alone"
-
-
-def test_a_fatal_exit_code_ends_a_job_whose_pods_belong_together() -> None:
-    assert job_of("local", fatal_exit_codes=[2])["spec"]["podFailurePolicy"]["rules"][2]["action"] == "FailJob"
 
 
 def test_a_jobset_starts_all_pods_anew_after_a_failure_but_not_after_its_deadline() -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from workload_plans import IMAGE, job_of, objects, plan_of, pod_of, pools_of, variables
+from workload_plans import IMAGE, job_of, objects, pod_of, pools_of, variables
 
 from capacity.workloads.amounts import mebibytes, millicores
-from capacity.workloads.place import find_place
-from capacity.workloads.pods import pod_template
-from capacity.workloads.requests import WorkloadError, WorkloadRequest, WorkloadType
 
 
 @pytest.mark.parametrize(
@@ -27,23 +24,6 @@ def test_tolerations_are_those_of_the_pools_that_are_left_so_that_none_is_dead()
     assert keys == {"flexspot.dev/class", "nvidia.com/gpu"}, "search has no share of the pool on Spot"
 
 
-def test_a_service_that_moves_on_at_a_stock_out_selects_its_compute_class_alone() -> None:
-    plan = plan_of("prod-gke")
-    request = WorkloadRequest(name="chat", team="search", workload_class="inference", image=IMAGE)
-    place = find_place(plan, request, "ModelServer", queued=False)
-
-    pod = pod_template(place, request, WorkloadType.SERVING)["spec"]
-
-    assert (pod["nodeSelector"], "affinity" in pod, place.queue) == ({"cloud.google.com/compute-class": "inference"}, False, None)
-
-
-def test_a_service_of_a_queued_class_is_refused() -> None:
-    request = WorkloadRequest(name="chat", team="nlp", workload_class="training", image=IMAGE)
-
-    with pytest.raises(WorkloadError, match="waits in a queue, which a service would never give its quota back to; allowed: inference"):
-        find_place(plan_of("prod-gke"), request, "ModelServer", queued=False)
-
-
 @pytest.mark.parametrize("stack,grace", [("dev-gke", "90"), ("prod-eks", "90")])
 def test_the_program_is_told_how_long_it_has_from_sigterm_to_the_kill(stack: str, grace: str) -> None:
     pod = pod_of(stack)
@@ -55,21 +35,6 @@ def test_on_gke_spot_the_grace_period_is_what_the_pool_gives_and_not_what_the_cl
     pod = pod_of("dev-gke", "queued-job", workload_class="spot-low")
 
     assert pod["terminationGracePeriodSeconds"] == 15
-
-
-def test_a_prestop_hook_is_inside_the_grace_period_and_leaves_the_program_the_rest() -> None:
-    request = WorkloadRequest(name="chat", team="search", workload_class="inference", image=IMAGE)
-    place = find_place(plan_of("prod-eks"), request, "ModelServer")
-
-    template = pod_template(place, request, WorkloadType.SERVING, pre_stop_seconds=10, annotations={"example.com/a": "b"})
-    pod = template["spec"]
-
-    assert pod["terminationGracePeriodSeconds"] == 60
-    assert pod["containers"][0]["lifecycle"] == {"preStop": {"sleep": {"seconds": 10}}}
-    assert variables(pod)["FLEXSPOT_GRACE_SECONDS"] == "50"
-    assert template["metadata"]["annotations"] == {"example.com/a": "b"}
-    with pytest.raises(WorkloadError, match="0 to 59 are allowed"):
-        pod_template(place, request, WorkloadType.SERVING, pre_stop_seconds=60)
 
 
 def test_pods_are_fit_for_restricted_pod_security_and_for_processes_without_a_home() -> None:
@@ -177,14 +142,6 @@ def test_vcpu_is_read_in_thousandths(written: str, amount: int | None) -> None:
 @pytest.mark.parametrize("written,amount", [("512Mi", 512), ("1.5Gi", 1536), ("2Ti", 2_097_152), ("0.1Mi", None), ("8", None)])
 def test_memory_is_read_in_mebibytes(written: str, amount: int | None) -> None:
     assert mebibytes(written) == amount
-
-
-def test_amounts_are_written_as_the_api_server_spells_them() -> None:
-    assert pod_of("local", cpu="1.50", memory="2048Mi")["containers"][0]["resources"]["requests"] == {
-        "cpu": "1500m",
-        "memory": "2Gi",
-        "nvidia.com/gpu": "1",
-    }
 
 
 @pytest.mark.parametrize("fields", [{"image": f"{IMAGE}@sha256:{'0' * 64}"}, {"image": "trainer:latest", "allow_moving_image": True}])

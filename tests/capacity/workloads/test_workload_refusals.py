@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import plan_settings
 import pytest
 from autopilot_settings import autopilot_settings
+from plan_settings import local, pool, team
 from workload_plans import IMAGE, objects, plan_of
 
 from capacity.plan.build import build_plan
@@ -30,34 +32,18 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
         ("prod-gke", {"workload_class": "spot-low"}, "take a class that does (training), say checkpoints, or make it a QueuedJob"),
         ("prod-gke", {"gpus": 9}, "h100-reserved has 8, a100-flex has 4, h100-queued has 8, l4-spot has 2), and a pod runs on one node"),
         ("prod-gke", {"team": "ads", "gpus": 4}, "gpus (is 4): is more than a node of class training has (l4-spot has 2)"),
-        (
-            "prod-eks",
-            {"team": "ads"},
-            "has no share of the pools of class training (h100-reserved, a100-spot); classes that it has a share",
-        ),
+        ("prod-eks", {"team": "ads"}, "has no share of the pools of class training (h100-reserved, a100-spot); classes that it has a"),
         ("local", {"pods": 5}, "with 1 GPU(s) each is 5 GPUs at once, and team team-alpha can have 4 of one kind; ask for 4 pods or fewer"),
         ("local", {"image": "trainer"}, "image (is 'trainer'): has neither tag nor digest, which means latest"),
         ("local", {"image": "localhost:5000/trainer:latest"}, "has the tag latest, which moves: a replaced pod may run another program"),
-        (
-            "local",
-            {"image": "Trainer:1"},
-            "does not have the form that it must; allowed: an image, with a tag or a digest (@sha256:...), such as registry",
-        ),
+        ("local", {"image": "Trainer:1"}, "does not have the form that it must; allowed: an image, with a tag or a digest"),
         ("local", {"grace_seconds": 91}, "is more than pods of class training get on the capacity that it uses; 1 to 90 are allowed"),
         ("prod-gke", {"run_seconds": 600_000}, "run_seconds (is 600000): is more than class training and the capacity that it uses allow"),
-        (
-            "local",
-            {"cpu": "4"},
-            "4 and the default): is more than a node with 1 GPU(s) of class training can give; its machines: g6.xlarge",
-        ),
+        ("local", {"cpu": "4"}, "4 and the default): is more than a node with 1 GPU(s) of class training can give; its machines"),
         ("local", {"memory": "16Gi"}, "the default and 16Gi): is more than a node"),
         ("local", {"cpu": "many"}, "is not a number of vCPU above 0; write one such as 8, 1.5 or 500m"),
         ("local", {"memory": "0Gi"}, "is not an amount of memory above 0; write one such as 512Mi or 32Gi"),
-        (
-            "local",
-            {"capacity": ["reserved"]},
-            "is no capacity of class training that team team-alpha has a share of; it has spot; name one",
-        ),
+        ("local", {"capacity": ["reserved"]}, "is no capacity of class training that team team-alpha has a share of; it has spot"),
         ("local", {"capacity": ["sport"]}, "is not one of the allowed values; did you mean spot?"),
         ("local", {"datasets": True}, "datasets (is true): cannot be: the local platform has no bucket; leave it out here"),
         ("local", {"labels": {"flexspot.dev/team": "x"}}, "is derived from the plan; set team, project, workload_class or name"),
@@ -82,28 +68,15 @@ def test_a_job_that_cannot_run_is_refused_with_what_can(stack: str, fields: dict
     "stack,kind,fields,told",
     [
         ("dev-gke", "flex-start-job", {}, "has no flex-start or queued capacity in this stack, which a FlexStartJob of 1 pod(s) needs"),
-        (
-            "prod-gke",
-            "flex-start-job",
-            {"pods": 2, "capacity": ["flex-start"]},
-            "has no queued capacity in this stack, which a FlexStartJob",
-        ),
+        ("prod-gke", "flex-start-job", {"pods": 2, "capacity": ["flex-start"]}, "has no queued capacity in this stack, which a"),
         ("prod-gke", "checkpointed-job", {"pods": 2, "capacity": ["flex-start"]}, "does not suit 2 pods of which 2 run at once"),
         ("prod-gke", "queued-job", {"pods": 4, "at_once": 2, "capacity": ["queued"]}, "does not suit 4 pods of which 2 run at once"),
         ("local", "queued-job", {"jobset": True}, "starts all pods anew when one fails, and the pods of a batch are independent"),
         ("local", "checkpointed-job", {"gpus": 0}, "gpus (is 0): is work without GPUs; ask for 1 or more, or make it a QueuedJob"),
         ("local", "queued-job", {"gpus": 0, "cpu": "32"}, "is more than a node without GPUs can give: less than 32 vCPU and 256Gi"),
-        (
-            "local",
-            "queued-job",
-            {"gpus": 0, "capacity": ["spot"]},
-            "is a choice between pools of GPUs, and this work has none; leave it out",
-        ),
+        ("local", "queued-job", {"gpus": 0, "capacity": ["spot"]}, "is a choice between pools of GPUs, and this work has none; leave"),
         ("local", "queued-job", {"gpus": 0, "grace_seconds": 91}, "is more than pods of class training get on the capacity that it uses"),
-        (
-            *("local", "queued-job", {"gpus": 0, "cpu": "4", "pods": 10, "at_once": 10}),
-            "with 4000m vCPU and 4096Mi each is more than the queues of work without GPUs have: 36 vCPU, 147456Mi; ask for 9 pods or fewer",
-        ),
+        ("local", "queued-job", {"gpus": 0, "cpu": "4", "pods": 10, "at_once": 10}, "36 vCPU, 147456Mi; ask for 9 pods or fewer"),
         ("local", "queued-job", {"gpus": -1}, "gpus (is -1): should be at least 0"),
         ("local", "model-server", {"gpus": 0, "workload_class": "inference"}, "gpus (is 0): should be at least 1"),
         ("local", "cron-job", {}, "kind (is 'cron-job'): is not a kind of workload; allowed: checkpointed-job, queued-job, flex-start-job"),
@@ -122,29 +95,14 @@ def test_everything_that_is_wrong_is_told_at_once_in_the_words_of_the_inputs() -
 
 
 def test_without_a_limit_of_its_class_a_job_must_say_how_long_it_may_run() -> None:
-    settings = {
-        "cloud": "local",
-        "environment": "test",
-        "owner": "ann",
-        "classes": {"training": {"run_limit_hours": None}},
-        "pools": [{"name": "l4-spot", "machine": "g6.xlarge", "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}],
-        "teams": [{"name": "red", "shares": {"l4-spot": 1}}],
-    }
-    plan = build_plan(parse_settings(settings, "settings"))
+    spot = pool("l4-spot", "g6.xlarge", "spot", 1, "training")
+    plan = plan_settings.plan_of(local(spot, classes={"training": {"run_limit_hours": None}}, teams=[team("red", shares={"l4-spot": 1})]))
     fields = {"name": "bert", "team": "red", "workload_class": "training", "image": IMAGE}
 
     with pytest.raises(WorkloadError, match="class training has no limit of its own: the job might never end; give the longest"):
         objects_of(plan, "checkpointed-job", fields)
     [job] = objects_of(plan, "checkpointed-job", {**fields, "run_seconds": 3600})
     assert job["spec"]["activeDeadlineSeconds"] == 3600
-
-
-def test_a_team_without_a_queue_has_no_class_that_waits_in_one() -> None:
-    plan = plan_of("local")
-    fields = {"name": "bert", "team": "team-alpha", "workload_class": "training", "image": IMAGE}
-
-    with pytest.raises(WorkloadError, match=r"classes that it has a share of: inference; or give it one in teams\.shares"):
-        objects_of(replace(plan, queues=()), "checkpointed-job", fields)
 
 
 def test_a_job_of_another_teams_project_is_refused_with_the_teams_own() -> None:

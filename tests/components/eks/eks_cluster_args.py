@@ -25,9 +25,6 @@ ACCOUNT = "111122223333"
 ARN = f"arn:aws:eks:us-east-1:{ACCOUNT}:cluster/prod"
 TAGS = {"environment": "prod", "owner": "ml-platform"}
 
-EC2_WARNING = "ignore:aws.ec2/encryptioncontrol.EncryptionControl has been deprecated:DeprecationWarning"
-"""The SDK warns of a class of its own as soon as pulumi_aws.ec2 is loaded, which is when the first test uses it."""
-
 
 class Cloud(pulumi.runtime.Mocks):
     """Answers what AWS adds to a cluster, to roles, keys and launch templates."""
@@ -53,7 +50,8 @@ class Nothing(Cloud):
 
 
 def args(**changes: Any) -> EksClusterArgs:
-    arguments: EksClusterArgs = {
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {
         "cluster": "prod",
         "account": ACCOUNT,
         "region": "us-east-1",
@@ -64,9 +62,7 @@ def args(**changes: Any) -> EksClusterArgs:
         "system_pool": {"machine": "m6i.large"},
         "ami": "al2023@v20260903",
         "tags": TAGS,
-    }
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    } | changes
 
 
 def cluster_outputs(**changes: Any) -> dict[str, Any]:

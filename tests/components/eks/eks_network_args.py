@@ -12,7 +12,8 @@ TAGS = {"environment": "prod", "owner": "ml-platform"}
 
 
 def network_args(**changes: Any) -> EksNetworkArgs:
-    arguments: EksNetworkArgs = {
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {
         "cluster": "prod",
         "region": "us-east-1",
         "vpc_cidr": "10.0.0.0/16",
@@ -20,6 +21,4 @@ def network_args(**changes: Any) -> EksNetworkArgs:
         "private_cidrs": ["10.0.0.0/18", "10.0.64.0/18", "10.0.128.0/18"],
         "public_cidrs": ["10.0.192.0/22", "10.0.196.0/22", "10.0.200.0/22"],
         "tags": TAGS,
-    }
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    } | changes

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from eks_cluster_args import ACCOUNT, TAGS
-from pulumi.provider.experimental.analyzer import Analyzer
 
 from components.eks.auto_addons import AutoAddons, AutoAddonsArgs
 from components.eks.auto_node_class import AutoNodeClass, AutoNodeClassArgs
 from components.eks.auto_node_identity import AutoNodeIdentity, AutoNodeIdentityArgs
 from components.eks.auto_system_pool import AutoSystemPool, AutoSystemPoolArgs
 
-Register = Callable[[Callable[[], object]], Any]
+if TYPE_CHECKING:
+    from component_types import Refusal, Register
 
 NODE_CLASS = "kubernetes:eks.amazonaws.com/v1:NodeClass"
 NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
@@ -110,7 +109,7 @@ def test_a_node_with_efa_gets_prefixes_for_its_pods_as_it_starts(pods: int, pref
 @pytest.mark.parametrize(
     "changes,problem",
     [
-        ({"node_class": "default"}, "node_class .*default is EKS's own"),
+        ({"node_class": "default"}, "default is EKS's own"),
         ({"node_class": "GPU"}, "node_class"),
         ({"reservation_ids": ["cr-1"]}, "reservation_ids"),
         ({"reservation_ids": ["cr-0a1b2c3d4e5f60718"], "reservation_tags": {"a": "b"}}, "beside reservation_tags"),
@@ -118,17 +117,16 @@ def test_a_node_with_efa_gets_prefixes_for_its_pods_as_it_starts(pods: int, pref
         ({"efa_interfaces": -1}, "efa_interfaces"),
         ({"efa_first_card": 1}, "efa_first_card"),
         ({"pods": 0}, "pods"),
-        ({"tags": {"karpenter.sh/nodepool": "x"}}, "tags .*Auto Mode or AWS set"),
-        ({"tags": {"eks:eks-cluster-name": "x"}}, "tags .*Auto Mode or AWS set"),
+        ({"tags": {"karpenter.sh/nodepool": "x"}}, "Auto Mode or AWS set"),
+        ({"tags": {"eks:eks-cluster-name": "x"}}, "Auto Mode or AWS set"),
         ({"boot_disk_gib": 10}, "boot_disk_gib"),
         ({"boot_disk_iops": 20_000}, "boot_disk_iops"),
     ],
 )
 def test_what_auto_mode_would_refuse_of_a_node_class_is_refused_before_anything_is_registered(
-    changes: dict[str, Any], problem: str, register: Register
+    changes: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
-    with pytest.raises(ValueError, match=f"AutoNodeClass gpu-class.*{problem}"):
-        register(lambda: AutoNodeClass("gpu-class", node_class(**changes)))
+    assert problem in refusal(AutoNodeClass, "gpu-class", node_class(**changes))
 
 
 def test_the_controllers_pool_is_tainted_labelled_first_in_order_and_has_a_ceiling(register: Register) -> None:
@@ -148,10 +146,9 @@ def test_the_controllers_pool_is_tainted_labelled_first_in_order_and_has_a_ceili
 
 @pytest.mark.parametrize("changes,problem", [({"max_nodes": 0}, "max_nodes is 0"), ({"pool": "system"}, "EKS makes itself")])
 def test_a_controllers_pool_without_a_ceiling_or_with_eks_own_name_is_refused(
-    changes: dict[str, Any], problem: str, register: Register
+    changes: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
-    with pytest.raises(ValueError, match=f"AutoSystemPool system-nodes: .*{problem}"):
-        register(lambda: AutoSystemPool("system-nodes", system_pool(**changes)))
+    assert problem in refusal(AutoSystemPool, "system-nodes", system_pool(**changes))
 
 
 def test_addons_are_those_that_auto_mode_lacks_in_the_versions_that_are_asked_for(register: Register) -> None:
@@ -171,8 +168,3 @@ def test_addons_are_those_that_auto_mode_lacks_in_the_versions_that_are_asked_fo
     assert (policies["metadata"]["name"], policies["metadata"]["namespace"]) == ("amazon-vpc-cni", "kube-system")
     none = register(lambda: AutoAddons("addons", addons(metrics_server=False)))
     assert [each["addonName"] for each in none.of(ADDON)] == ["aws-mountpoint-s3-csi-driver"]
-
-
-@pytest.mark.parametrize("component", [AutoNodeIdentity, AutoNodeClass, AutoSystemPool, AutoAddons])
-def test_pulumis_component_host_accepts_the_arguments(component: type[Any]) -> None:
-    assert component.__name__ in Analyzer("flexspot").analyze([component])["component_definitions"]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 from chart_values import unknown_values
-from pulumi.provider.experimental.analyzer import Analyzer
 
 from components.eks.dcgm_exporter import DcgmExporter, DcgmExporterArgs
 
-RELEASE = "kubernetes:helm.sh/v3:Release"
+if TYPE_CHECKING:
+    from component_types import Refusal, Register
 
-Register = Callable[[Callable[[], object]], Any]
+RELEASE = "kubernetes:helm.sh/v3:Release"
 
 CHART_VALUES = yaml.safe_load(
     """
@@ -40,40 +39,24 @@ def release(register: Register, **changes: Any) -> dict[str, Any]:
     return made
 
 
-def test_nvidias_chart_is_pinned_and_taken_back_where_it_fails(register: Register) -> None:
-    made = release(register)
-
-    assert (made["chart"], made["version"], made["name"], made["namespace"]) == ("dcgm-exporter", "4.8.4", "dcgm-exporter", "kube-system")
-    assert made["repositoryOpts"] == {"repo": "https://nvidia.github.io/dcgm-exporter/helm-charts"}
-    assert made["atomic"] is True
-
-
 @pytest.mark.parametrize("prometheus", ["annotations", "operator"])
 def test_the_chart_has_every_value_that_it_is_given(prometheus: str, register: Register) -> None:
     assert unknown_values(release(register, prometheus=prometheus)["values"], CHART_VALUES) == []
 
 
-def test_it_runs_on_every_node_with_nvidia_gpus_and_on_no_other(register: Register) -> None:
-    values = release(register)["values"]
+def test_it_runs_on_every_node_with_nvidia_gpus_whose_gpus_it_may_read_and_prometheus_finds_it_by_annotations(register: Register) -> None:
+    made = release(register)
+    values = made["values"]
 
+    assert (made["chart"], made["version"], made["namespace"], made["atomic"]) == ("dcgm-exporter", "4.8.4", "kube-system", True)
     assert values["tolerations"] == [{"operator": "Exists"}]
     [term] = values["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     [label] = term["matchExpressions"]
     assert label == {"key": "karpenter.k8s.aws/instance-gpu-manufacturer", "operator": "In", "values": ["nvidia"]}
-
-
-def test_it_takes_no_gpu_and_may_read_those_of_the_node(register: Register) -> None:
-    values = release(register)["values"]
-
     assert values["securityContext"]["capabilities"] == {"add": ["SYS_ADMIN"]}
     assert values["resources"]["requests"].keys() == {"cpu", "memory"}
     # More than an exporter of eight GPUs was seen to have.
     assert values["resources"]["limits"]["memory"] == "1Gi"
-
-
-def test_prometheus_finds_it_by_its_services_annotations_and_no_kind_of_the_operator_is_asked_for(register: Register) -> None:
-    values = release(register)["values"]
-
     assert values["service"]["annotations"] == {"prometheus.io/scrape": "true", "prometheus.io/port": "9400"}
     assert values["serviceMonitor"] == {"enabled": False}
 
@@ -98,12 +81,5 @@ def test_the_operator_finds_it_by_a_monitor_with_its_labels_and_keeps_the_pods_n
         ({"monitor_labels": {"release": "prometheus"}}, "monitor_labels are given; with prometheus annotations nobody selects by them"),
     ],
 )
-def test_what_nobody_would_read_is_refused(changes: dict[str, Any], problem: str, register: Register) -> None:
-    with pytest.raises(ValueError, match=f"DcgmExporter dcgm: {problem}"):
-        release(register, **changes)
-
-
-def test_pulumis_component_host_accepts_the_arguments_and_knows_which_are_optional() -> None:
-    component = Analyzer("flexspot").analyze([DcgmExporter])["component_definitions"]["DcgmExporter"]
-
-    assert {name for name, each in component.inputs.items() if not each.optional} == {"prometheus"}
+def test_what_nobody_would_read_is_refused(changes: dict[str, Any], problem: str, refusal: Refusal) -> None:
+    assert problem in refusal(DcgmExporter, "dcgm", args(**changes))

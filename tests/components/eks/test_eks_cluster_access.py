@@ -3,45 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from component_outputs import outputs_of
-from eks_cluster_args import ACCOUNT, ARN, CLUSTER, EC2_WARNING, INGRESS, SECURITY_GROUP, TAGS, Nothing, args, cluster_outputs
+from eks_cluster_args import ACCOUNT, ARN, CLUSTER, INGRESS, SECURITY_GROUP, TAGS, Nothing, args, cluster_outputs
 
 from components.eks.cluster import EksCluster
 
-pytestmark = pytest.mark.filterwarnings(EC2_WARNING)
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-Register = Callable[[Callable[[], object]], Any]
 
 ENTRY = "aws:eks/accessEntry:AccessEntry"
 POLICY = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
 
 
-@pytest.fixture
-def registered_with(register: Register) -> Callable[..., Any]:
-    """What EksCluster registers with some arguments changed."""
+@pytest.mark.parametrize(
+    "given,public,cidrs",
+    [
+        ({}, False, None),
+        ({"access": "public_cidrs", "cidrs": ["203.0.113.0/24", "198.51.100.7/32"]}, True, ["198.51.100.7/32", "203.0.113.0/24"]),
+    ],
+)
+def test_the_api_server_is_reached_from_inside_and_from_named_ranges_in_one_order_always(
+    given: dict[str, Any], cidrs: list[str] | None, registered_with: Callable[..., Any], *, public: bool
+) -> None:
+    network = registered_with(**given).of(CLUSTER)[0]["vpcConfig"]
 
-    def run(**changes: Any) -> Any:
-        return register(lambda: EksCluster("eks", args(**changes)))
-
-    return run
-
-
-def test_by_default_the_api_server_is_reached_from_inside_alone(registered_with: Callable[..., Any]) -> None:
-    network = registered_with().of(CLUSTER)[0]["vpcConfig"]
-
-    assert (network["endpointPrivateAccess"], network["endpointPublicAccess"]) == (True, False)
-    assert "publicAccessCidrs" not in network
-
-
-def test_with_public_cidrs_it_is_reached_from_them_too_in_one_order_always(registered_with: Callable[..., Any]) -> None:
-    network = registered_with(access="public_cidrs", cidrs=["203.0.113.0/24", "198.51.100.7/32"]).of(CLUSTER)[0]["vpcConfig"]
-
-    assert (network["endpointPrivateAccess"], network["endpointPublicAccess"]) == (True, True)
-    assert network["publicAccessCidrs"] == ["198.51.100.7/32", "203.0.113.0/24"]
+    assert (network["endpointPrivateAccess"], network["endpointPublicAccess"]) == (True, public)
+    assert network.get("publicAccessCidrs") == cidrs
 
 
 def test_the_private_endpoint_lets_in_the_nodes_alone_unless_ranges_are_named(registered_with: Callable[..., Any]) -> None:
@@ -67,6 +58,8 @@ def test_roles_that_administer_get_an_entry_and_awss_own_policy(registered_with:
 
     registered = registered_with(admin_role_arns=[same_name, admin])
 
+    assert registered.of(CLUSTER)[0]["accessConfig"]["bootstrapClusterCreatorAdminPermissions"] is True, "another replaces the cluster"
+
     assert registered.names(ENTRY) == [f"eks-admin-{account}-teams-platform-admin" for account in (ACCOUNT, "444455556666")]
     assert registered.of(ENTRY)[0] == {"clusterName": "prod", "principalArn": admin, "type": "STANDARD", "tags": TAGS}
     # A policy waits for its entry, so which one comes first is open.
@@ -78,11 +71,6 @@ def test_roles_that_administer_get_an_entry_and_awss_own_policy(registered_with:
         "policyArn": "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy",
         "accessScope": {"type": "cluster"},
     }
-
-
-@pytest.mark.parametrize("admins", [[], [f"arn:aws:iam::{ACCOUNT}:role/platform-admin"]])
-def test_naming_administrators_does_not_replace_the_cluster(admins: list[str], registered_with: Callable[..., Any]) -> None:
-    assert registered_with(admin_role_arns=admins).of(CLUSTER)[0]["accessConfig"]["bootstrapClusterCreatorAdminPermissions"] is True
 
 
 def test_outputs_are_what_the_next_tool_needs_and_none_is_a_secret() -> None:

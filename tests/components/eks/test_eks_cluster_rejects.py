@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from eks_cluster_args import ACCOUNT, EC2_WARNING, NODE_GROUP, args
+from eks_cluster_args import ACCOUNT, NODE_GROUP, args
 
 from components.eks.cluster import EksCluster
 
-pytestmark = pytest.mark.filterwarnings(EC2_WARNING)
-
-Register = Callable[[Callable[[], object]], Any]
+if TYPE_CHECKING:
+    from component_types import Refusal, Register
 
 
 def pool(**changes: Any) -> dict[str, Any]:
@@ -37,59 +35,34 @@ def public(*cidrs: str) -> dict[str, Any]:
         ({"support": "STANDARD"}, "support is 'STANDARD'; allowed: standard, extended"),
         ({"services_cidr": "172.20.0.0"}, "services_cidr is '172.20.0.0'; it must be /12 to /24"),
         ({"services_cidr": "100.64.0.0/16"}, "services_cidr is '100.64.0.0/16'; it must be /12 to /24 inside 10.0.0.0/8"),
-        ({"services_cidr": "10.0.0.0/8"}, "services_cidr is '10.0.0.0/8'"),
         ({"services_cidr": "services"}, "services_cidr is 'services'; it must be an IPv4 range"),
         ({"access": "public"}, "access is 'public'; allowed: private, public_cidrs"),
         ({"access": "dns_iam"}, "access is 'dns_iam'; allowed: private, public_cidrs"),
         (public(), "cidrs is [] with access public_cidrs; it must have at least one range with public_cidrs and none with private"),
         (public("0.0.0.0/0"), "cidrs is ['0.0.0.0/0']; no range may be wider than /8"),
-        (public("0.0.0.0/1", "128.0.0.0/1"), "cidrs is ['0.0.0.0/1', '128.0.0.0/1']; no range may be wider than /8"),
         (public("office"), "cidrs is 'office'; it must be an IPv4 range"),
         ({"cidrs": ["203.0.113.0/24"]}, "cidrs is ['203.0.113.0/24'] with access private"),
         ({"private_cidrs": ["0.0.0.0/0"]}, "private_cidrs is ['0.0.0.0/0']; no range may be wider than /8"),
         ({"private_cidrs": ["10.0.0.1/16"]}, "private_cidrs is '10.0.0.1/16'; it must be an IPv4 range without host bits"),
         ({"log_retention_days": 0}, "log_retention_days is 0; allowed: 1, 3, 5"),
-        ({"log_retention_days": 91}, "log_retention_days is 91"),
         ({"admin_role_arns": [f"arn:aws:iam::{ACCOUNT}:user/ann"]}, "it must have ARNs of roles, each once"),
         ({"admin_role_arns": [f"arn:aws-cn:iam::{ACCOUNT}:role/admin"]}, "such as arn:aws:iam::111122223333:role/platform-admin"),
         ({"admin_role_arns": [f"arn:aws:iam::{ACCOUNT}:role/admin"] * 2}, "it must have ARNs of roles, each once"),
         ({"ami": "al2@v20250807"}, "ami is 'al2@v20250807'; it must be an alias with its release"),
-        ({"ami": "al2023"}, "ami is 'al2023'"),
         (pool(machine=""), "system_pool.machine is ''; it must be an instance type with an x86 processor"),
         (pool(machine="e2-standard-4"), "system_pool.machine is 'e2-standard-4'"),
         (pool(machine="m7g.large"), "system_pool.machine is 'm7g.large'; it must be an instance type with an x86 processor"),
-        (pool(machine="im4gn.large"), "system_pool.machine is 'im4gn.large'"),
         (pool(min_nodes=0), "system_pool has min_nodes 0 and max_nodes 4; 1 <= min_nodes <= max_nodes must hold"),
-        (pool(min_nodes=5), "system_pool has min_nodes 5 and max_nodes 4"),
         (pool(disk_gib=10), "system_pool.disk_gib is 10; it must be at least 20"),
-        (
-            {"addon_versions": {"kube-dns": "v1.0.0-eksbuild.1"}},
-            "addon_versions names 'kube-dns', which is 'kube-dns'; allowed: aws-ebs-csi",
-        ),
-        (
-            {"addon_versions": {"coredns": "latest"}},
-            "addon_versions.coredns is 'latest'; it must be recommended, or a version as EKS spells it",
-        ),
-        (
-            {"addon_versions": {"aws-ebs-csi-driver": "v1.57.9-eksbuild.1"}},
-            "addon_versions.aws-ebs-csi-driver is 'v1.57.9-eksbuild.1'; it must be v1.58.0 or newer",
-        ),
+        ({"addon_versions": {"kube-dns": "v1.0.0-eksbuild.1"}}, "addon_versions names 'kube-dns', which is 'kube-dns'"),
+        ({"addon_versions": {"coredns": "latest"}}, "addon_versions.coredns is 'latest'"),
+        ({"addon_versions": {"aws-ebs-csi-driver": "v1.57.9-eksbuild.1"}}, "v1.57.9-eksbuild.1'; it must be v1.58.0 or newer"),
     ],
 )
 def test_what_is_not_safe_or_finite_is_refused_before_anything_is_registered(
-    change: dict[str, Any], problem: str, register: Register
+    change: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
-    refused: list[str] = []
-
-    def declare() -> None:
-        with pytest.raises(ValueError, match="EksCluster eks:") as error:
-            EksCluster("eks", args(**change))
-        refused.append(str(error.value))
-
-    registered = register(declare)
-
-    assert problem in refused[0]
-    assert registered.resources == []
+    assert problem in refusal(EksCluster, "eks", args(**change))
 
 
 @pytest.mark.parametrize("machine", ["c7i.2xlarge", "t3a.large", "m7i-flex.large", "r6id.xlarge", "g4dn.xlarge"])

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pulumi
 import pytest
 
 from capacity.catalog.machines import Cloud, machines_of
 from components.eks.addons import GpuPlugins, GpuPluginsArgs
 
-RELEASE = "kubernetes:helm.sh/v3:Release"
-COMPONENT = "flexspot:index:GpuPlugins"
+if TYPE_CHECKING:
+    from component_types import Outputs, Refusal, Register
 
-Register = Callable[[Callable[[], object]], Any]
+RELEASE = "kubernetes:helm.sh/v3:Release"
 
 
 def args(**changes: Any) -> GpuPluginsArgs:
-    arguments: GpuPluginsArgs = {"ami": "al2023@v20260903"}
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {"ami": "al2023@v20260903"} | changes
 
 
 def charts(register: Register, **changes: Any) -> dict[str, dict[str, Any]]:
@@ -28,17 +25,30 @@ def charts(register: Register, **changes: Any) -> dict[str, dict[str, Any]]:
     return {each["chart"]: each for each in releases}
 
 
-def test_nodes_with_nvidia_gpus_get_the_plugin_before_anything_has_labelled_them(register: Register) -> None:
-    [release] = charts(register).values()
+@pytest.mark.parametrize(
+    "chart,version,repository",
+    [
+        ("nvidia-device-plugin", "0.19.3", "https://nvidia.github.io/k8s-device-plugin"),
+        ("aws-efa-k8s-device-plugin", "v0.5.20", "https://aws.github.io/eks-charts"),
+    ],
+)
+def test_a_plugin_is_pinned_and_runs_on_every_tainted_node_that_has_what_it_offers(
+    chart: str, version: str, repository: str, register: Register
+) -> None:
+    release = charts(register, efa=True)[chart]
 
-    assert release["chart"] == "nvidia-device-plugin"
-    assert release["version"] == "0.19.3"
-    assert release["repositoryOpts"] == {"repo": "https://nvidia.github.io/k8s-device-plugin"}
-    assert (release["name"], release["namespace"], release["atomic"]) == ("nvidia-device-plugin", "kube-system", True)
-    [term] = release["values"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
-    assert term == {
-        "matchExpressions": [{"key": "karpenter.k8s.aws/instance-gpu-manufacturer", "operator": "In", "values": ["nvidia"]}],
-    }
+    assert (release["version"], release["repositoryOpts"], release["namespace"]) == (version, {"repo": repository}, "kube-system")
+    assert release["atomic"] is True
+    values = release["values"]
+    assert values["tolerations"] == [{"operator": "Exists"}]
+    if chart == "nvidia-device-plugin":
+        [term] = values["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+        [label] = term["matchExpressions"]
+        # Of Karpenter, before anything else has labelled the node.
+        assert label == {"key": "karpenter.k8s.aws/instance-gpu-manufacturer", "operator": "In", "values": ["nvidia"]}
+    else:
+        assert values["nodeSelector"] == {"vpc.amazonaws.com/efa.present": "true"}
+        assert "image" not in values
 
 
 NEURON = "oci://public.ecr.aws/neuron/neuron-helm-chart"
@@ -65,23 +75,9 @@ def test_without_nvidias_gpus_there_is_no_plugin_of_nvidias(register: Register) 
     assert charts(register, neuron=True, neuron_version="1.11.0")[NEURON]["version"] == "1.11.0"
 
 
-@pytest.mark.parametrize("chart", ["nvidia-device-plugin", "aws-efa-k8s-device-plugin"])
-def test_a_plugin_runs_on_every_tainted_node(chart: str, register: Register) -> None:
-    assert charts(register, efa=True)[chart]["values"]["tolerations"] == [{"operator": "Exists"}]
-
-
 def test_bottlerocket_brings_nvidias_plugin_itself_but_not_the_efa_plugin(register: Register) -> None:
     assert charts(register, ami="bottlerocket@1.65.0") == {}
     assert list(charts(register, ami="bottlerocket@1.65.0", efa=True)) == ["aws-efa-k8s-device-plugin"]
-
-
-def test_the_efa_plugin_runs_on_nodes_that_were_launched_with_efa_interfaces_alone(register: Register) -> None:
-    release = charts(register, efa=True)["aws-efa-k8s-device-plugin"]
-
-    assert release["version"] == "v0.5.20"
-    assert release["repositoryOpts"] == {"repo": "https://aws.github.io/eks-charts"}
-    assert release["values"]["nodeSelector"] == {"vpc.amazonaws.com/efa.present": "true"}
-    assert "image" not in release["values"]
 
 
 def test_the_efa_plugin_knows_every_machine_of_the_catalog_that_has_efa(register: Register) -> None:
@@ -99,6 +95,17 @@ def test_the_efa_plugin_can_be_told_its_machines(register: Register) -> None:
     assert values["supportedInstanceLabels"]["values"] == ["p5.48xlarge", "p7.48xlarge"]
 
 
+@pytest.mark.parametrize(
+    "change,versions",
+    [
+        ({"efa": True}, {"nvidia_version": "0.19.3", "efa_version": "v0.5.20"}),
+        ({"ami": "bottlerocket@1.65.0"}, {"nvidia_version": "", "efa_version": ""}),
+    ],
+)
+def test_the_versions_of_its_releases_are_its_outputs(change: dict[str, Any], versions: dict[str, str], outputs: Outputs) -> None:
+    assert outputs(lambda: GpuPlugins("plugins", args(**change))).items() >= versions.items()
+
+
 def test_the_efa_plugins_image_can_come_from_elsewhere(register: Register) -> None:
     image = "123456789012.dkr.ecr.cn-north-1.amazonaws.com.cn/eks/aws-efa-k8s-device-plugin"
 
@@ -106,48 +113,13 @@ def test_the_efa_plugins_image_can_come_from_elsewhere(register: Register) -> No
 
 
 @pytest.mark.parametrize(
-    "change,versions",
-    [
-        ({}, ["0.19.3", ""]),
-        ({"efa": True}, ["0.19.3", "v0.5.20"]),
-        ({"ami": "bottlerocket@1.65.0", "efa": True}, ["", "v0.5.20"]),
-    ],
-)
-def test_releases_belong_to_the_component_and_their_versions_are_told(
-    change: dict[str, Any], versions: list[str], register: Register
-) -> None:
-    made: list[GpuPlugins] = []
-    told: list[str] = []
-    parents: dict[str, pulumi.Resource | None] = {}
-
-    def record(resource: pulumi.ResourceTransformationArgs) -> None:
-        parents[resource.name] = resource.opts.parent
-
-    def declare() -> None:
-        pulumi.runtime.register_stack_transformation(record)
-        made.append(GpuPlugins("plugins", args(**change)))
-        pulumi.Output.all(made[0].nvidia_version, made[0].efa_version).apply(told.extend)
-
-    registered = register(declare)
-
-    children = [name for name, version in zip(("plugins-nvidia", "plugins-efa"), versions, strict=True) if version]
-    assert told == versions
-    assert registered.names(COMPONENT) == ["plugins"]
-    assert parents == {"plugins": None} | dict.fromkeys(children, made[0])
-
-
-@pytest.mark.parametrize(
     "change,problem",
     [
         ({"ami": "ubuntu@22.04"}, "GpuPlugins plugins: ami is 'ubuntu@22.04'; it is al2023@RELEASE or bottlerocket@RELEASE; use one"),
         ({"efa_machines": ["p5.48xlarge"]}, "efa_machines is p5.48xlarge; there is no EFA plugin without efa; leave it out"),
-        ({"efa": True, "efa_machines": []}, "efa_machines is \\[\\]; names no machine; leave it out"),
+        ({"efa": True, "efa_machines": []}, "efa_machines is []; names no machine; leave it out"),
         ({"efa_image": "mirror/efa"}, "efa_image is mirror/efa; there is no EFA plugin without efa; set efa, or leave it out"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, register: Register) -> None:
-    def declare() -> None:
-        with pytest.raises(ValueError, match=problem):
-            GpuPlugins("plugins", args(**change))
-
-    assert register(declare).resources == []
+def test_what_makes_no_sense_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+    assert problem in refusal(GpuPlugins, "plugins", args(**change))

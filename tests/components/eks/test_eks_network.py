@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pytest
-from eks_cluster_args import EC2_WARNING, INGRESS, SECURITY_GROUP
+from eks_cluster_args import INGRESS, SECURITY_GROUP
 from eks_network_args import TAGS, ZONES, network_args
-from pulumi.provider.experimental.analyzer import Analyzer
 
 from components.eks.network import EksNetwork
 
-pytestmark = pytest.mark.filterwarnings(EC2_WARNING)
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-Register = Callable[[Callable[[], object]], Any]
+    from component_types import Outputs, Register
+
 
 ENDPOINT = "aws:ec2/vpcEndpoint:VpcEndpoint"
 NAT = "aws:ec2/natGateway:NatGateway"
@@ -41,50 +41,36 @@ def network_of(register: Register) -> Callable[..., Any]:
 def test_the_vpc_resolves_names_and_its_default_security_group_lets_nothing_through(network_of: Callable[..., Any]) -> None:
     registered = network_of()
 
-    assert registered.of("aws:ec2/vpc:Vpc") == [
-        {"cidrBlock": "10.0.0.0/16", "enableDnsHostnames": True, "enableDnsSupport": True, "tags": {**TAGS, "Name": "prod-vpc"}}
-    ]
-    [default] = registered.of("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup")
+    [vpc], [default] = registered.of("aws:ec2/vpc:Vpc"), registered.of("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup")
+    assert (vpc["cidrBlock"], vpc["enableDnsHostnames"], vpc["enableDnsSupport"]) == ("10.0.0.0/16", True, True)
     assert (default["vpcId"], default["ingress"], default["egress"]) == ("net-vpc-id", [], [])
 
 
-def test_karpenter_finds_the_private_subnets_and_no_other(network_of: Callable[..., Any]) -> None:
-    subnets = found(network_of(), SUBNET)
+def test_each_zone_has_its_ranges_and_karpenter_finds_the_private_subnets_alone(network_of: Callable[..., Any]) -> None:
+    registered = network_of()
 
-    assert subnets["net-private-us-east-1b"]["tags"] == {
+    subnets = found(registered, SUBNET)
+    tags = {name: each["tags"] for name, each in subnets.items()}
+    assert tags["net-private-us-east-1b"] == {
         **TAGS,
         "Name": "prod-private-us-east-1b",
         "karpenter.sh/discovery": "prod",
         "kubernetes.io/role/internal-elb": "1",
     }
-    assert subnets["net-public-us-east-1b"]["tags"] == {**TAGS, "Name": "prod-public-us-east-1b", "kubernetes.io/role/elb": "1"}
-    assert [name for name, each in subnets.items() if "karpenter.sh/discovery" in each["tags"]] == [f"net-private-{z}" for z in ZONES]
-
-
-@pytest.mark.slow
-def test_each_zone_has_its_ranges_and_no_machine_gets_a_public_address(network_of: Callable[..., Any]) -> None:
-    subnets = found(network_of(), SUBNET)
-
-    ranges = {name: (each["availabilityZone"], each["cidrBlock"]) for name, each in subnets.items()}
-    assert ranges["net-private-us-east-1a"] == ("us-east-1a", "10.0.0.0/18")
-    assert ranges["net-private-us-east-1c"] == ("us-east-1c", "10.0.128.0/18")
-    assert ranges["net-public-us-east-1c"] == ("us-east-1c", "10.0.200.0/22")
-    assert {each["mapPublicIpOnLaunch"] for each in subnets.values()} == {False}
-
-
-def test_the_control_planes_own_addresses_are_in_small_subnets_that_nothing_else_finds(network_of: Callable[..., Any]) -> None:
-    registered = network_of()
-
-    subnets = {name: each for name, each in found(registered, SUBNET).items() if "control-plane" in name}
-    assert {name: (each["availabilityZone"], each["cidrBlock"]) for name, each in subnets.items()} == {
-        "net-control-plane-us-east-1a": ("us-east-1a", "10.0.255.224/28"),
-        "net-control-plane-us-east-1b": ("us-east-1b", "10.0.255.240/28"),
+    assert tags["net-public-us-east-1b"] == {**TAGS, "Name": "prod-public-us-east-1b", "kubernetes.io/role/elb": "1"}
+    assert tags["net-control-plane-us-east-1a"] == {**TAGS, "Name": "prod-control-plane-us-east-1a"}
+    assert [name for name in subnets if "karpenter.sh/discovery" in tags[name]] == [f"net-private-{z}" for z in ZONES]
+    ranges = {name: each["cidrBlock"] for name, each in subnets.items() if each["availabilityZone"] == "us-east-1b"}
+    assert ranges == {
+        "net-private-us-east-1b": "10.0.64.0/18",
+        "net-public-us-east-1b": "10.0.196.0/22",
+        "net-control-plane-us-east-1b": "10.0.255.240/28",
     }
-    assert subnets["net-control-plane-us-east-1a"]["tags"] == {**TAGS, "Name": "prod-control-plane-us-east-1a"}
+    assert "net-control-plane-us-east-1c" not in subnets
+    assert {each["mapPublicIpOnLaunch"] for each in subnets.values()} == {False}
     assert "net-control-plane-routes-id" not in {each["routeTableId"] for each in registered.of(ROUTE)}
 
 
-@pytest.mark.slow
 def test_the_control_plane_stays_where_it_is_when_the_nodes_move(network_of: Callable[..., Any]) -> None:
     before = found(network_of(), SUBNET)
     after = found(network_of(zones=["us-east-1d", "us-east-1b", "us-east-1c"], control_plane_zones=["us-east-1a", "us-east-1b"]), SUBNET)
@@ -138,8 +124,12 @@ def test_s3_is_reached_from_the_private_subnets_without_the_nat(network_of: Call
     assert s3["routeTableIds"] == [f"net-private-{zone}-routes-id" for zone in ZONES]
 
 
-def test_services_that_nodes_and_karpenter_call_have_endpoints_under_their_usual_names(network_of: Callable[..., Any]) -> None:
-    interfaces = [each for each in network_of().of(ENDPOINT) if each["vpcEndpointType"] == "Interface"]
+def test_services_that_nodes_and_karpenter_call_have_endpoints_in_the_private_subnets_with_a_group_of_their_own(
+    network_of: Callable[..., Any],
+) -> None:
+    registered = network_of()
+
+    interfaces = [each for each in registered.of(ENDPOINT) if each["vpcEndpointType"] == "Interface"]
 
     names = [each["serviceName"].removeprefix("com.amazonaws.us-east-1.") for each in interfaces]
     assert sorted(names) == ["ec2", "ecr.api", "ecr.dkr", "eks", "eks-auth", "sqs", "ssm", "sts"]
@@ -147,16 +137,10 @@ def test_services_that_nodes_and_karpenter_call_have_endpoints_under_their_usual
         assert each["privateDnsEnabled"] is True
         assert each["subnetIds"] == [f"net-private-{zone}-id" for zone in ZONES]
         assert each["securityGroupIds"] == ["net-endpoints-security-group-id"]
-
-
-def test_endpoints_take_https_from_the_vpc_alone(network_of: Callable[..., Any]) -> None:
-    registered = network_of()
-
-    [group] = registered.of(SECURITY_GROUP)
-    assert "ingress" not in group
     [rule] = registered.of(INGRESS)
-    assert rule["securityGroupId"] == "net-endpoints-security-group-id"
-    assert (rule["cidrIpv4"], rule["ipProtocol"], rule["fromPort"], rule["toPort"]) == ("10.0.0.0/16", "tcp", 443, 443)
+    assert (rule["securityGroupId"], rule["cidrIpv4"]) == ("net-endpoints-security-group-id", "10.0.0.0/16")
+    assert (rule["ipProtocol"], rule["fromPort"], rule["toPort"]) == ("tcp", 443, 443)
+    assert "ingress" not in registered.of(SECURITY_GROUP)[0]
 
 
 def test_endpoints_are_the_callers_in_any_order(network_of: Callable[..., Any]) -> None:
@@ -170,18 +154,6 @@ def test_without_endpoints_there_is_no_security_group_for_them(network_of: Calla
 
     assert registered.names(ENDPOINT) == ["net-s3-endpoint"]
     assert registered.of(SECURITY_GROUP) == []
-
-
-def test_outputs_are_ids_in_the_order_of_the_zones(register: Register) -> None:
-    seen: list[object] = []
-
-    def declare() -> None:
-        network = EksNetwork("net", network_args())
-        pulumi.Output.all(network.vpc_id, network.private_subnet_ids, network.public_subnet_ids).apply(seen.append)
-
-    register(declare)
-
-    assert seen == [["net-vpc-id", [f"net-private-{z}-id" for z in ZONES], [f"net-public-{z}-id" for z in ZONES]]]
 
 
 def test_what_uses_the_private_subnets_waits_for_their_way_out(register: Register) -> None:
@@ -209,36 +181,6 @@ def test_a_network_for_the_longest_cluster_name_has_names_that_aws_takes(network
     assert len(group["name"]) <= 255
 
 
-def test_every_resource_is_the_components_child_and_named_after_it_and_carries_the_tags(register: Register) -> None:
-    parents: dict[str, pulumi.Resource | None] = {}
-    made: list[EksNetwork] = []
-
-    def note(resource: pulumi.ResourceTransformationArgs) -> None:
-        parents[resource.name] = resource.opts.parent
-
-    registered = register(lambda: made.append(EksNetwork("net", network_args(), pulumi.ResourceOptions(transformations=[note]))))
-
-    assert parents.pop("net") is None
-    assert set(parents.values()) == {made[0]}
-    assert all(name.startswith("net-") for name in parents)
-    taggable = [inputs for token, _, inputs in registered.resources if "tags" in inputs and token.startswith("aws:")]
-    assert len(taggable) > 20
-    assert all(inputs["tags"].items() >= TAGS.items() for inputs in taggable)
-
-
-def test_pulumis_component_host_accepts_the_arguments_and_knows_which_are_optional() -> None:
-    inputs = Analyzer("flexspot").analyze([EksNetwork])["component_definitions"]["EksNetwork"].inputs
-
-    assert {name for name, each in inputs.items() if each.optional} == {
-        "nat",
-        "endpoints",
-        "tags",
-        "controlPlaneZones",
-        "controlPlaneCidrs",
-        "deletionProtection",
-    }
-
-
 def test_zones_by_id_are_asked_for_by_id(network_of: Callable[..., Any]) -> None:
     subnets = found(network_of(zones=["use1-az1", "use1-az4", "use1-az6"]), SUBNET)
 
@@ -250,3 +192,18 @@ def test_zones_by_id_are_asked_for_by_id(network_of: Callable[..., Any]) -> None
 def test_names_beside_ids_and_ids_of_another_region_are_refused(zones: list[str], network_of: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match=r"all by name or all by id; name some, such as us-east-1a and us-east-1b, or use1-az1"):
         network_of(zones=zones)
+
+
+def test_outputs_are_ids_in_the_order_of_the_zones(outputs: Outputs) -> None:
+    found = outputs(lambda: EksNetwork("net", network_args()))
+
+    assert found["vpc_id"] == "net-vpc-id"
+    assert found["private_subnet_ids"] == [f"net-private-{zone}-id" for zone in ZONES]
+    assert found["public_subnet_ids"] == [f"net-public-{zone}-id" for zone in ZONES]
+
+
+def test_every_resource_carries_the_tags(network_of: Callable[..., Any]) -> None:
+    taggable = [inputs for token, _, inputs in network_of().resources if "tags" in inputs and token.startswith("aws:")]
+
+    assert len(taggable) > 20
+    assert all(inputs["tags"].items() >= TAGS.items() for inputs in taggable)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from eks_cluster_args import EC2_WARNING
 from eks_network_args import network_args
 
 from capacity.catalog.platform import default_services
 from components.eks.network import EksNetwork, service_name
 
-pytestmark = pytest.mark.filterwarnings(EC2_WARNING)
-
-Register = Callable[[Callable[[], object]], Any]
+if TYPE_CHECKING:
+    from component_types import Refusal
 
 TWO = {
     "zones": ["us-east-1a", "us-east-1b"],
@@ -27,55 +24,28 @@ TWO = {
     "change,problem",
     [
         ({"cluster": "c" * 101}, "cluster is '" + "c" * 101 + "'; it must be letters, digits, hyphens and underscores, 100 at most"),
-        ({"cluster": "-prod"}, "cluster is '-prod'"),
         ({"region": "us-central1"}, "region is 'us-central1'; it must be a region such as us-east-1"),
         ({"nat": "none"}, "nat is 'none'; allowed: per-zone, single"),
         ({"zones": ["us-east-1a"]}, "zones is ['us-east-1a']; it must have two to six zones of us-east-1"),
-        ({"zones": [f"us-east-1{letter}" for letter in "abcdefg"]}, "it must have two to six zones of us-east-1"),
         ({"zones": ["us-east-1a", "us-east-1a", "us-east-1b"]}, "each once"),
         ({"zones": ["us-east-1a", "us-east-1b", "us-west-2a"]}, "'us-west-2a']; it must have two to six zones of us-east-1"),
-        ({"zones": ["us-west-2a", "us-west-2b", "us-west-2-lax-1a"], "region": "us-west-2"}, "zones is ['us-west-2a'"),
         ({"vpc_cidr": "10.0.0.1/16"}, "vpc_cidr is '10.0.0.1/16'; it must be an IPv4 range without host bits"),
         ({"vpc_cidr": "10.0.0.0/15"}, "vpc_cidr is '10.0.0.0/15'; its size must be from /16 to /28"),
         ({**TWO, "private_cidrs": ["10.0.0.0/18", "10.0.64.0/29"]}, "private_cidrs is '10.0.64.0/29'; its size must be"),
-        (
-            {**TWO, "control_plane_zones": ["us-east-1a"]},
-            "control_plane_zones is ['us-east-1a']; it must have two to six zones",
-        ),
-        (
-            {**TWO, "control_plane_cidrs": ["10.0.240.0/28"]},
-            "control_plane_cidrs is ['10.0.240.0/28'] for 2 zones of the control plane; it must have one range for each zone",
-        ),
-        (
-            {**TWO, "control_plane_cidrs": ["10.0.240.0/28", "10.0.240.0/28"]},
-            "control_plane_cidrs 10.0.240.0/28 overlaps with control_plane_cidrs 10.0.240.0/28",
-        ),
+        ({**TWO, "control_plane_zones": ["us-east-1a"]}, "control_plane_zones is ['us-east-1a']"),
+        ({**TWO, "control_plane_cidrs": ["10.0.240.0/28"]}, "control_plane_cidrs is ['10.0.240.0/28'] for 2 zones of the control plane"),
+        ({**TWO, "control_plane_cidrs": ["10.0.240.0/28", "10.0.240.0/28"]}, "control_plane_cidrs 10.0.240.0/28 overlaps with"),
         ({**TWO, "private_cidrs": ["10.0.0.0/18"]}, "private_cidrs is ['10.0.0.0/18'] for 2 zones; it must have one range for each zone"),
-        ({**TWO, "public_cidrs": []}, "public_cidrs is [] for 2 zones"),
         ({**TWO, "private_cidrs": ["10.0.0.0/18", "everywhere"]}, "private_cidrs is 'everywhere'; it must be an IPv4 range"),
         ({**TWO, "private_cidrs": ["10.0.0.0/18", "10.1.0.0/18"]}, "private_cidrs 10.1.0.0/18 is outside vpc_cidr, 10.0.0.0/16"),
-        ({**TWO, "public_cidrs": ["10.0.192.0/22", "192.168.0.0/22"]}, "public_cidrs 192.168.0.0/22 is outside vpc_cidr"),
-        (
-            {**TWO, "public_cidrs": ["10.0.192.0/22", "10.0.64.0/22"]},
-            "private_cidrs 10.0.64.0/18 overlaps with public_cidrs 10.0.64.0/22",
-        ),
+        ({**TWO, "public_cidrs": ["10.0.192.0/22", "10.0.64.0/22"]}, "private_cidrs 10.0.64.0/18 overlaps with public_cidrs 10.0.64.0/22"),
         ({**TWO, "private_cidrs": ["10.0.0.0/18", "10.0.0.0/18"]}, "private_cidrs 10.0.0.0/18 overlaps with private_cidrs"),
         ({"endpoints": ["com.amazonaws.us-east-1.sqs!"]}, "endpoints is ['com.amazonaws.us-east-1.sqs!']"),
         ({"endpoints": ["sqs", "sqs"]}, "endpoints is ['sqs', 'sqs']; it must have short names of services, each once"),
     ],
 )
-def test_what_aws_would_refuse_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, register: Register) -> None:
-    refused: list[str] = []
-
-    def declare() -> None:
-        with pytest.raises(ValueError, match="EksNetwork net:") as error:
-            EksNetwork("net", network_args(**change))
-        refused.append(str(error.value))
-
-    registered = register(declare)
-
-    assert problem in refused[0]
-    assert registered.resources == []
+def test_what_aws_would_refuse_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+    assert problem in refusal(EksNetwork, "net", network_args(**change))
 
 
 def test_a_region_without_an_endpoint_of_eks_gets_none_and_takes_the_nat() -> None:

@@ -2,70 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pytest
-from eks_cluster_args import ATTACHMENT, EC2_WARNING, NODE_GROUP, TAGS, TEMPLATE, args
+from eks_cluster_args import ATTACHMENT, NODE_GROUP, TAGS, TEMPLATE, args
 
 from components.eks.cluster import EksCluster
 
-pytestmark = pytest.mark.filterwarnings(EC2_WARNING)
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-Register = Callable[[Callable[[], object]], Any]
-
-
-@pytest.fixture
-def registered_with(register: Register) -> Callable[..., Any]:
-    """What EksCluster registers with some arguments changed."""
-
-    def run(**changes: Any) -> Any:
-        return register(lambda: EksCluster("eks", args(**changes)))
-
-    return run
+    from component_types import Register
 
 
-def test_the_controllers_have_on_demand_nodes_that_keep_others_away(registered_with: Callable[..., Any]) -> None:
-    [group] = registered_with().of(NODE_GROUP)
+def test_the_controllers_have_on_demand_nodes_that_keep_others_away_and_their_credentials_from_pods(
+    registered_with: Callable[..., Any],
+) -> None:
+    registered = registered_with()
 
-    assert (group["clusterName"], group["capacityType"], group["version"]) == ("prod", "ON_DEMAND", "1.35")
-    assert group["nodeGroupNamePrefix"] == "system-"
-    assert group["labels"] == {"flexspot.dev/system": "true"}
-    assert group["taints"] == [{"key": "CriticalAddonsOnly", "value": "true", "effect": "NO_SCHEDULE"}]
-    assert group["scalingConfig"] == {"desiredSize": 2, "minSize": 2, "maxSize": 4}
-    assert group["updateConfig"] == {"maxUnavailablePercentage": 33}
-    assert group["nodeRepairConfig"] == {"enabled": True}
-    assert group["subnetIds"] == ["subnet-0aaaaaaaaaaaaaaaa", "subnet-0bbbbbbbbbbbbbbbb"]
+    [group], [template] = registered.of(NODE_GROUP), registered.of(TEMPLATE)
+    wanted = {
+        "clusterName": "prod",
+        "capacityType": "ON_DEMAND",
+        "version": "1.35",
+        "nodeGroupNamePrefix": "system-",
+        "labels": {"flexspot.dev/system": "true"},
+        "taints": [{"key": "CriticalAddonsOnly", "value": "true", "effect": "NO_SCHEDULE"}],
+        "scalingConfig": {"desiredSize": 2, "minSize": 2, "maxSize": 4},
+        "updateConfig": {"maxUnavailablePercentage": 33},
+        "nodeRepairConfig": {"enabled": True},
+        "subnetIds": ["subnet-0aaaaaaaaaaaaaaaa", "subnet-0bbbbbbbbbbbbbbbb"],
+    }
+    assert {name: group[name] for name in wanted} == wanted
     assert "releaseVersion" not in group
+    assert template["metadataOptions"] == {"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": 1}
+    assert not {"imageId", "vpcSecurityGroupIds", "keyName"} & template.keys()
+    assert template["tagSpecifications"] == [
+        {"resourceType": kind, "tags": {**TAGS, "Name": "prod-system"}} for kind in ("instance", "volume", "network-interface")
+    ]
+    # They may join, pull images and be managed, and not change the network.
+    assert {name.rpartition("-")[2] for name in registered.names(ATTACHMENT) if name.startswith("eks-system-role-")} == {
+        "AmazonEKSWorkerNodePolicy",
+        "AmazonEC2ContainerRegistryPullOnly",
+        "AmazonSSMManagedInstanceCore",
+    }
 
 
-def test_size_and_release_are_the_callers(registered_with: Callable[..., Any]) -> None:
-    pool = {"machine": "c7i.2xlarge", "min_nodes": 3, "max_nodes": 6, "disk_gib": 80, "release": "1.35.6-20260810"}
+def test_size_release_and_repair_are_the_callers(registered_with: Callable[..., Any]) -> None:
+    pool = {"machine": "c7i.2xlarge", "min_nodes": 3, "max_nodes": 6, "disk_gib": 80, "release": "1.35.6-20260810", "node_repair": False}
 
     registered = registered_with(system_pool=pool)
 
     [group], [template] = registered.of(NODE_GROUP), registered.of(TEMPLATE)
     assert group["scalingConfig"] == {"desiredSize": 3, "minSize": 3, "maxSize": 6}
-    assert group["releaseVersion"] == "1.35.6-20260810"
+    assert (group["releaseVersion"], group["nodeRepairConfig"]) == ("1.35.6-20260810", {"enabled": False})
     assert template["instanceType"] == "c7i.2xlarge"
     assert template["blockDeviceMappings"][0]["ebs"]["volumeSize"] == 80
-
-
-@pytest.mark.parametrize("repaired", [True, False])
-def test_broken_nodes_of_the_controllers_are_replaced_unless_somebody_says_no(
-    registered_with: Callable[..., Any], *, repaired: bool
-) -> None:
-    [group] = registered_with(system_pool={"machine": "m6i.large", "node_repair": repaired}).of(NODE_GROUP)
-
-    assert group["nodeRepairConfig"] == {"enabled": repaired}
-
-
-def test_pods_cannot_take_the_nodes_credentials(registered_with: Callable[..., Any]) -> None:
-    [template] = registered_with().of(TEMPLATE)
-
-    assert template["metadataOptions"] == {"httpEndpoint": "enabled", "httpTokens": "required", "httpPutResponseHopLimit": 1}
-    assert not {"imageId", "vpcSecurityGroupIds", "keyName"} & template.keys()
 
 
 @pytest.mark.parametrize(
@@ -84,25 +77,6 @@ def test_the_alias_decides_the_image_and_every_disk_is_encrypted(
     mapped = registered.of(TEMPLATE)[0]["blockDeviceMappings"]
     assert {each["deviceName"]: each["ebs"].get("volumeSize") for each in mapped} == disks
     assert all((each["ebs"]["encrypted"], each["ebs"]["volumeType"]) == ("true", "gp3") for each in mapped)
-
-
-def test_machines_and_disks_carry_the_tags(registered_with: Callable[..., Any]) -> None:
-    [template] = registered_with().of(TEMPLATE)
-
-    assert template["tagSpecifications"] == [
-        {"resourceType": kind, "tags": {**TAGS, "Name": "prod-system"}} for kind in ("instance", "volume", "network-interface")
-    ]
-
-
-def test_nodes_may_join_pull_and_be_managed_but_not_change_the_network(registered_with: Callable[..., Any]) -> None:
-    registered = registered_with()
-
-    attached = zip(registered.names(ATTACHMENT), registered.of(ATTACHMENT), strict=True)
-    assert {each["policyArn"] for name, each in attached if name.startswith("eks-system-role-")} == {
-        "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy",
-        "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly",
-        "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore",
-    }
 
 
 def test_more_nodes_at_least_are_more_nodes_at_once_because_eks_refuses_a_least_size_above_the_present_one(register: Register) -> None:

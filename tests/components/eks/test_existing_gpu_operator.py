@@ -7,7 +7,6 @@ from typing import Any
 import pulumi
 import pytest
 from component_outputs import ReadCloud, outputs_of
-from pulumi.provider.experimental.analyzer import Analyzer
 
 from components.eks.existing_gpu_operator import ExistingGpuOperator, ExistingGpuOperatorArgs
 
@@ -89,9 +88,3 @@ def test_a_part_that_is_off_and_counted_on_is_refused() -> None:
 
 def test_where_nobody_could_be_asked_nothing_is_refused() -> None:
     assert seen(None)["policy"] == "cluster-policy"
-
-
-def test_pulumis_component_host_accepts_the_arguments_and_knows_which_are_optional() -> None:
-    component = Analyzer("flexspot").analyze([ExistingGpuOperator])["component_definitions"]["ExistingGpuOperator"]
-
-    assert {name for name, each in component.inputs.items() if not each.optional} == {"taints"}

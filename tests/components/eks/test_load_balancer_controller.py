@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,7 @@ import boto3
 import pytest
 import yaml
 from chart_values import unknown_values
-from foreign_iam import findings, foreign_decision
-from iam_evaluator import Request, Verdict, decide
+from iam_judge import Request, decided_otherwise, findings
 from moto import mock_aws
 
 from components.eks import load_balancer_controller
@@ -21,11 +19,10 @@ from components.eks.load_balancer_controller import LoadBalancerController, Load
 from components.iam import MANAGED_POLICY_CHARACTERS, as_json, counted_characters
 
 if TYPE_CHECKING:
-    from components.iam import Document
+    from component_types import Register
+
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
-Register = Callable[[Callable[[], object]], Any]
-
 UPSTREAM_SHA256 = "16f232c9d9f79366fe949c4550ad517a202380058a9e48d45a4e215044a20a6a"
 """Of docs/install/iam_policy.json in the Go module sigs.k8s.io/aws-load-balancer-controller@v0.0.0-20260423195125-93ff3b5fdaad."""
 
@@ -185,27 +182,21 @@ GROUP = "arn:aws:ec2:eu-central-1:111122223333:security-group/sg-0a1b2c3d4e5f607
 RESOURCE, REQUEST = "aws:ResourceTag/elbv2.k8s.aws/cluster", "aws:RequestTag/elbv2.k8s.aws/cluster"
 
 
-@pytest.mark.parametrize(
-    "action,resource,key",
-    [
+@pytest.mark.nightly(held_by="test_narrowing_to_the_cluster_changes_conditions_on_its_tag_alone")
+def test_principalmapper_lets_it_reach_what_its_own_cluster_made_and_nothing_of_another() -> None:
+    """Upstream's policy lets it reach the other cluster's, too."""
+    asked = [
         ("elasticloadbalancing:DeleteLoadBalancer", BALANCER, RESOURCE),
         ("elasticloadbalancing:ModifyLoadBalancerAttributes", BALANCER, RESOURCE),
         ("elasticloadbalancing:CreateLoadBalancer", BALANCER, REQUEST),
         ("elasticloadbalancing:RemoveTags", BALANCER, RESOURCE),
         ("ec2:DeleteSecurityGroup", GROUP, RESOURCE),
         ("ec2:DeleteTags", GROUP, RESOURCE),
-    ],
-)
-def test_it_reaches_what_its_own_cluster_made_and_nothing_of_another(action: str, resource: str, key: str) -> None:
-    """By two evaluators, one of which we did not write. Upstream's policy lets it reach the other cluster's, too."""
+    ]
+    own, others = ([Request(action, resource, {key: name}) for action, resource, key in asked] for name in (CLUSTER, OTHER))
+    untagged = [Request(action, resource) for action, resource, _ in asked]
     document = controller_policy(CLUSTER, "aws")
 
-    assert verdicts(document, action, resource, {key: CLUSTER}) == {Verdict.ALLOWED}
-    assert verdicts(document, action, resource, {key: OTHER}) == {Verdict.NOT_ALLOWED}
-    assert verdicts(document, action, resource, {}) == {Verdict.NOT_ALLOWED}
-    assert verdicts(upstream_policy(), action, resource, {key: OTHER}) == {Verdict.ALLOWED}
-
-
-def verdicts(document: Document, action: str, resource: str, context: dict[str, str | list[str]]) -> set[Verdict]:
-    request = Request(action, resource, context)
-    return {decide([document], request), foreign_decision([document], request)}
+    assert decided_otherwise([document], "allowed", own) == []
+    assert decided_otherwise([document], "none", [*others, *untagged]) == []
+    assert decided_otherwise([upstream_policy()], "allowed", others) == []

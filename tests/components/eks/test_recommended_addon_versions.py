@@ -7,13 +7,11 @@ from typing import Any
 import pulumi
 import pytest
 from addon_versions import ADDON_TOKEN, DEFAULTS, addon_version
-from eks_cluster_args import ADDON, EC2_WARNING, args
+from eks_cluster_args import ADDON, args
 from program_declarations import declared, shipped
 
 from components.eks.auto_addons import AutoAddons
 from components.eks.cluster import EksCluster
-
-pytestmark = pytest.mark.filterwarnings(EC2_WARNING)
 
 EBS = "aws-ebs-csi-driver"
 
@@ -54,13 +52,12 @@ def test_the_version_is_the_one_that_aws_calls_its_default_for_the_clusters_kube
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stack, addon", [("dev-eks", EBS), ("dev-eks", "metrics-server")])
-def test_where_nobody_is_asked_it_is_unknown_and_not_left_to_the_first_day(stack: str, addon: str) -> None:
-    settings = shipped(stack)
-    settings["cluster"]["addon_versions"] = {addon: "recommended"}
-    made = {each["addonName"]: each.get("addonVersion") for each in declared(stack, settings).inputs_of("aws:eks/addon:Addon")}
+def test_where_nobody_is_asked_it_is_unknown_and_not_left_to_the_first_day() -> None:
+    settings = shipped("dev-eks")
+    settings["cluster"]["addon_versions"] = {EBS: "recommended"}
+    made = {each["addonName"]: each.get("addonVersion") for each in declared("dev-eks", settings).inputs_of("aws:eks/addon:Addon")}
 
-    assert made.pop(addon) == {"$unknown": True}
+    assert made.pop(EBS) == {"$unknown": True}
     assert {"$unknown": True} not in made.values()
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from gke_cluster_args import CLUSTER, args
 
 from components.gke.cluster import GkeCluster
 
-Register = Callable[[Callable[[], object]], Any]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from component_types import Register
 
 
 @pytest.fixture

@@ -38,7 +38,8 @@ class Cloud(pulumi.runtime.Mocks):
 
 
 def args(**changes: Any) -> GkeClusterArgs:
-    arguments: GkeClusterArgs = {
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {
         "cluster": "prod",
         "project": "acme-ai-prod",
         "region": "us-central1",
@@ -49,9 +50,7 @@ def args(**changes: Any) -> GkeClusterArgs:
         "services_range": "services",
         "node_service_account": "nodes@acme-ai-prod.iam.gserviceaccount.com",
         "system_pool": {"machine": "e2-standard-4"},
-    }
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    } | changes
 
 
 def cluster_outputs(**changes: Any) -> dict[str, Any]:

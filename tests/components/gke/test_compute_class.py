@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pytest
 
 from components.gke.compute_class import ComputeClass, ComputeClassArgs
 
-COMPONENT = "flexspot:index:ComputeClass"
+if TYPE_CHECKING:
+    from component_types import Outputs, Refusal, Register
+
 OBJECT = "kubernetes:cloud.google.com/v1:ComputeClass"
 
 SPOT = {"machine": "g2-standard-8", "accelerator": "nvidia-l4", "gpus": 1, "capacity_type": "spot"}
 FLEX = SPOT | {"capacity_type": "flex-start"}
 ACCOUNT = {"service_account": "nodes@acme-ml.iam.gserviceaccount.com"}
-NO_POOLS: dict[str, list[str]] = {"pools": []}
 SEVEN_DAYS = 604_800
-
-Register = Callable[[Callable[[], object]], Any]
 
 
 def args(*priorities: dict[str, Any], **changes: Any) -> ComputeClassArgs:
@@ -34,9 +32,10 @@ def spec(register: Register, *priorities: dict[str, Any], **changes: Any) -> dic
 
 
 def test_a_class_of_named_pools_makes_none_and_never_leaves_them(register: Register) -> None:
-    [made] = register(lambda: ComputeClass("inference", args({"pools": ["l4-spot"]}, {"pools": ["l4-dws", "l4-od"]}))).of(OBJECT)
+    named = args({"pools": ["l4-spot"]}, {"pools": ["l4-dws", "l4-od"]}, labels={"flexspot.dev/owner": "ann"})
+    [made] = register(lambda: ComputeClass("inference", named)).of(OBJECT)
 
-    assert made["metadata"] == {"name": "inference-l4"}
+    assert made["metadata"] == {"name": "inference-l4", "labels": {"flexspot.dev/owner": "ann"}}
     assert made["spec"] == {
         "priorities": [{"nodepools": ["l4-spot"]}, {"nodepools": ["l4-dws", "l4-od"]}],
         "nodePoolAutoCreation": {"enabled": False},
@@ -70,7 +69,6 @@ def test_what_else_can_be_chosen(register: Register) -> None:
         register,
         {**SPOT, "zones": zones, "driver": "disabled", "max_run_seconds": 3600, "shutdown_grace_seconds": 120, "boot_disk_gib": 50},
         {**FLEX, "max_run_seconds": 7200, "recycling_lead_seconds": 600},
-        labels={"flexspot.dev/owner": "ann"},
         consolidation_delay_minutes=1440,
         optimize_rule_priority=True,
         service_account=pulumi.Output.from_input("nodes@acme"),
@@ -89,7 +87,7 @@ def test_what_else_can_be_chosen(register: Register) -> None:
 
 
 AUTOPILOT = {"autopilot": True, **ACCOUNT}
-RESERVED = {**SPOT, "capacity_type": "reserved", "reservation": {"name": "bought"}}
+RESERVED = {**SPOT, "capacity_type": "reserved", "reservation": {"name": "bought", "project": "acme-shared"}}
 
 
 def test_on_autopilot_gke_makes_every_priority_and_no_field_of_standard_alone_is_set(register: Register) -> None:
@@ -102,7 +100,7 @@ def test_on_autopilot_gke_makes_every_priority_and_no_field_of_standard_alone_is
         {
             **machine,
             "spot": False,
-            "reservations": {"affinity": "Specific", "specific": [{"name": "bought"}]},
+            "reservations": {"affinity": "Specific", "specific": [{"name": "bought", "project": "acme-shared"}]},
             "location": {"locationPolicy": "BALANCED"},
         },
         {**machine, "spot": True, "location": {"locationPolicy": "ANY"}},
@@ -113,62 +111,21 @@ def test_on_autopilot_gke_makes_every_priority_and_no_field_of_standard_alone_is
     assert made["nodePoolConfig"] == {"serviceAccount": "nodes@acme-ml.iam.gserviceaccount.com"}
 
 
-def test_a_shared_reservation_is_named_with_the_project_that_owns_it(register: Register) -> None:
-    [priority] = spec(register, {**RESERVED, "reservation": {"name": "bought", "project": "acme-shared"}}, **AUTOPILOT)["priorities"]
-
-    assert priority["reservations"]["specific"] == [{"name": "bought", "project": "acme-shared"}]
-
-
-def test_the_object_is_the_components_child_and_its_name_an_output(register: Register) -> None:
-    urns: list[str] = []
-    names: list[str] = []
-
-    def declare() -> None:
-        component = ComputeClass("inference", args({"pools": ["l4-spot"]}, labels={"flexspot.dev/owner": "ann"}))
-        component.name.apply(names.append)
-        for child in component._childResources:  # noqa: SLF001 -- the SDK shows it nowhere else
-            child.urn.apply(urns.append)
-
-    registered = register(declare)
-
-    assert [urn.split("::")[2] for urn in urns] == [f"{COMPONENT}${OBJECT}"]
-    assert names == ["inference-l4"]
-    assert [(token, name) for token, name, _ in registered.resources] == [(COMPONENT, "inference"), (OBJECT, "inference-compute-class")]
-    assert registered.of(OBJECT)[0]["metadata"]["labels"] == {"flexspot.dev/owner": "ann"}
+def test_its_name_is_an_output(outputs: Outputs) -> None:
+    assert outputs(lambda: ComputeClass("inference", args({"pools": ["l4-spot"]}))) == {"name": "inference-l4"}
 
 
 @pytest.mark.parametrize(
     "priorities,changes,problem",
     [
         ([], {}, "priorities is empty; a class has at least one"),
-        ([NO_POOLS], {}, "priorities[0]: pools are empty; a priority names at least one pool, each once"),
         ([{"pools": ["l4", "l4"]}], {}, "priorities[0]: pools are l4, l4; a priority names at least one pool, each once"),
-        (
-            [{**SPOT, "pools": ["l4"]}],
-            {},
-            "priorities[0]: pools stand beside accelerator, capacity_type, gpus, machine; a priority of pools",
-        ),
-        (
-            [{"machine": "g2-standard-8"}],
-            ACCOUNT,
-            "priorities[0]: accelerator, capacity_type, gpus missing; a priority names existing pools, or",
-        ),
-        (
-            [SPOT, {**SPOT, "capacity_type": "on-demand"}],
-            ACCOUNT,
-            "priorities[1]: capacity_type is on-demand; GKE makes pools of spot and flex",
-        ),
+        ([{**SPOT, "pools": ["l4"]}], {}, "priorities[0]: pools stand beside accelerator, capacity_type, gpus, machine"),
+        ([{"machine": "g2-standard-8"}], ACCOUNT, "priorities[0]: accelerator, capacity_type, gpus missing"),
+        ([SPOT, {**SPOT, "capacity_type": "on-demand"}], ACCOUNT, "priorities[1]: capacity_type is on-demand"),
         ([{**SPOT, "capacity_type": "reserved"}], ACCOUNT, "for any other name a capped pool in pools"),
-        (
-            [{**SPOT, "gpus": 8}],
-            ACCOUNT,
-            "machine g2-standard-8 has 1 of nvidia-l4; asked for 8 of nvidia-l4; machines that have these",
-        ),
-        (
-            [{**FLEX, "machine": "a3-edgegpu-8g", "accelerator": "nvidia-h100-80gb", "gpus": 8}],
-            ACCOUNT,
-            "machine is a3-edgegpu-8g; DWS does not give it",
-        ),
+        ([{**SPOT, "gpus": 8}], ACCOUNT, "machine g2-standard-8 has 1 of nvidia-l4"),
+        ([{**FLEX, "machine": "a3-edgegpu-8g", "accelerator": "nvidia-h100-80gb", "gpus": 8}], ACCOUNT, "machine is a3-edgegpu-8g; DWS"),
         (
             [{**SPOT, "capacity_type": "on-demand", "machine": "a3-highgpu-1g", "accelerator": "nvidia-h100-80gb", "gpus": 1}],
             AUTOPILOT,
@@ -184,21 +141,12 @@ def test_the_object_is_the_components_child_and_its_name_an_output(register: Reg
         ([{**FLEX, "max_run_seconds": 0}], ACCOUNT, "max_run_seconds is 0; flex-start takes 600"),
         ([{**FLEX, "recycling_lead_seconds": SEVEN_DAYS}], ACCOUNT, "recycling_lead_seconds is 604800; it is 1 to under max_run_seconds"),
         ([{**FLEX, "recycling_lead_seconds": 0}], ACCOUNT, "recycling_lead_seconds is 0; it is 1 to under max_run_seconds"),
-        (
-            [{"pools": ["l4"]}],
-            {"autopilot": True},
-            "priorities[0]: pools are l4; Autopilot has no node pools of ours; name machine and GPUs instead",
-        ),
+        ([{"pools": ["l4"]}], {"autopilot": True}, "priorities[0]: pools are l4"),
         ([{**SPOT, "capacity_type": "queued"}], AUTOPILOT, "capacity_type is queued; Autopilot has reserved, flex-start, spot, on-demand"),
-        (
-            [{**RESERVED, "reservation": None}],
-            AUTOPILOT,
-            "reservation is missing with capacity_type reserved; a reserved priority names one",
-        ),
+        ([{**RESERVED, "reservation": None}], AUTOPILOT, "reservation is missing with capacity_type reserved"),
         ([{**SPOT, "reservation": {"name": "bought"}}], AUTOPILOT, "reservation is bought with capacity_type spot; a reserved priority"),
         ([{**RESERVED, "max_run_seconds": 3600}], AUTOPILOT, "max_run_seconds given; nodes of reserved do not end; leave it out"),
         ([SPOT], {"autopilot": True}, "service_account is missing; pools that GKE makes would run as the project's default one"),
-        ([SPOT], {}, "service_account is missing; pools that GKE makes would run as the project's default one; name one"),
         ([{"pools": ["l4"]}], ACCOUNT, "service_account is given; every priority names existing pools"),
         ([{"pools": ["l4"]}], {"consolidation_delay_minutes": 0}, "consolidation_delay_minutes is 0; GKE takes 1 to 1440"),
         ([{"pools": ["l4"]}], {"consolidation_delay_minutes": 1441}, "consolidation_delay_minutes is 1441; GKE takes 1 to 1440"),
@@ -206,16 +154,6 @@ def test_the_object_is_the_components_child_and_its_name_an_output(register: Reg
     ],
 )
 def test_what_gke_would_refuse_is_refused_before_anything_is_registered(
-    priorities: list[dict[str, Any]], changes: dict[str, Any], problem: str, register: Register
+    priorities: list[dict[str, Any]], changes: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
-    refused: list[str] = []
-
-    def declare() -> None:
-        with pytest.raises(ValueError, match="ComputeClass inference") as error:
-            ComputeClass("inference", args(*priorities, **changes))
-        refused.append(str(error.value))
-
-    registered = register(declare)
-
-    assert problem in refused[0]
-    assert registered.resources == []
+    assert problem in refusal(ComputeClass, "inference", args(*priorities, **changes))

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pulumi
 import pytest
 from gke_cluster_args import AUTOPILOT, CEILINGS, CLUSTER, NODE_POOL, args
 
 from components.gke.cluster import GkeCluster
 
-Register = Callable[[Callable[[], object]], Any]
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-
-def test_the_pool_that_gke_makes_first_is_removed_and_never_runs_as_the_default_account(cluster_of: Callable[..., dict[str, Any]]) -> None:
-    cluster = cluster_of()
-
-    assert cluster["removeDefaultNodePool"] is True
-    assert cluster["initialNodeCount"] == 1
-    assert cluster["nodeConfig"] == {
-        "serviceAccount": "nodes@acme-ai-prod.iam.gserviceaccount.com",
-        "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
-        "shieldedInstanceConfig": {"enableSecureBoot": True, "enableIntegrityMonitoring": True},
-        "workloadMetadataConfig": {"mode": "GKE_METADATA"},
-    }
+    from component_types import Register
 
 
 def test_gke_makes_no_pools_by_itself_unless_asked(cluster_of: Callable[..., dict[str, Any]]) -> None:
@@ -32,6 +20,47 @@ def test_gke_makes_no_pools_by_itself_unless_asked(cluster_of: Callable[..., dic
 
     assert cluster["clusterAutoscaling"] == {"enabled": False, "autoscalingProfile": "OPTIMIZE_UTILIZATION"}
     assert "nodePoolAutoConfig" not in cluster
+
+
+OF_EVERY_NODE = {
+    "serviceAccount": "nodes@acme-ai-prod.iam.gserviceaccount.com",
+    "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
+    "shieldedInstanceConfig": {"enableSecureBoot": True, "enableIntegrityMonitoring": True},
+}
+
+
+def test_declared_and_auto_provisioned_nodes_and_those_of_the_pool_that_is_removed_are_safe_alike(register: Register) -> None:
+    made = register(lambda: GkeCluster("gke", args(auto_provisioning=CEILINGS, resource_labels={"owner": "ml-platform"})))
+
+    [cluster], [system] = made.of(CLUSTER), made.of(NODE_POOL)
+    assert (cluster["removeDefaultNodePool"], cluster["initialNodeCount"]) == (True, 1)
+    assert cluster["nodeConfig"] == {**OF_EVERY_NODE, "workloadMetadataConfig": {"mode": "GKE_METADATA"}}
+    assert cluster["clusterAutoscaling"]["autoProvisioningLocations"] == ["us-central1-a", "us-central1-b"]
+    management = {"autoRepair": True, "autoUpgrade": True}
+    assert cluster["clusterAutoscaling"]["autoProvisioningDefaults"] == {
+        **OF_EVERY_NODE,
+        "imageType": "COS_CONTAINERD",
+        "diskSize": 100,
+        "diskType": "pd-balanced",
+        "management": management,
+        "upgradeSettings": {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1},
+    }
+    assert cluster["nodePoolAutoConfig"] == {"nodeKubeletConfig": {"insecureKubeletReadonlyPortEnabled": "FALSE"}}
+    assert (system["name"], system["cluster"], system["location"], system["management"]) == ("system", "prod", "us-central1", management)
+    assert system["autoscaling"] == {"totalMinNodeCount": 2, "totalMaxNodeCount": 4, "locationPolicy": "BALANCED"}
+    # Without GPUs and taints: for the controllers.
+    assert system["nodeConfig"] == {
+        **OF_EVERY_NODE,
+        "machineType": "e2-standard-4",
+        "imageType": "COS_CONTAINERD",
+        "diskSizeGb": 100,
+        "diskType": "pd-balanced",
+        "labels": {"flexspot.dev/pool": "system"},
+        "resourceLabels": {"owner": "ml-platform"},
+        "workloadMetadataConfig": {"mode": "GKE_METADATA"},
+        "gcfsConfig": {"enabled": True},
+        "gvnic": {"enabled": True},
+    }
 
 
 def test_auto_provisioning_has_a_ceiling_for_cpu_memory_and_each_accelerator_always_in_one_order(
@@ -46,45 +75,6 @@ def test_auto_provisioning_has_a_ceiling_for_cpu_memory_and_each_accelerator_alw
         {"resourceType": "nvidia-l4", "minimum": 0, "maximum": 16},
         {"resourceType": "nvidia-tesla-t4", "minimum": 0, "maximum": 4},
     ]
-
-
-def test_auto_provisioned_nodes_are_as_safe_as_declared_ones(cluster_of: Callable[..., dict[str, Any]]) -> None:
-    cluster = cluster_of(auto_provisioning=CEILINGS)
-
-    assert cluster["clusterAutoscaling"]["autoProvisioningLocations"] == ["us-central1-a", "us-central1-b"]
-    assert cluster["clusterAutoscaling"]["autoProvisioningDefaults"] == {
-        "serviceAccount": "nodes@acme-ai-prod.iam.gserviceaccount.com",
-        "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
-        "imageType": "COS_CONTAINERD",
-        "diskSize": 100,
-        "diskType": "pd-balanced",
-        "management": {"autoRepair": True, "autoUpgrade": True},
-        "shieldedInstanceConfig": {"enableSecureBoot": True, "enableIntegrityMonitoring": True},
-        "upgradeSettings": {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1},
-    }
-    assert cluster["nodePoolAutoConfig"] == {"nodeKubeletConfig": {"insecureKubeletReadonlyPortEnabled": "FALSE"}}
-
-
-def test_the_controllers_have_a_pool_without_gpus_and_without_taints(register: Register) -> None:
-    [pool] = register(lambda: GkeCluster("gke", args(resource_labels={"owner": "ml-platform"}))).of(NODE_POOL)
-
-    assert (pool["name"], pool["cluster"], pool["location"]) == ("system", "prod", "us-central1")
-    assert pool["autoscaling"] == {"totalMinNodeCount": 2, "totalMaxNodeCount": 4, "locationPolicy": "BALANCED"}
-    assert pool["management"] == {"autoRepair": True, "autoUpgrade": True}
-    assert pool["nodeConfig"] == {
-        "machineType": "e2-standard-4",
-        "imageType": "COS_CONTAINERD",
-        "diskSizeGb": 100,
-        "diskType": "pd-balanced",
-        "labels": {"flexspot.dev/pool": "system"},
-        "resourceLabels": {"owner": "ml-platform"},
-        "serviceAccount": "nodes@acme-ai-prod.iam.gserviceaccount.com",
-        "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
-        "shieldedInstanceConfig": {"enableSecureBoot": True, "enableIntegrityMonitoring": True},
-        "workloadMetadataConfig": {"mode": "GKE_METADATA"},
-        "gcfsConfig": {"enabled": True},
-        "gvnic": {"enabled": True},
-    }
 
 
 @pytest.mark.parametrize("least,per_zone", [(1, 1), (2, 1), (3, 1), (4, 2), (5, 2)])
@@ -137,22 +127,3 @@ def test_autopilots_nodes_run_as_the_given_account_too(cluster_of: Callable[...,
             "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
         }
     }
-
-
-def test_gpu_pools_can_depend_on_the_controllers_pool_where_there_is_one(register: Register) -> None:
-    made: dict[str, GkeCluster] = {}
-
-    def declare() -> None:
-        made["standard"] = GkeCluster("gke", args())
-        made["autopilot"] = GkeCluster("pilot", args(**AUTOPILOT))
-
-    register(declare)
-
-    assert isinstance(made["standard"].system_pool, pulumi.Resource)
-    assert made["autopilot"].system_pool is None
-
-
-def test_a_ceiling_without_accelerators_lets_gke_make_no_gpu_nodes(cluster_of: Callable[..., dict[str, Any]]) -> None:
-    limits = cluster_of(auto_provisioning={"max_vcpu": 512, "max_memory_gib": 2048})["clusterAutoscaling"]["resourceLimits"]
-
-    assert [each["resourceType"] for each in limits] == ["cpu", "memory"]

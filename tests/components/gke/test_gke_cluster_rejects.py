@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from gke_cluster_args import AUTOPILOT, CEILINGS, SYSTEM_POOL, args
 
 from components.gke.cluster import GkeCluster
 
-Register = Callable[[Callable[[], object]], Any]
+if TYPE_CHECKING:
+    from component_types import Refusal
 
 
 def ceilings(**changes: Any) -> dict[str, Any]:
@@ -25,7 +25,6 @@ def system_pool(**changes: Any) -> dict[str, Any]:
     "change,problem",
     [
         ({"cluster": "c" * 41}, "it must be 1 to 40 lower-case letters"),
-        ({"cluster": "Prod"}, "cluster is 'Prod'; it must be"),
         ({"project": "acme"}, "project is 'acme'; it must be a project's id"),
         ({"zones": []}, "zones is []; it must have zones of us-central1"),
         ({"zones": ["us-east1-b"]}, "zones is ['us-east1-b']; it must have zones of us-central1"),
@@ -37,7 +36,6 @@ def system_pool(**changes: Any) -> dict[str, Any]:
         ({"control_plane_cidr": "everywhere"}, "control_plane_cidr is 'everywhere'; it must be an IPv4 range"),
         ({"access": "public_cidrs"}, "cidrs is [] with access public_cidrs; it must have at least one range"),
         ({"access": "public_cidrs", "cidrs": ["0.0.0.0/0"]}, "cidrs is ['0.0.0.0/0'] with access public_cidrs"),
-        ({"access": "public_cidrs", "cidrs": ["0.0.0.0/1", "128.0.0.0/1"]}, "none wider than /8"),
         ({"groups_domain": "ml@acme.com"}, "groups_domain is 'ml@acme.com'; it must be a domain"),
         ({"access": "public_cidrs", "cidrs": ["office"]}, "cidrs is 'office'; it must be an IPv4 range"),
         ({"cidrs": ["203.0.113.0/24"]}, "cidrs is ['203.0.113.0/24'] with access private; allowed with public_cidrs alone"),
@@ -45,17 +43,10 @@ def system_pool(**changes: Any) -> dict[str, Any]:
         ({"runner_cidrs": ["runner"]}, "runner_cidrs is 'runner'; it must be an IPv4 range"),
         ({"access": "dns_iam", "runner_cidrs": ["10.8.0.0/16"]}, "allowed where the API server has an address; leave it out"),
         ({"max_pods_per_node": 257}, "max_pods_per_node is 257; it must be 8 to 256"),
-        (
-            {"maintenance": {"start_utc": "3 am", "hours": 4}},
-            "maintenance: start_utc (is '3 am'): does not have the form",
-        ),
-        ({"maintenance": {"start_utc": "24:00", "hours": 4}}, "maintenance: start_utc (is '24:00')"),
+        ({"maintenance": {"start_utc": "3 am", "hours": 4}}, "maintenance: start_utc (is '3 am'): does not have the form"),
         ({"maintenance": {"days": ["sat"]}}, "maintenance: 4 hours on sat are 16 hours in 32 days, and GKE wants 48; use 12 hours"),
         ({"maintenance": {"days": ["saturday"]}}, "maintenance: days.0 (is 'saturday'): is not one of the allowed values; allowed: mon"),
-        (
-            {"maintenance": {"start_utc": "03:00", "hours": 3}},
-            "maintenance: hours (is 3)",
-        ),
+        ({"maintenance": {"start_utc": "03:00", "hours": 3}}, "maintenance: hours (is 3)"),
         ({"system_pool": None}, "system_pool is None with mode standard; controllers need nodes without GPUs"),
         (system_pool(machine=""), "system_pool.machine is empty"),
         (system_pool(min_nodes=0), "min_nodes 0 and max_nodes 4; 1 <= min_nodes <= max_nodes must hold"),
@@ -66,24 +57,12 @@ def system_pool(**changes: Any) -> dict[str, Any]:
         ({**AUTOPILOT, "auto_provisioning": CEILINGS}, "with mode autopilot; there all nodes are GKE's"),
         (ceilings(max_vcpu=None), "auto_provisioning.max_vcpu is None; it must be 1 to 1,000,000"),
         (ceilings(max_memory_gib=None), "auto_provisioning.max_memory_gib is None"),
-        (ceilings(max_vcpu=0), "auto_provisioning.max_vcpu is 0"),
         (ceilings(max_memory_gib=10**18), "auto_provisioning.max_memory_gib is 1000000000000000000"),
         (ceilings(accelerators={"nvidia-l4": 0}), "auto_provisioning.accelerators.nvidia-l4 is 0"),
-        (ceilings(accelerators={"nvidia-l4": 1_000_001}), "auto_provisioning.accelerators.nvidia-l4 is 1000001"),
         (ceilings(accelerators={"cpu": 8}), "auto_provisioning.accelerators names 'cpu'; it must be GKE's name of a GPU"),
     ],
 )
 def test_what_is_not_safe_or_finite_is_refused_before_anything_is_registered(
-    change: dict[str, Any], problem: str, register: Register
+    change: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
-    refused: list[str] = []
-
-    def declare() -> None:
-        with pytest.raises(ValueError, match="GkeCluster gke:") as error:
-            GkeCluster("gke", args(**change))
-        refused.append(str(error.value))
-
-    registered = register(declare)
-
-    assert problem in refused[0]
-    assert registered.resources == []
+    assert problem in refusal(GkeCluster, "gke", args(**change))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pytest
@@ -11,9 +10,10 @@ from gke_pool_args import COMPONENT, NODE_POOL, pool_args
 
 from components.gke.gpu_node_pool import GkeGpuNodePool
 
-GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+if TYPE_CHECKING:
+    from component_types import Outputs, Register
 
-Register = Callable[[Callable[[], object]], Any]
+GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 
 
 def made(register: Register, **changes: Any) -> dict[str, Any]:
@@ -21,30 +21,19 @@ def made(register: Register, **changes: Any) -> dict[str, Any]:
     return pool
 
 
-def test_a_pool_starts_from_nothing_and_has_a_ceiling_of_the_whole_pool(register: Register) -> None:
-    pool = made(register)
-
-    assert pool["name"] == "l4-spot"
-    assert (pool["project"], pool["location"], pool["cluster"]) == ("acme-ml", "us-central1", "platform")
-    assert pool["nodeLocations"] == ["us-central1-a", "us-central1-b"]
-    assert pool["initialNodeCount"] == 0
-    assert pool["autoscaling"] == {"totalMinNodeCount": 0, "totalMaxNodeCount": 4, "locationPolicy": "ANY"}
-    assert pool["management"] == {"autoUpgrade": True, "autoRepair": True}
-    assert pool["ignoreNodeCountChanges"] is True
-
-
 def test_a_pool_of_a_zonal_cluster_is_in_its_zone_and_has_nodes_in_others_under_the_same_ceiling(register: Register) -> None:
     pool = made(register, cluster_zone="us-central1-c")
 
     assert pool == made(register) | {"location": "us-central1-c"}
     assert pool["nodeLocations"] == ["us-central1-a", "us-central1-b"]
-    assert pool["autoscaling"] == {"totalMinNodeCount": 0, "totalMaxNodeCount": 4, "locationPolicy": "ANY"}
 
 
 def test_a_node_is_hardened_tainted_labelled_and_has_its_driver(register: Register) -> None:
-    node = made(register)["nodeConfig"]
+    pool = made(register)
 
-    assert node == {
+    assert (pool["name"], pool["initialNodeCount"], pool["ignoreNodeCountChanges"]) == ("l4-spot", 0, True)
+    assert (pool["project"], pool["location"], pool["management"]) == ("acme-ml", "us-central1", {"autoUpgrade": True, "autoRepair": True})
+    assert pool["nodeConfig"] == {
         "machineType": "g2-standard-8",
         "imageType": "COS_CONTAINERD",
         "spot": True,
@@ -75,43 +64,31 @@ def test_a_flex_start_node_ends_after_its_run_time_seven_days_by_default(registe
 
 
 @pytest.mark.parametrize(
-    "reservation,affinity",
+    "reservation,value",
     [
-        ({"use": "any"}, {"consumeReservationType": "ANY_RESERVATION_THEN_FAIL"}),
+        ({"name": "l4-block"}, "l4-block"),
+        ({"name": "l4-block", "project": "acme-capacity"}, "projects/acme-capacity/reservations/l4-block"),
+        ({"name": "h200", "block": "h200-block-0001"}, "h200/reservationBlocks/h200-block-0001"),
         (
-            {"use": "specific", "name": "l4-block"},
-            {"consumeReservationType": "SPECIFIC_RESERVATION", "key": "compute.googleapis.com/reservation-name", "values": ["l4-block"]},
-        ),
-        (
-            {"use": "specific", "name": "l4-block", "project": "acme-capacity"},
-            {
-                "consumeReservationType": "SPECIFIC_RESERVATION",
-                "key": "compute.googleapis.com/reservation-name",
-                "values": ["projects/acme-capacity/reservations/l4-block"],
-            },
-        ),
-        (
-            {"use": "specific", "name": "h200", "block": "h200-block-0001"},
-            {
-                "consumeReservationType": "SPECIFIC_RESERVATION",
-                "key": "compute.googleapis.com/reservation-name",
-                "values": ["h200/reservationBlocks/h200-block-0001"],
-            },
-        ),
-        (
-            {"use": "specific", "name": "b200", "project": "acme-capacity", "block": "one", "sub_block": "one-sub-3"},
-            {
-                "consumeReservationType": "SPECIFIC_RESERVATION",
-                "key": "compute.googleapis.com/reservation-name",
-                "values": ["projects/acme-capacity/reservations/b200/reservationBlocks/one/reservationSubBlocks/one-sub-3"],
-            },
+            {"name": "b200", "project": "acme-capacity", "block": "one", "sub_block": "one-sub-3"},
+            "projects/acme-capacity/reservations/b200/reservationBlocks/one/reservationSubBlocks/one-sub-3",
         ),
     ],
 )
-def test_a_reserved_pool_draws_on_its_reservation(register: Register, reservation: dict[str, str], affinity: dict[str, Any]) -> None:
-    pool = made(register, capacity_type="reserved", reservation=reservation)
+def test_a_reserved_pool_draws_on_its_reservation(register: Register, reservation: dict[str, str], value: str) -> None:
+    pool = made(register, capacity_type="reserved", reservation={"use": "specific"} | reservation)
 
-    assert pool["nodeConfig"]["reservationAffinity"] == affinity
+    assert pool["nodeConfig"]["reservationAffinity"] == {
+        "consumeReservationType": "SPECIFIC_RESERVATION",
+        "key": "compute.googleapis.com/reservation-name",
+        "values": [value],
+    }
+
+
+def test_a_reserved_pool_may_draw_on_any_reservation(register: Register) -> None:
+    pool = made(register, capacity_type="reserved", reservation={"use": "any"})
+
+    assert pool["nodeConfig"]["reservationAffinity"] == {"consumeReservationType": "ANY_RESERVATION_THEN_FAIL"}
 
 
 def test_gpus_are_shared_or_divided_or_both(register: Register) -> None:
@@ -202,36 +179,16 @@ def test_nodes_stay_as_they_are_until_their_version_is_no_longer_supported(regis
     assert "maintenancePolicies" not in made(register)
 
 
-def test_outputs_of_other_resources_are_taken_without_being_looked_at(register: Register) -> None:
-    seen: list[str] = []
-
-    def declare() -> None:
-        made_by_others = {"cluster": pulumi.Output.from_input("platform"), "service_account": pulumi.Output.from_input("nodes@acme")}
-        GkeGpuNodePool("l4", pool_args(**made_by_others)).name.apply(seen.append)
-
-    [pool] = register(declare).of(NODE_POOL)
+def test_outputs_of_other_resources_are_taken_without_being_looked_at(register: Register, outputs: Outputs) -> None:
+    made_by_others = {"cluster": pulumi.Output.from_input("platform"), "service_account": pulumi.Output.from_input("nodes@acme")}
+    pool = made(register, **made_by_others)
 
     assert (pool["cluster"], pool["nodeConfig"]["serviceAccount"]) == ("platform", "nodes@acme")
-    assert seen == ["l4-spot"]
+    assert outputs(lambda: GkeGpuNodePool("l4", pool_args())) == {"name": "l4-spot"}
 
 
-def test_the_component_carries_what_policies_need_and_owns_its_one_pool(register: Register) -> None:
-    registered = register(lambda: GkeGpuNodePool("l4", pool_args()))
+def test_the_component_carries_what_policies_need(register: Register) -> None:
+    [component] = register(lambda: GkeGpuNodePool("l4", pool_args())).of(COMPONENT)
 
-    [component] = registered.of(COMPONENT)
     assert component["max_nodes"] == 4
     assert component["taints"][0]["key"] == "nvidia.com/gpu"
-    assert [(token, name) for token, name, _ in registered.resources] == [(COMPONENT, "l4"), (NODE_POOL, "l4-node-pool")]
-
-
-def test_the_pool_is_the_components_child(register: Register) -> None:
-    urns: list[str] = []
-
-    def declare() -> None:
-        component = GkeGpuNodePool("l4", pool_args())
-        for child in component._childResources:  # noqa: SLF001 -- the SDK shows it nowhere else
-            child.urn.apply(urns.append)
-
-    register(declare)
-
-    assert [urn.split("::")[2] for urn in urns] == [f"{COMPONENT}${NODE_POOL}"]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from gke_pool_args import pool_args
 
 from components.gke.gpu_node_pool import GkeGpuNodePool
 from components.gke.gpu_pool_args import checked_pool
+
+if TYPE_CHECKING:
+    from component_types import Refusal
 
 FLEX = {"capacity_type": "flex-start"}
 QUEUED = {"capacity_type": "queued"}
@@ -18,14 +20,12 @@ A100 = {"machine": "a2-highgpu-1g", "accelerator": "nvidia-tesla-a100"}
 H100_EDGE = {"machine": "a3-edgegpu-8g", "accelerator": "nvidia-h100-80gb", "gpus_per_node": 8}
 T4 = {"machine": "n1-standard-8", "accelerator": "nvidia-tesla-t4"}
 
-Register = Callable[[Callable[[], object]], Any]
-
 
 def taint(**changes: str) -> list[dict[str, str]]:
     return [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"} | changes]
 
 
-def refusal(changes: dict[str, Any]) -> str:
+def refused(changes: dict[str, Any]) -> str:
     with pytest.raises(ValueError, match="GkeGpuNodePool l4") as error:
         checked_pool("l4", pool_args(**changes))
     return str(error.value)
@@ -38,20 +38,16 @@ def refusal(changes: dict[str, Any]) -> str:
         ({"taints": []}, "gpu-pool-without-taint: GkeGpuNodePool l4 has taints none; add nvidia.com/gpu=present:NoSchedule"),
         ({"taints": taint(effect="PreferNoSchedule")}, "gpu-pool-without-taint: GkeGpuNodePool l4 has taints nvidia.com/gpu:PreferNo"),
         ({"taints": taint(value="true")}, "the taint on nvidia.com/gpu (is true): GKE sets it with the value present; write present"),
-        (
-            {"taints": [*taint(), {"key": "team", "value": "x", "effect": "Never"}]},
-            "the effect of taint team (is Never): effects are NoSchedule, NoExecute, PreferNoSchedule",
-        ),
+        ({"taints": [*taint(), {"key": "team", "value": "x", "effect": "Never"}]}, "the effect of taint team (is Never): effects are"),
         (
             {**QUEUED, "taints": [*taint(), {"key": "cloud.google.com/gke-queued", "value": "true", "effect": "NoSchedule"}]},
             "taints (is cloud.google.com/gke-queued): GKE sets that one by itself and refuses a second; leave it out",
         ),
         ({"node_labels": {"cloud.google.com/gke-spot": "true"}}, "node_labels (is cloud.google.com/gke-spot): GKE sets that one"),
-        ({"node_labels": {"cloud.google.com/gke-accelerator": "x"}}, "node_labels (is cloud.google.com/gke-accelerator): GKE sets"),
     ],
 )
 def test_a_pool_without_limit_or_taint_or_with_a_mark_that_gke_sets(change: dict[str, Any], problem: str) -> None:
-    assert problem in refusal(change)
+    assert problem in refused(change)
 
 
 @pytest.mark.parametrize(
@@ -60,70 +56,42 @@ def test_a_pool_without_limit_or_taint_or_with_a_mark_that_gke_sets(change: dict
         ({"capacity_type": "preemptible"}, "capacity_type (is preemptible): GKE has reserved, flex-start, queued, spot, on-demand"),
         ({**FLEX, "max_run_seconds": 604_801}, "max_run_seconds (is 604801): flex-start takes 10 minutes (600 s) to 7 days (604800 s)"),
         ({**FLEX, "max_run_seconds": 599}, "max_run_seconds (is 599): flex-start takes 10 minutes (600 s) to 7 days (604800 s)"),
-        ({**FLEX, "max_run_seconds": 0}, "max_run_seconds (is 0): flex-start takes 10 minutes"),
         ({**FLEX, "shutdown_grace_seconds": 120}, "shutdown_grace_seconds (is 120): it belongs to spot; this pool is flex-start; leave"),
-        (
-            {**QUEUED, "max_run_seconds": 3600},
-            "max_run_seconds (is 3600): a queued pool has none; leave it out; each request sets ProvisioningRequest.spec.parameters.max",
-        ),
+        ({**QUEUED, "max_run_seconds": 3600}, "max_run_seconds (is 3600): a queued pool has none"),
         ({"max_run_seconds": 3600}, "max_run_seconds (is 3600): it belongs to flex-start; this pool is spot; leave it out"),
         ({"shutdown_grace_seconds": 29}, "shutdown_grace_seconds (is 29): should be at least 30"),
         ({"shutdown_grace_seconds": 121}, "shutdown_grace_seconds (is 121): should be at most 120"),
         ({**FLEX, "min_nodes": 1}, "min_nodes (is 1): it is 0 for flex-start, which starts from nothing"),
         ({"min_nodes": 5}, "min_nodes (is 5): it is 0 to max_nodes, 4"),
         ({**FLEX, **H100_EDGE}, "machine (is a3-edgegpu-8g): DWS does not give it, as flex-start needs"),
-        (
-            {"capacity_type": "on-demand", "machine": "a3-highgpu-1g", "accelerator": "nvidia-h100-80gb"},
-            "machine (is a3-highgpu-1g): Google does not sell it on demand; make the pool spot or flex-start, or use a machine that",
-        ),
+        ({"capacity_type": "on-demand", "machine": "a3-highgpu-1g", "accelerator": "nvidia-h100-80gb"}, "machine (is a3-highgpu-1g):"),
         ({**FLEX, "compact_placement": True}, "compact_placement (is true): with flex-start only a3-ultragpu and a4 have it, not g2-st"),
         ({**QUEUED, "compact_placement": True}, "compact_placement (is true): a queued pool has none"),
         ({**T4, "compact_placement": True}, "compact_placement (is true): n1-standard-8 cannot be placed compactly"),
-        (
-            {"machine": "a2-highgpu-1g", "accelerator": "nvidia-tesla-a100", "compact_placement": True},
-            "compact_placement (is true): GKE places the nodes of a pool in one zone close together; this one is in 2; set the pool's",
-        ),
+        ({"machine": "a2-highgpu-1g", "accelerator": "nvidia-tesla-a100", "compact_placement": True}, "compact_placement (is true): GKE"),
         (RESERVED, "reservation (is missing): a reserved pool draws on one; add {use: specific, name: NAME}, or {use: any}"),
         ({"reservation": {"use": "any"}}, "reservation (is any): it belongs to reserved; this pool is spot; leave it out"),
-        (
-            {**RESERVED, "reservation": {"use": "some"}},
-            "reservation.use (is 'some'): is not one of the allowed values; allowed: specific, any",
-        ),
+        ({**RESERVED, "reservation": {"use": "some"}}, "reservation.use (is 'some'): is not one of the allowed values"),
         ({**RESERVED, "reservation": {"use": "specific"}}, "reservation: use: specific needs a name, and use: any takes none"),
-        (
-            {**RESERVED, "reservation": {"use": "any", "name": "l4"}},
-            "reservation (is 'l4'): use: specific needs a name, and use: any takes none",
-        ),
+        ({**RESERVED, "reservation": {"use": "any", "name": "l4"}}, "reservation (is 'l4'): use: specific needs a name, and use: any"),
     ],
 )
 def test_what_a_capacity_type_requires_or_forbids(change: dict[str, Any], problem: str) -> None:
-    assert problem in refusal(change)
+    assert problem in refused(change)
 
 
 @pytest.mark.parametrize(
     "change,problem",
     [
-        (
-            {"gpus_per_node": 8},
-            "machine g2-standard-8 has 1 of nvidia-l4; asked for 8 of nvidia-l4; machines that have these are g2-standard-96",
-        ),
+        ({"gpus_per_node": 8}, "machine g2-standard-8 has 1 of nvidia-l4"),
         ({**T4, "gpus_per_node": 3}, "machine n1-standard-8 has 1 or 2 or 4 of nvidia-tesla-t4; asked for 3 of nvidia-tesla-t4; no"),
-        (
-            {"machine": "g2-standard-5"},
-            "machine g2-standard-5 is not in the machine catalog (capacity/catalog/gcp.yaml) and has no machine_description; asked for 1",
-        ),
+        ({"machine": "g2-standard-5"}, "machine g2-standard-5 is not in the machine catalog (capacity/catalog/gcp.yaml) and has no"),
         ({"machine": "e2-standard-4"}, "machine e2-standard-4 has no GPUs; asked for 1 of nvidia-l4; machines that have these are g2-"),
         ({"gpu_driver": "newest"}, "gpu_driver (is 'newest'): is not one of the allowed values; allowed: default, latest, disabled"),
-        (
-            {"gpu_sharing": {"strategy": "mig", "clients_per_gpu": 2}},
-            "gpu_sharing.strategy (is 'mig'): is not one of the allowed values; allowed: time-sharing, mps",
-        ),
+        ({"gpu_sharing": {"strategy": "mig", "clients_per_gpu": 2}}, "gpu_sharing.strategy (is 'mig'): is not one of the allowed values"),
         ({"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 49}}, "gpu_sharing.clients_per_gpu (is 49): should be at most 48"),
         ({"gpu_sharing": {"strategy": "mps", "clients_per_gpu": 1}}, "gpu_sharing.clients_per_gpu (is 1): should be at least 2"),
-        (
-            {**A100, "mig_partition": "1g.5gb", "gpu_sharing": {"strategy": "mps", "clients_per_gpu": 2}},
-            "gpu_sharing.strategy (is mps): MPS does not share MIG partitions (1g.5gb); use time-sharing, or no partition",
-        ),
+        ({**A100, "mig_partition": "1g.5gb", "gpu_sharing": {"strategy": "mps", "clients_per_gpu": 2}}, "gpu_sharing.strategy (is mps):"),
         ({"mig_partition": "1g.5gb"}, "mig_partition (is 1g.5gb): GKE does not divide nvidia-l4; use gpu_sharing, or an A100 or later"),
         *(
             (
@@ -133,10 +101,7 @@ def test_what_a_capacity_type_requires_or_forbids(change: dict[str, Any], proble
             # Of a larger GPU, of no GPU, and one of NVIDIA's that GKE's device plugin does not take.
             for size in ("7g.80gb", "5g.20gb", "1g.40gb", "4g.20gb")
         ),
-        (
-            {**A100, "mig_partition": "small"},
-            "mig_partition (is 'small'): does not have the form that it must; allowed: a MIG partition such as 1g.5gb",
-        ),
+        ({**A100, "mig_partition": "small"}, "mig_partition (is 'small'): does not have the form that it must"),
         ({"local_ssd_disks": 2}, "local_ssd_disks (is 2): g2-standard-8 takes 0 to 1 disks besides its own"),
         ({"bundled_local_ssd_disks": 2}, "bundled_local_ssd_disks (is 2): g2-standard-8 has 0; use all or 0"),
         ({"boot_disk_gib": 9}, "boot_disk_gib (is 9): should be at least 10"),
@@ -145,21 +110,15 @@ def test_what_a_capacity_type_requires_or_forbids(change: dict[str, Any], proble
         ({"zones": []}, "zones (is empty): it lists zones of us-central1; name one, such as us-central1-a"),
         ({"zones": ["us-east1-b"]}, "zones (is us-east1-b): it lists zones of us-central1"),
         ({"cluster_zone": "us-east1-b"}, "cluster_zone (is us-east1-b): it is a zone of us-central1; name the cluster's own"),
-        ({"cluster_zone": "us-central1"}, "cluster_zone (is us-central1): it is a zone of us-central1; name the cluster's own"),
         (
             {"pool": "a" * 41},
             f"pool (is {'a' * 41}): a name is lower-case letters, digits and inner hyphens, beginning with a letter, 40 at most",
         ),
-        ({"pool": "L4"}, "pool (is L4): a name is"),
     ],
 )
 def test_machines_gpus_disks_and_names_that_do_not_exist(change: dict[str, Any], problem: str) -> None:
-    assert problem in refusal(change)
+    assert problem in refused(change)
 
 
-def test_nothing_is_registered_of_a_pool_that_is_refused(register: Register) -> None:
-    def declare() -> None:
-        with pytest.raises(ValueError, match="gpu-pool-without-limit"):
-            GkeGpuNodePool("l4", pool_args(max_nodes=0))
-
-    assert register(declare).resources == []
+def test_nothing_is_registered_of_a_pool_that_is_refused(refusal: Refusal) -> None:
+    assert "gpu-pool-without-limit" in refusal(GkeGpuNodePool, "l4", pool_args(max_nodes=0))

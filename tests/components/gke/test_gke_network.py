@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pulumi
 import pytest
-from pulumi.provider.experimental.analyzer import Analyzer
 
 from components.cloud_names import fitted
 from components.gke.network import GkeNetwork, GkeNetworkArgs
 
-# The SDK warns of two classes of its own as soon as pulumi_gcp.compute is loaded, which is when the first test uses it.
-pytestmark = pytest.mark.filterwarnings("ignore:gcp.compute.[A-Za-z]+ has been deprecated in favor of:DeprecationWarning")
-
-Register = Callable[[Callable[[], object]], Any]
+if TYPE_CHECKING:
+    from component_types import Outputs, Refusal, Register
 
 CHILDREN = {
     "net-network": "gcp:compute/network:Network",
@@ -26,9 +21,8 @@ CHILDREN = {
 
 
 def args(**changes: Any) -> GkeNetworkArgs:
-    arguments: GkeNetworkArgs = {"project": "acme-ai-prod", "region": "us-central1", "network": "flexspot"}
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {"project": "acme-ai-prod", "region": "us-central1", "network": "flexspot"} | changes
 
 
 def one(registered: Any, name: str) -> dict[str, Any]:
@@ -36,24 +30,34 @@ def one(registered: Any, name: str) -> dict[str, Any]:
     return inputs
 
 
-def test_the_network_has_no_subnetworks_but_ours(register: Register) -> None:
-    network = one(register(lambda: GkeNetwork("net", args())), "net-network")
+def test_the_subnetwork_has_roomy_ranges_and_reaches_google_privately(register: Register) -> None:
+    registered = register(lambda: GkeNetwork("net", args()))
 
+    network, subnetwork = one(registered, "net-network"), one(registered, "net-subnetwork")
     assert network == {"project": "acme-ai-prod", "name": "flexspot", "autoCreateSubnetworks": False, "routingMode": "REGIONAL"}
+    assert subnetwork.items() >= {"name": "flexspot-nodes", "region": "us-central1", "network": "net-network-id"}.items()
+    assert (subnetwork["ipCidrRange"], subnetwork["privateIpGoogleAccess"]) == ("10.0.0.0/20", True)
+    assert [each["ipCidrRange"] for each in subnetwork["secondaryIpRanges"]] == ["10.64.0.0/14", "10.127.0.0/20"]
 
 
-def test_the_subnetwork_has_roomy_ranges_by_default_and_reaches_google_privately(register: Register) -> None:
-    subnetwork = one(register(lambda: GkeNetwork("net", args())), "net-subnetwork")
+def test_the_nat_serves_this_subnetwork_alone_with_more_ports_as_pods_need_them_and_logs_what_fails(register: Register) -> None:
+    nat = one(register(lambda: GkeNetwork("net", args())), "net-nat")
 
-    assert subnetwork["name"] == "flexspot-nodes"
-    assert subnetwork["region"] == "us-central1"
-    assert subnetwork["network"] == "net-network-id"
-    assert subnetwork["ipCidrRange"] == "10.0.0.0/20"
-    assert subnetwork["secondaryIpRanges"] == [
-        {"rangeName": "pods", "ipCidrRange": "10.64.0.0/14"},
-        {"rangeName": "services", "ipCidrRange": "10.127.0.0/20"},
-    ]
-    assert subnetwork["privateIpGoogleAccess"] is True
+    assert (nat["router"], nat["natIpAllocateOption"]) == ("flexspot-router", "AUTO_ONLY")
+    assert nat["sourceSubnetworkIpRangesToNat"] == "LIST_OF_SUBNETWORKS"
+    assert nat["subnetworks"] == [{"name": "net-subnetwork-id", "sourceIpRangesToNats": ["ALL_IP_RANGES"]}]
+    assert (nat["enableDynamicPortAllocation"], nat["minPortsPerVm"], nat["maxPortsPerVm"]) == (True, 64, 4096)
+    assert nat["enableEndpointIndependentMapping"] is False
+    assert nat["logConfig"] == {"enable": True, "filter": "ERRORS_ONLY"}
+
+
+def test_outputs_are_ids_and_the_names_of_the_ranges(outputs: Outputs) -> None:
+    assert outputs(lambda: GkeNetwork("net", args(pods_range="gke-pods"))) == {
+        "network": "net-network-id",
+        "subnetwork": "net-subnetwork-id",
+        "pods_range": "gke-pods",
+        "services_range": "services",
+    }
 
 
 def test_ranges_and_their_names_are_the_callers(register: Register) -> None:
@@ -70,24 +74,6 @@ def test_ranges_and_their_names_are_the_callers(register: Register) -> None:
     ]
 
 
-def test_a_node_gets_more_ports_as_its_pods_need_them_and_what_fails_is_logged(register: Register) -> None:
-    nat = one(register(lambda: GkeNetwork("net", args())), "net-nat")
-
-    assert nat["router"] == "flexspot-router"
-    assert nat["natIpAllocateOption"] == "AUTO_ONLY"
-    assert nat["enableDynamicPortAllocation"] is True
-    assert (nat["minPortsPerVm"], nat["maxPortsPerVm"]) == (64, 4096)
-    assert nat["enableEndpointIndependentMapping"] is False
-    assert nat["logConfig"] == {"enable": True, "filter": "ERRORS_ONLY"}
-
-
-def test_the_nat_serves_all_ranges_of_the_subnetwork_and_no_other_subnetwork(register: Register) -> None:
-    nat = one(register(lambda: GkeNetwork("net", args())), "net-nat")
-
-    assert nat["sourceSubnetworkIpRangesToNat"] == "LIST_OF_SUBNETWORKS"
-    assert nat["subnetworks"] == [{"name": "net-subnetwork-id", "sourceIpRangesToNats": ["ALL_IP_RANGES"]}]
-
-
 def test_the_parts_of_a_network_with_the_longest_name_have_names_that_fit(register: Register) -> None:
     longest = "n" * 63
 
@@ -99,47 +85,17 @@ def test_the_parts_of_a_network_with_the_longest_name_have_names_that_fit(regist
     assert all(len(name) <= 63 for name in names)
 
 
-def test_outputs_are_ids_and_the_names_of_the_ranges(register: Register) -> None:
-    seen: list[object] = []
-
-    def declare() -> None:
-        network = GkeNetwork("net", args(pods_range="gke-pods"))
-        pulumi.Output.all(network.network, network.subnetwork, network.pods_range, network.services_range).apply(seen.append)
-
-    register(declare)
-
-    assert seen == [["net-network-id", "net-subnetwork-id", "gke-pods", "services"]]
-
-
 def test_the_component_carries_the_ranges_that_it_took_by_itself(register: Register) -> None:
     [component] = register(lambda: GkeNetwork("net", args())).of("flexspot:index:GkeNetwork")
 
     assert component["pods_cidr"] == "10.64.0.0/14"
 
 
-def test_every_resource_is_the_components_child_and_named_after_it(register: Register) -> None:
-    parents: dict[str, pulumi.Resource | None] = {}
-    made: list[GkeNetwork] = []
-
-    def note(resource: pulumi.ResourceTransformationArgs) -> None:
-        parents[resource.name] = resource.opts.parent
-
-    def declare() -> None:
-        made.append(GkeNetwork("net", args(), pulumi.ResourceOptions(transformations=[note])))
-
-    register(declare)
-
-    assert parents == {"net": None} | dict.fromkeys(CHILDREN, made[0])
-
-
 @pytest.mark.parametrize(
     "change,problem",
     [
         ({"project": "Acme"}, "project is 'Acme'; it must be a project's id"),
-        ({"project": "123456789012"}, "project is '123456789012'; it must be a project's id"),
-        ({"network": "n" * 64}, "network is '" + "n" * 64 + "'; it must be 1 to 63 lower-case letters"),
         ({"network": "Flexspot"}, "network is 'Flexspot'; it must be"),
-        ({"network": "flexspot-"}, "network is 'flexspot-'; it must be"),
         ({"pods_range": "Pods"}, "pods_range is 'Pods'; it must be"),
         ({"pods_range": "same", "services_range": "same"}, "pods_range and services_range are both 'same'"),
         ({"nodes_cidr": "10.0.0.1/20"}, "nodes_cidr is '10.0.0.1/20'; it must be an IPv4 range without host bits"),
@@ -148,24 +104,9 @@ def test_every_resource_is_the_components_child_and_named_after_it(register: Reg
     ],
 )
 def test_what_google_cloud_would_refuse_is_refused_before_anything_is_registered(
-    change: dict[str, Any], problem: str, register: Register
+    change: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
-    refused: list[str] = []
-
-    def declare() -> None:
-        with pytest.raises(ValueError, match="GkeNetwork net:") as error:
-            GkeNetwork("net", args(**change))
-        refused.append(str(error.value))
-
-    registered = register(declare)
-
-    assert problem in refused[0]
-    assert registered.resources == []
-
-
-def test_a_name_that_fits_is_left_alone() -> None:
-    assert fitted("flexspot-nodes", 63) == "flexspot-nodes"
-    assert fitted("n" * 63, 63) == "n" * 63
+    assert problem in refusal(GkeNetwork, "net", args(**change))
 
 
 def test_a_name_that_does_not_fit_is_cut_the_same_way_each_time_and_unlike_any_other() -> None:
@@ -183,9 +124,3 @@ def test_a_name_is_never_cut_into_two_hyphens() -> None:
 def test_a_limit_without_room_for_a_letter_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot be fitted into 9 characters: 10 are the least"):
         fitted("flexspot", 9)
-
-
-def test_pulumis_component_host_accepts_the_arguments_and_knows_which_are_optional() -> None:
-    inputs = Analyzer("flexspot").analyze([GkeNetwork])["component_definitions"]["GkeNetwork"].inputs
-
-    assert {name for name, each in inputs.items() if not each.optional} == {"project", "region", "network"}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from gke_pool_args import NODE_POOL, pool_args
 
 from components.gke.gpu_node_pool import GkeGpuNodePool
 
-TAINTS = [{"key": "google.com/tpu", "value": "present", "effect": "NoSchedule"}]
+if TYPE_CHECKING:
+    from component_types import Register
 
-Register = Callable[[Callable[[], object]], Any]
+TAINTS = [{"key": "google.com/tpu", "value": "present", "effect": "NoSchedule"}]
 
 
 def tpu_args(machine: str = "ct6e-standard-4t", accelerator: str = "tpu-v6e-slice", chips: int = 4, **changes: Any) -> Any:

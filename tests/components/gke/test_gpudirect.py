@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from ipaddress import IPv4Network
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from components.gke.gpudirect import GkeRdmaNetworks, GkeRdmaNetworksArgs, GkeRdmaNodes, GkeRdmaNodesArgs
 
-# The SDK warns of two classes of its own as soon as pulumi_gcp.compute is loaded, which is when the first test uses it.
-pytestmark = pytest.mark.filterwarnings("ignore:gcp.compute.[A-Za-z]+ has been deprecated in favor of:DeprecationWarning")
-
-Register = Callable[[Callable[[], object]], Any]
+if TYPE_CHECKING:
+    from component_types import Outputs, Refusal, Register
 
 NETWORK, SUBNETWORK = "gcp:compute/network:Network", "gcp:compute/subnetwork:Subnetwork"
 NETWORKS = "kubernetes:networking.gke.io/v1:Network"
@@ -22,27 +19,25 @@ PARAMETERS = "kubernetes:networking.gke.io/v1:GKENetworkParamSet"
 
 
 def networks(**changes: Any) -> GkeRdmaNetworksArgs:
-    arguments: GkeRdmaNetworksArgs = {
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {
         "project": "acme-ai-prod",
         "region": "us-central1",
         "zone": "us-central1-b",
         "network": "prod",
         "rdma_networks": 8,
-    }
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    } | changes
 
 
 def nodes(**changes: Any) -> GkeRdmaNodesArgs:
-    arguments: GkeRdmaNodesArgs = {
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {
         "networks": ["prod-gvnic", *["prod-rdma"] * 8],
         "subnetworks": ["prod-gvnic", *(f"prod-rdma-{number}" for number in range(8))],
         "rdma_networks": 8,
         "accelerators": ["nvidia-h200-141gb", "nvidia-b200"],
         "labels": {"owner": "ann"},
-    }
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    } | changes
 
 
 def test_there_are_an_ordinary_network_and_one_for_rdma_of_the_zone_with_a_subnetwork_a_card(register: Register) -> None:
@@ -57,17 +52,11 @@ def test_there_are_an_ordinary_network_and_one_for_rdma_of_the_zone_with_a_subne
     assert not any(each["autoCreateSubnetworks"] for each in made.of(NETWORK))
 
 
-def test_names_of_networks_and_subnetworks_come_in_the_order_of_a_nodes_cards(register: Register) -> None:
-    found: list[list[str]] = []
-
-    def declare() -> None:
-        made = GkeRdmaNetworks("rdma", networks(rdma_networks=2))
-        made.networks.apply(found.append)
-        made.subnetworks.apply(found.append)
-
-    register(declare)
-
-    assert found == [["prod-gvnic", "prod-rdma", "prod-rdma"], ["prod-gvnic", "prod-rdma-0", "prod-rdma-1"]]
+def test_names_of_networks_and_subnetworks_come_in_the_order_of_a_nodes_cards(outputs: Outputs) -> None:
+    assert outputs(lambda: GkeRdmaNetworks("rdma", networks(rdma_networks=2))) == {
+        "networks": ["prod-gvnic", "prod-rdma", "prod-rdma"],
+        "subnetworks": ["prod-gvnic", "prod-rdma-0", "prod-rdma-1"],
+    }
 
 
 @pytest.mark.parametrize(
@@ -82,13 +71,9 @@ def test_names_of_networks_and_subnetworks_come_in_the_order_of_a_nodes_cards(re
     ],
 )
 def test_what_google_cloud_would_refuse_is_refused_before_anything_is_registered(
-    changes: dict[str, Any], problem: str, register: Register
+    changes: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
-    def declare() -> None:
-        with pytest.raises(ValueError, match=f"GkeRdmaNetworks rdma: {problem}"):
-            GkeRdmaNetworks("rdma", networks(**changes))
-
-    assert register(declare).resources == []
+    assert problem in refusal(GkeRdmaNetworks, "rdma", networks(**changes))
 
 
 def test_every_card_is_a_network_of_the_cluster_by_its_own_name(register: Register) -> None:
@@ -116,9 +101,5 @@ def test_the_installer_is_on_these_nodes_alone_and_writes_where_the_device_plugi
     assert daemon["spec"]["selector"]["matchLabels"].items() <= daemon["spec"]["template"]["metadata"]["labels"].items()
 
 
-def test_nodes_of_no_kind_are_refused(register: Register) -> None:
-    def declare() -> None:
-        with pytest.raises(ValueError, match="GkeRdmaNodes nodes: accelerators is empty"):
-            GkeRdmaNodes("nodes", nodes(accelerators=[]))
-
-    assert register(declare).resources == []
+def test_nodes_of_no_kind_are_refused(refusal: Refusal) -> None:
+    assert "accelerators is empty" in refusal(GkeRdmaNodes, "nodes", nodes(accelerators=[]))

@@ -1,11 +1,10 @@
-"""Arguments of Karpenter's components for their tests, what AWS would answer, and who is whose child."""
+"""Arguments of Karpenter's components for their tests, and what AWS would answer."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pulumi
-import pytest
 
 from components.cloud_names import node_role_name, queue_name
 from components.karpenter.controller_policies import ControllerScope
@@ -80,35 +79,3 @@ def declared(declare: Callable[[], pulumi.ComponentResource], account: str = ACC
 
     program()
     return aws, outputs
-
-
-def parents_of(declare: Callable[[pulumi.ResourceOptions], pulumi.ComponentResource]) -> tuple[dict[str, Any], pulumi.ComponentResource]:
-    """The parent of every resource that a component registers, by name, and the component."""
-    parents: dict[str, Any] = {}
-    made: list[pulumi.ComponentResource] = []
-
-    def note(resource: pulumi.ResourceTransformationArgs) -> None:
-        parents[resource.name] = resource.opts.parent
-
-    def declare_noting() -> pulumi.ComponentResource:
-        made.append(declare(pulumi.ResourceOptions(transformations=[note])))
-        return made[0]
-
-    declared(declare_noting)
-    return parents, made[0]
-
-
-def refusal(declare: Callable[[], pulumi.ComponentResource]) -> tuple[str, list[Any]]:
-    """What a component says when it refuses its arguments, and what it had registered by then."""
-    aws = Aws()
-    pulumi.runtime.set_mocks(aws, preview=False)
-    said: list[str] = []
-
-    @pulumi.runtime.test
-    def program() -> None:
-        with pytest.raises(ValueError, match=r"\S") as error:
-            declare()
-        said.append(str(error.value))
-
-    program()
-    return said[0], aws.resources

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pytest
-from karpenter_node_class_args import COMPONENT, KEY, NODE_CLASS, node_class_args
+from karpenter_node_class_args import KEY, NODE_CLASS, node_class_args
 
 from capacity.catalog.machines import Cloud, machines_of
 from components.karpenter.ec2_node_class import Ec2NodeClass, ec2_node_class_ref
 
-DISCOVERED = [{"tags": {"karpenter.sh/discovery": "platform"}}]
-
-Register = Callable[[Callable[[], object]], Any]
+if TYPE_CHECKING:
+    from component_types import Outputs, Register
 
 
 def spec(register: Register, **changes: Any) -> dict[str, Any]:
@@ -30,8 +28,8 @@ def test_a_node_class_is_pinned_private_encrypted_and_closed_to_pods_that_ask_fo
     assert made["spec"] == {
         "amiSelectorTerms": [{"alias": "al2023@v20260903"}],
         "role": "platform-nodes",
-        "subnetSelectorTerms": DISCOVERED,
-        "securityGroupSelectorTerms": DISCOVERED,
+        "subnetSelectorTerms": [{"tags": {"karpenter.sh/discovery": "platform"}}],
+        "securityGroupSelectorTerms": [{"tags": {"karpenter.sh/discovery": "platform"}}],
         "blockDeviceMappings": [
             {
                 "deviceName": "/dev/xvda",
@@ -157,22 +155,6 @@ def test_a_role_and_a_security_group_may_be_known_later_than_the_plan(register: 
     assert made["securityGroupSelectorTerms"] == [{"id": "sg-made"}]
 
 
-def test_the_object_belongs_to_the_component_and_pools_refer_to_it_by_name(register: Register) -> None:
-    made: list[Ec2NodeClass] = []
-    names: list[str] = []
-    parents: dict[str, pulumi.Resource | None] = {}
-
-    def record(resource: pulumi.ResourceTransformationArgs) -> None:
-        parents[resource.name] = resource.opts.parent
-
-    def declare() -> None:
-        pulumi.runtime.register_stack_transformation(record)
-        made.append(Ec2NodeClass("l4", node_class_args()))
-        made[0].name.apply(names.append)
-
-    registered = register(declare)
-
-    assert names == ["l4-spot"]
-    assert registered.names(COMPONENT) == ["l4"]
-    assert parents == {"l4": None, "l4-node-class": made[0]}
+def test_pools_refer_to_the_object_by_its_name(outputs: Outputs) -> None:
+    assert outputs(lambda: Ec2NodeClass("l4", node_class_args())) == {"name": "l4-spot"}
     assert ec2_node_class_ref("l4-spot") == {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "l4-spot"}

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from karpenter_node_class_args import KINDS, NODE_CLASS, node_class_args
 
 from components.karpenter.ec2_node_class import Ec2NodeClass, check_node_class
 
-BLOCK = {"reservation_kind": "capacity-block", "reservation_ids": ["cr-0a1b2c3d4e5f60718"]}
+if TYPE_CHECKING:
+    from component_types import Refusal, Register
 
-Register = Callable[[Callable[[], object]], Any]
+BLOCK = {"reservation_kind": "capacity-block", "reservation_ids": ["cr-0a1b2c3d4e5f60718"]}
 
 
 @pytest.mark.parametrize(
     "change,problem",
     [
         ({"node_class": "L4_spot"}, "node_class (is 'L4_spot'): it has lower-case letters, digits, inner hyphens and dots, 253 at most"),
-        ({"node_class": "l" * 254}, "253 at most; rename it"),
-        (
-            {"ami": "ubuntu@v1"},
-            "ami (is 'ubuntu@v1'): it is al2023@RELEASE or bottlerocket@RELEASE, 30 characters at most; write one such as",
-        ),
-        ({"ami": "al2023"}, "ami (is 'al2023'): it is al2023@RELEASE"),
+        ({"ami": "ubuntu@v1"}, "ami (is 'ubuntu@v1'): it is al2023@RELEASE or bottlerocket@RELEASE, 30 characters at most"),
         ({"ami": "al2023@v20260903-" + "0" * 20}, "30 characters at most"),
         ({"ami": "al2023@latest"}, "ami-not-pinned: Ec2NodeClass l4 has ami=al2023@latest, with which every release of the image replaces"),
         ({"ami": "bottlerocket@latest", "allow_latest_ami": False}, "pin one, such as al2023@v20260903 or bottlerocket@1.65.0, or set"),
@@ -35,15 +30,8 @@ Register = Callable[[Callable[[], object]], Any]
         ({"boot_disk_throughput_mib": 124}, "boot_disk_throughput_mib (is 124): should be at least 125"),
         ({"boot_disk_throughput_mib": 1001}, "boot_disk_throughput_mib (is 1001): should be at most 1000"),
         ({"boot_disk_gib": 20, "boot_disk_iops": 10_001}, "l4: boot_disk_iops is above 500 for each GiB; raise boot_disk_gib"),
-        (
-            {"boot_disk_iops": 3000, "boot_disk_throughput_mib": 751},
-            "l4: boot_disk_throughput_mib is above a quarter of boot_disk_iops; raise boot_disk_iops",
-        ),
-        (
-            {"efa_interfaces": -1},
-            "efa_interfaces (is -1): it is the number of the machine's network cards with EFA, and beside one with an address",
-        ),
-        ({"efa_interfaces": 150}, "efa_interfaces (is 150): it is the number of the machine's network cards with EFA"),
+        ({"boot_disk_iops": 3000, "boot_disk_throughput_mib": 751}, "l4: boot_disk_throughput_mib is above a quarter of boot_disk_iops"),
+        ({"efa_interfaces": -1}, "efa_interfaces (is -1): it is the number of the machine's network cards with EFA, and beside one with"),
         ({"efa_first_card": 1}, "efa_first_card (is 1): it is a network card's number, from 0, of a machine with efa_interfaces"),
         ({"efa_interfaces": 4, "efa_first_card": -1}, "efa_first_card (is -1): it is a network card's number, from 0"),
         ({"reservation_kind": "future"}, "reservation_kind (is future): kinds are on-demand and capacity-block; use one of these"),
@@ -54,26 +42,13 @@ Register = Callable[[Callable[[], object]], Any]
         ({"reservation_ids": ["p5-block"]}, "reservation_ids (is 'p5-block'): an id is "),
         ({"reservation_tags": {"purpose": ""}}, "reservation_tags (is 'purpose': ''): neither may be empty; write '*' for any value"),
         ({"reservation_tags": {"": "x"}}, "reservation_tags (is '': 'x'): neither may be empty"),
-        (
-            {"reservation_kind": "capacity-block"},
-            "reservation_kind (is capacity-block): no reservation is named; give reservation_ids or",
-        ),
+        ({"reservation_kind": "capacity-block"}, "reservation_kind (is capacity-block): no reservation is named"),
         (BLOCK, "capacity-block-without-zone: Ec2NodeClass l4 has zones not given; a capacity block is in exactly one zone; name it alone"),
         ({**BLOCK, "zones": ["us-east-1a", "us-east-1b"]}, "has zones us-east-1a, us-east-1b; a capacity block is in exactly one zone"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, register: Register) -> None:
-    refused: list[str] = []
-
-    def declare() -> None:
-        with pytest.raises(ValueError, match="Ec2NodeClass l4") as error:
-            Ec2NodeClass("l4", node_class_args(**change))
-        refused.append(str(error.value))
-
-    registered = register(declare)
-
-    assert problem in refused[0]
-    assert registered.resources == []
+def test_what_cannot_be_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+    assert problem in refusal(Ec2NodeClass, "l4", node_class_args(**change))
 
 
 @pytest.mark.parametrize(

@@ -2,47 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pulumi
 import pytest
 
 from components.karpenter.ec2_node_class import EfaPlacementGroup, EfaPlacementGroupArgs
 
-GROUP = "aws:ec2/placementGroup:PlacementGroup"
+if TYPE_CHECKING:
+    from component_types import Outputs, Refusal, Register
 
-Register = Callable[[Callable[[], object]], Any]
+GROUP = "aws:ec2/placementGroup:PlacementGroup"
 
 
 def args(**changes: Any) -> EfaPlacementGroupArgs:
-    arguments: EfaPlacementGroupArgs = {"cluster": "platform", "pool": "h100-reserved", "tags": {"environment": "prod", "owner": "ann"}}
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {"cluster": "platform", "pool": "h100-reserved", "tags": {"environment": "prod", "owner": "ann"}} | changes
 
 
-def test_a_pool_has_a_cluster_placement_group_of_its_own(register: Register) -> None:
-    made: list[EfaPlacementGroup] = []
-    names: list[str] = []
-    parents: dict[str, pulumi.Resource | None] = {}
-
-    def record(resource: pulumi.ResourceTransformationArgs) -> None:
-        parents[resource.name] = resource.opts.parent
-
-    def declare() -> None:
-        pulumi.runtime.register_stack_transformation(record)
-        made.append(EfaPlacementGroup("h100", args()))
-        made[0].name.apply(names.append)
-
-    [group] = register(declare).of(GROUP)
+def test_a_pool_has_a_cluster_placement_group_of_its_own(register: Register, outputs: Outputs) -> None:
+    [group] = register(lambda: EfaPlacementGroup("h100", args())).of(GROUP)
 
     assert group == {
         "name": "platform-h100-reserved",
         "strategy": "cluster",
         "tags": {"Name": "platform-h100-reserved", "environment": "prod", "owner": "ann"},
     }
-    assert names == ["platform-h100-reserved"]
-    assert parents == {"h100": None, "h100-placement-group": made[0]}
+    assert outputs(lambda: EfaPlacementGroup("h100", args())) == {"name": "platform-h100-reserved"}
 
 
 def test_a_name_that_is_too_long_is_cut_with_a_hash_so_that_two_pools_stay_apart(register: Register) -> None:
@@ -56,9 +41,5 @@ def test_a_name_that_is_too_long_is_cut_with_a_hash_so_that_two_pools_stay_apart
 
 
 @pytest.mark.parametrize("argument", ["cluster", "pool"])
-def test_an_empty_name_is_refused_before_anything_is_registered(argument: str, register: Register) -> None:
-    def declare() -> None:
-        with pytest.raises(ValueError, match=f"EfaPlacementGroup h100: {argument} is ''; it is part of the group's name; give the"):
-            EfaPlacementGroup("h100", args(**{argument: ""}))
-
-    assert register(declare).resources == []
+def test_an_empty_name_is_refused_before_anything_is_registered(argument: str, refusal: Refusal) -> None:
+    assert f"{argument} is ''; it is part of the group's name" in refusal(EfaPlacementGroup, "h100", args(**{argument: ""}))

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pulumi
 import pytest
 
 from components.karpenter.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
 
-NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
+if TYPE_CHECKING:
+    from component_types import Outputs, Refusal, Register
 
-Register = Callable[[Callable[[], object]], Any]
+NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 
 
 def args(**changes: Any) -> GpuNodePoolArgs:
-    arguments: GpuNodePoolArgs = {
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {
         "pool": "l4-spot",
         "machines": ["g6.xlarge"],
         "capacity_types": ["spot"],
@@ -31,9 +31,7 @@ def args(**changes: Any) -> GpuNodePoolArgs:
         "consolidates": False,
         "weight": None,
         "node_class": {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "lab"},
-    }
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    } | changes
 
 
 def test_a_pool_has_its_ceiling_its_taints_and_labels_that_are_known_before_boot(register: Register) -> None:
@@ -170,51 +168,16 @@ def test_quiet_hours_stop_every_removal_by_choice_beside_the_other_budgets(regis
     ]
 
 
-def test_a_reserved_pool_may_be_held_to_its_capacity_block(register: Register) -> None:
-    label = {"karpenter.k8s.aws/capacity-reservation-type": "capacity-block"}
-    [pool] = register(lambda: GpuNodePool("l4", args(capacity_types=["reserved"], node_labels=label))).of(NODE_POOL)
-
-    requirements = pool["spec"]["template"]["spec"]["requirements"]
-    assert {"key": "karpenter.k8s.aws/capacity-reservation-type", "operator": "In", "values": ["capacity-block"]} in requirements
-
-
-def test_the_object_belongs_to_the_component_which_tells_its_name(register: Register) -> None:
-    made: list[GpuNodePool] = []
-    names: list[str] = []
-    parents: dict[str, pulumi.Resource | None] = {}
-
-    def note(resource: pulumi.ResourceTransformationArgs) -> None:
-        parents[resource.name] = resource.opts.parent
-
-    def declare() -> None:
-        made.append(GpuNodePool("l4", args(), pulumi.ResourceOptions(transformations=[note])))
-        made[0].name.apply(names.append)
-
-    register(declare)
-
-    assert names == ["l4-spot"]
-    assert parents == {"l4": None, "l4-node-pool": made[0]}
-
-
 @pytest.mark.parametrize(
     "change,problem",
     [
-        (
-            {"max_gpus": 0},
-            "gpu-pool-without-limit: GpuNodePool l4-spot has max_gpus=0, max_nodes=4, max_vcpu=16, max_memory_mib=65536; a GPU pool",
-        ),
+        ({"max_gpus": 0}, "gpu-pool-without-limit: GpuNodePool l4-spot has max_gpus=0, max_nodes=4, max_vcpu=16, max_memory_mib=65536"),
         ({"max_nodes": 0}, "max_gpus=4, max_nodes=0, max_vcpu=16, max_memory_mib=65536; a GPU pool has a ceiling"),
         ({"machines": []}, "machines is empty; name at least one instance type"),
         ({"taints": []}, "gpu-pool-without-taint: GpuNodePool l4-spot has taints on none; add one on nvidia.com/gpu"),
         ({"taints": [{"key": "team", "value": "x", "effect": "NoSchedule"}]}, "has taints on team; add one on nvidia.com/gpu"),
-        (
-            {"max_gpus": 5},
-            "gpu-limit-unreachable: GpuNodePool l4-spot has max_gpus=5, but with g6.xlarge max_nodes=4, max_vcpu=16 and max_memory_mib=",
-        ),
-        (
-            {"max_gpus": 5},
-            "max_memory_mib=65536 allow only 4; allow 5 nodes, 20 vCPU and 81920 MiB, or lower max_gpus",
-        ),
+        ({"max_gpus": 5}, "gpu-limit-unreachable: GpuNodePool l4-spot has max_gpus=5, but with g6.xlarge max_nodes=4"),
+        ({"max_gpus": 5}, "allow only 4; allow 5 nodes, 20 vCPU and 81920 MiB, or lower max_gpus"),
         ({"max_vcpu": 15}, "max_vcpu=15 and max_memory_mib=65536 allow only 3; allow 4 nodes, 16 vCPU and 65536 MiB"),
         ({"max_memory_mib": 65_535}, "max_memory_mib=65535 allow only 3; allow 4 nodes"),
         ({"max_nodes": 3}, "max_nodes=3, max_vcpu=16 and max_memory_mib=65536 allow only 3"),
@@ -225,29 +188,21 @@ def test_the_object_belongs_to_the_component_which_tells_its_name(register: Regi
         ),
         ({"instance_families": ["g5"]}, "machines is with g6.xlarge; instance_families allow g5; add its family, or leave it out"),
         ({"gpus_per_node": 4}, "gpus_per_node is 4; g6.xlarge has 1; give that, and machines with the same number alone"),
-        (
-            {"capacity_types": ["flex-start"]},
-            "capacity_types is with flex-start; Karpenter has reserved, spot, on-demand; use one of these",
-        ),
+        ({"capacity_types": ["flex-start"]}, "capacity_types is with flex-start"),
         ({"resource": "amd.com/gpu"}, "resource is amd.com/gpu; resources are nvidia.com/gpu, aws.amazon.com/neuron; use one of these"),
         ({"resource": NEURON}, "resource is aws.amazon.com/neuron; g6.xlarge has nvidia.com/gpu; give that"),
         (
             {**OF_NEURON, "pool": "l4-spot", "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]},
             "gpu-pool-without-taint: GpuNodePool l4-spot has taints on nvidia.com/gpu; add one on aws.amazon.com/neuron",
         ),
-        ({"capacity_types": ["spot", "queued"]}, "capacity_types is with queued; Karpenter has"),
         ({"capacity_types": []}, "capacity_types is with none; Karpenter has reserved, spot, on-demand"),
         ({"weight": 0}, "weight is 0; Karpenter takes 1 to 100"),
         ({"weight": 101}, "weight is 101; Karpenter takes 1 to 100"),
         ({"idle_seconds": -1}, "idle_seconds is -1; it is 0 or more"),
         ({"expire_after_seconds": 0}, "expire_after_seconds is 0; it is 1 or more; leave it out for nodes that never expire"),
         ({"termination_grace_seconds": 0}, "termination_grace_seconds is 0; it is 1 or more; leave it out for drains that wait"),
-        (
-            {"quiet_hours": [{"schedule": "8am", "hours": 1}]},
-            "quiet_hours.schedule is '8am'; it is five fields of cron, by UTC (it has 1 field;",
-        ),
+        ({"quiet_hours": [{"schedule": "8am", "hours": 1}]}, "quiet_hours.schedule is '8am'"),
         ({"quiet_hours": [{"schedule": "0 8 * * sat-sun", "hours": 1}]}, "day of the week sat-sun goes from high to low"),
-        ({"quiet_hours": [{"schedule": "0 8 * *", "hours": 1}]}, "quiet_hours.schedule is '0 8 * *'; it is five fields of cron"),
         ({"quiet_hours": [{"schedule": "@daily", "hours": 0}]}, "quiet_hours.hours is 0; it is 1 or more"),
         (
             {"startup_taints": [{"key": "ebs.csi.aws.com/agent-not-ready", "value": "", "effect": "Never"}]},
@@ -259,24 +214,18 @@ def test_the_object_belongs_to_the_component_which_tells_its_name(register: Regi
         ),
     ],
 )
-def test_what_cannot_be_safe_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, register: Register) -> None:
-    refused: list[str] = []
-
-    def declare() -> None:
-        with pytest.raises(ValueError, match="GpuNodePool l4-spot") as error:
-            GpuNodePool("l4-spot", args(**change))
-        refused.append(str(error.value))
-
-    registered = register(declare)
-
-    assert problem in refused[0]
-    assert registered.resources == []
+def test_what_cannot_be_safe_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+    assert problem in refusal(GpuNodePool, "l4-spot", args(**change))
 
 
 def test_machines_that_the_catalog_does_not_have_are_not_counted(register: Register) -> None:
     registered = register(lambda: GpuNodePool("l4-spot", args(machines=["g9.xlarge"], max_gpus=64, gpus_per_node=2)))
 
     assert len(registered.of(NODE_POOL)) == 1
+
+
+def test_its_name_is_an_output(outputs: Outputs) -> None:
+    assert outputs(lambda: GpuNodePool("l4", args())) == {"name": "l4-spot"}
 
 
 def test_zones_by_id_are_asked_for_by_the_label_of_ids(register: Register) -> None:

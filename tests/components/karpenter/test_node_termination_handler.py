@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from karpenter_args import RELEASE, declared, parents_of, refusal
-from pulumi.provider.experimental.analyzer import Analyzer
+from karpenter_args import RELEASE, declared
 
 from components.karpenter.interruption_queue import NodeTerminationHandler, NodeTerminationHandlerArgs
 
+if TYPE_CHECKING:
+    from component_types import Refusal
+
 
 def args(**changes: Any) -> NodeTerminationHandlerArgs:
-    arguments: NodeTerminationHandlerArgs = {"karpenter_queue": None}
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {"karpenter_queue": None} | changes
 
 
 def release(**changes: Any) -> dict[str, Any]:
@@ -54,37 +55,15 @@ def test_its_nodes_and_what_a_recommendation_does_are_the_callers() -> None:
     assert values["enableRebalanceDraining"] is True
 
 
-def test_its_output_is_the_charts_version() -> None:
-    _, outputs = declared(lambda: NodeTerminationHandler("handler", args()))
-
-    assert outputs == {"version": "0.27.1"}
-
-
-def test_its_release_is_its_own_and_named_after_it() -> None:
-    parents, made = parents_of(lambda opts: NodeTerminationHandler("handler", args(), opts))
-
-    assert parents == {"handler": None, "handler-release": made}
-
-
 @pytest.mark.parametrize(
     "change,problem",
     [
-        (
-            {"karpenter_queue": "training"},
-            "termination-handler-beside-karpenter: NodeTerminationHandler handler has karpenter_queue 'training'; it must be None",
-        ),
+        ({"karpenter_queue": "training"}, "termination-handler-beside-karpenter: NodeTerminationHandler handler has karpenter_queue"),
         ({"karpenter_queue": ""}, "termination-handler-beside-karpenter: NodeTerminationHandler handler has karpenter_queue ''"),
         ({"node_selector": {}}, "NodeTerminationHandler handler: node_selector is {}; it must have at least one label"),
     ],
 )
-def test_what_would_drain_nodes_twice_or_watch_all_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str) -> None:
-    said, resources = refusal(lambda: NodeTerminationHandler("handler", args(**change)))
-
-    assert said.startswith(problem)
-    assert resources == []
-
-
-def test_pulumis_component_host_knows_which_arguments_are_optional() -> None:
-    inputs = Analyzer("flexspot").analyze([NodeTerminationHandler])["component_definitions"]["NodeTerminationHandler"].inputs
-
-    assert {name for name, each in inputs.items() if each.optional} == {"karpenterQueue", "nodeSelector", "drainOnRebalance"}
+def test_what_would_drain_nodes_twice_or_watch_all_is_refused_before_anything_is_registered(
+    change: dict[str, Any], problem: str, refusal: Refusal
+) -> None:
+    assert problem in refusal(NodeTerminationHandler, "handler", args(**change))

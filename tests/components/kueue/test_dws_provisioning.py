@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pulumi
 import pytest
 
 from components.kueue.controller import DwsProvisioning, DwsProvisioningArgs
 
-Register = Callable[[Callable[[], object]], Any]
+if TYPE_CHECKING:
+    from component_types import Outputs, Refusal, Register
 
 KUEUE = "kubernetes:kueue.x-k8s.io/v1beta2"
 
@@ -35,7 +34,7 @@ def test_requests_are_of_gkes_queued_class_for_pods_with_gpus_whose_nodes_are_th
     }
 
 
-def test_the_check_is_kueues_own_controllers_with_that_request(register: Register) -> None:
+def test_the_check_is_kueues_own_controllers_with_that_request_and_its_name_an_output(register: Register, outputs: Outputs) -> None:
     [check] = register(lambda: DwsProvisioning("dws", dws_args(name="later"))).of(f"{KUEUE}:AdmissionCheck")
 
     assert check["metadata"]["name"] == "later"
@@ -43,6 +42,7 @@ def test_the_check_is_kueues_own_controllers_with_that_request(register: Registe
         "controllerName": "kueue.x-k8s.io/provisioning-request",
         "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": "later"},
     }
+    assert outputs(lambda: DwsProvisioning("dws", dws_args(name="later"))) == {"admission_check": "later"}
 
 
 @pytest.mark.parametrize(
@@ -62,24 +62,6 @@ def test_how_often_and_when_it_asks_again_is_the_callers(changes: dict[str, int]
     assert request["spec"]["retryStrategy"] == strategy
 
 
-def test_both_objects_are_children_and_the_checks_name_is_the_output(register: Register) -> None:
-    parents: dict[str, pulumi.Resource | None] = {}
-    made: list[DwsProvisioning] = []
-    names: list[str] = []
-
-    def note(resource: pulumi.ResourceTransformationArgs) -> None:
-        parents[resource.name] = resource.opts.parent
-
-    def declare() -> None:
-        made.append(DwsProvisioning("dws", dws_args(), pulumi.ResourceOptions(transformations=[note])))
-        made[0].admission_check.apply(names.append)
-
-    register(declare)
-
-    assert parents == {"dws": None, "dws-request": made[0], "dws-check": made[0]}
-    assert names == ["dws"]
-
-
 @pytest.mark.parametrize(
     "changes,problem",
     [
@@ -88,9 +70,5 @@ def test_both_objects_are_children_and_the_checks_name_is_the_output(register: R
         ({"longest_retry_seconds": 30}, "longest_retry_seconds is 30, below first_retry_seconds 60; raise it, or lower the other"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_registered(changes: dict[str, int], problem: str, register: Register) -> None:
-    def declare() -> None:
-        with pytest.raises(ValueError, match=f"DwsProvisioning dws: {problem}"):
-            DwsProvisioning("dws", dws_args(**changes))
-
-    assert register(declare).resources == []
+def test_what_cannot_be_is_refused_before_anything_is_registered(changes: dict[str, int], problem: str, refusal: Refusal) -> None:
+    assert problem in refusal(DwsProvisioning, "dws", dws_args(**changes))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from chart_values import unknown_values
 from lab_fixtures import CHECKOUT
 
 from capacity.catalog.versions import Chart, shipped_versions
@@ -15,9 +15,11 @@ from lab.progress import Silence
 from lab.tools.build import ensure_tools, family_named
 
 if TYPE_CHECKING:
-    from components.kueue.jobset import JobSetControllerArgs
+    from collections.abc import Callable
 
-Register = Callable[[Callable[[], object]], Any]
+    from component_types import Refusal, Register
+
+    from components.kueue.jobset import JobSetControllerArgs
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 
@@ -67,32 +69,18 @@ def test_sizes_and_placement_are_as_asked_and_one_of_several_copies_is_always_ke
 
 @pytest.mark.parametrize(
     "args,problem",
-    [({"replicas": 0}, "replicas .is 0."), ({"memory_mib": 1}, "memory_mib .is 1."), ({"version": "main"}, "version .is 'main'.")],
+    [({"replicas": 0}, "replicas (is 0)"), ({"memory_mib": 1}, "memory_mib (is 1)"), ({"version": "main"}, "version (is 'main')")],
 )
-def test_what_cannot_be_is_refused_before_anything_is_registered(args: Any, problem: str, register: Register) -> None:
-    def declare() -> None:
-        with pytest.raises(ValueError, match=f"JobSetController jobset: {problem}"):
-            JobSetController("jobset", args)
-
-    assert register(declare).resources == []
+def test_what_cannot_be_is_refused_before_anything_is_registered(args: Any, problem: str, refusal: Refusal) -> None:
+    assert problem in refusal(JobSetController, "jobset", args)
 
 
 @pytest.mark.lab
+@pytest.mark.nightly(held_by="test_it_is_the_jobset_that_the_pinned_kueue_is_built_with")
 def test_every_value_is_one_that_the_chart_of_the_module_has(release: Callable[..., dict[str, Any]]) -> None:
     tools = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named("jobset"),))
     files = {each.name: yaml.safe_load(each.read_text()) for each in tools.assets("jobset", "chart")}
     asked = release(node_selector={"a": "b"}, tolerations=[{"key": "c", "operator": "Exists"}])
 
     assert files["Chart.yaml"]["version"] == asked["version"]
-    assert unknown(asked["values"], files["values.yaml"]) == []
-
-
-def unknown(values: dict[str, Any], known: dict[str, Any], path: str = "") -> list[str]:
-    """The values that the chart's own file does not have; below an empty mapping of it anything may stand."""
-    wrong: list[str] = []
-    for key, value in values.items():
-        if key not in known:
-            wrong.append(f"{path}{key}")
-        elif isinstance(value, dict) and known[key]:
-            wrong += unknown(value, known[key], f"{path}{key}.")
-    return wrong
+    assert unknown_values(asked["values"], files["values.yaml"]) == []

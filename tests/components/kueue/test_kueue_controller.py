@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import pulumi
 import pytest
 import yaml
 
@@ -14,9 +12,11 @@ from components.kueue.controller import KueueController
 from lab.tools.build import family_named
 
 if TYPE_CHECKING:
-    from components.kueue.controller import KueueControllerArgs
+    from collections.abc import Callable
 
-Register = Callable[[Callable[[], object]], Any]
+    from component_types import Outputs, Refusal, Register
+
+    from components.kueue.controller import KueueControllerArgs
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 
@@ -34,16 +34,6 @@ def release(register: Register) -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture
-def manager(release: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """The chart's values for the controller."""
-
-    def run(**args: Any) -> dict[str, Any]:
-        return release(**args)["values"]["controllerManager"]
-
-    return run
-
-
-@pytest.fixture
 def configuration(release: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     """The configuration that the release hands to Kueue."""
 
@@ -53,50 +43,38 @@ def configuration(release: Callable[..., dict[str, Any]]) -> Callable[..., dict[
     return run
 
 
-def test_the_released_chart_is_installed_at_a_pinned_version_in_kueues_own_namespace(release: Callable[..., dict[str, Any]]) -> None:
+def test_the_released_chart_and_image_are_installed_with_two_copies_of_which_one_is_always_kept(
+    release: Callable[..., dict[str, Any]],
+) -> None:
     inputs = release()
 
-    assert inputs["chart"] == "oci://registry.k8s.io/kueue/charts/kueue"
-    assert inputs["version"] == "0.19.0"
+    assert (inputs["chart"], inputs["version"]) == ("oci://registry.k8s.io/kueue/charts/kueue", "0.19.0")
     assert (inputs["name"], inputs["namespace"], inputs["createNamespace"]) == ("kueue", "kueue-system", True)
-
-
-def test_the_image_is_the_released_one_and_not_the_moving_one_of_the_charts_source(manager: Callable[..., dict[str, Any]]) -> None:
-    image = manager()["manager"]["image"]
-
-    assert image == {"repository": "registry.k8s.io/kueue/kueue", "tag": "v0.19.0", "pullPolicy": "IfNotPresent"}
-
-
-def test_there_are_two_replicas_on_two_nodes_where_possible_of_which_one_is_always_kept(manager: Callable[..., dict[str, Any]]) -> None:
-    values = manager()
-
+    assert (inputs["atomic"], inputs["timeout"]) == (True, 600), "what fails half-way is taken back"
+    values = inputs["values"]["controllerManager"]
+    # Not the moving one of the chart's source.
+    assert values["manager"]["image"] == {"repository": "registry.k8s.io/kueue/kueue", "tag": "v0.19.0", "pullPolicy": "IfNotPresent"}
     assert (values["replicas"], values["podDisruptionBudget"]) == (2, {"enabled": True, "minAvailable": 1})
     [spread] = values["topologySpreadConstraints"]
     assert (spread["topologyKey"], spread["whenUnsatisfiable"]) == ("kubernetes.io/hostname", "ScheduleAnyway")
+    alone = release(replicas=1)["values"]["controllerManager"]
+    assert (alone["replicas"], alone["podDisruptionBudget"]["enabled"]) == (1, False), "it would keep its node for ever"
 
 
-def test_one_replica_has_no_budget_that_would_keep_its_node_for_ever(manager: Callable[..., dict[str, Any]]) -> None:
-    values = manager(replicas=1)
-
-    assert (values["replicas"], values["podDisruptionBudget"]["enabled"]) == (1, False)
-
-
-def test_it_runs_anywhere_unless_told_where_and_past_which_taints(manager: Callable[..., dict[str, Any]]) -> None:
+def test_it_runs_anywhere_unless_told_where_and_past_which_taints(release: Callable[..., dict[str, Any]]) -> None:
     tolerations = [{"key": "CriticalAddonsOnly", "operator": "Exists", "effect": "NoSchedule"}]
 
-    told = manager(node_selector={"flexspot.dev/system": "true"}, tolerations=tolerations)
+    told = release(node_selector={"flexspot.dev/system": "true"}, tolerations=tolerations)["values"]["controllerManager"]
 
     assert (told["nodeSelector"], told["tolerations"]) == ({"flexspot.dev/system": "true"}, tolerations)
-    assert not manager().keys() & {"nodeSelector", "tolerations"}
+    assert not release()["values"]["controllerManager"].keys() & {"nodeSelector", "tolerations"}
 
 
-def test_where_the_cluster_has_its_kueue_nothing_is_installed(register: Register) -> None:
-    versions: list[str] = []
-
-    registered = register(lambda: KueueController("kueue", {"existing": True}).version.apply(versions.append))
+def test_where_the_cluster_has_its_kueue_nothing_is_installed(register: Register, outputs: Outputs) -> None:
+    registered = register(lambda: KueueController("kueue", {"existing": True}))
 
     assert [token for token, _, _ in registered.resources] == ["flexspot:index:KueueController"]
-    assert versions == ["0.19.0"]
+    assert outputs(lambda: KueueController("kueue", {"existing": True})) == {"version": "0.19.0"}
 
 
 @pytest.mark.parametrize(
@@ -109,18 +87,8 @@ def test_where_the_cluster_has_its_kueue_nothing_is_installed(register: Register
         ({"pods_ready": {"timeout_seconds": 60, "recovery_seconds": 60, "requeues": -1}}, "pods_ready.requeues is -1; use 0 for none"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_registered(args: Any, problem: str, register: Register) -> None:
-    def declare() -> None:
-        with pytest.raises(ValueError, match=f"KueueController kueue: {problem}"):
-            KueueController("kueue", args)
-
-    assert register(declare).resources == []
-
-
-def test_a_release_that_fails_half_way_is_taken_back(release: Callable[..., dict[str, Any]]) -> None:
-    inputs = release()
-
-    assert (inputs["atomic"], inputs["timeout"]) == (True, 600)
+def test_what_cannot_be_is_refused_before_anything_is_registered(args: Any, problem: str, refusal: Refusal) -> None:
+    assert problem in refusal(KueueController, "kueue", args)
 
 
 def test_the_version_is_the_one_that_the_lab_rehearses_with(release: Callable[..., dict[str, Any]]) -> None:
@@ -141,21 +109,3 @@ def test_kinds_of_work_and_the_time_to_boot_are_the_callers(configuration: Calla
     assert written["integrations"]["frameworks"] == ["batch/job", "pod"]
     waits = written["waitForPodsReady"]
     assert (waits["timeout"], waits["recoveryTimeout"], waits["requeuingStrategy"]["backoffLimitCount"]) == ("7200s", "600s", 2)
-
-
-def test_the_release_is_the_components_child_and_the_version_its_output(register: Register) -> None:
-    parents: dict[str, pulumi.Resource | None] = {}
-    made: list[KueueController] = []
-    versions: list[str] = []
-
-    def note(resource: pulumi.ResourceTransformationArgs) -> None:
-        parents[resource.name] = resource.opts.parent
-
-    def declare() -> None:
-        made.append(KueueController("kueue", {}, pulumi.ResourceOptions(transformations=[note])))
-        made[0].version.apply(versions.append)
-
-    register(declare)
-
-    assert parents == {"kueue": None, "kueue-release": made[0]}
-    assert versions == ["0.19.0"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from program_declarations import plan_of
 
 from capacity.catalog.accelerators import NEURON, RESOURCES
-from capacity.plan.build import plan_of_stack_file
 from components.kueue import stock_out_watch
 from components.kueue.stock_out_watch import (
     GKE_POOL,
@@ -21,14 +21,6 @@ from components.kueue.stock_out_watch import (
     seconds,
     was_opened,
 )
-
-if TYPE_CHECKING:
-    from capacity.plan.model import Plan
-
-
-def _plan(stack: str) -> Plan:
-    return plan_of_stack_file(Path(__file__).resolve().parents[3] / "stacks" / f"Pulumi.{stack}.yaml").plan
-
 
 NOON = seconds("2026-11-25T12:00:00Z")
 HALF_AN_HOUR = 1800.0
@@ -86,10 +78,10 @@ def test_the_last_word_counts() -> None:
 def test_a_flavor_of_several_pools_is_never_closed_and_each_flavor_of_a_stack_is_known_by_its_pool() -> None:
     any_l4 = {"metadata": {"name": "any-l4"}, "spec": {"nodeLabels": {"karpenter.k8s.aws/instance-gpu-name": "l4"}}}
     assert closed_until(any_l4, karpenter_stock_outs([no_capacity("any-l4-x8k2z")]), HALF_AN_HOUR) == 0
-    for each in _plan("prod-eks").flavors:
+    for each in plan_of("prod-eks").flavors:
         made = {"metadata": {"name": each.name}, "spec": {"nodeLabels": each.node_labels}}
         assert closed_until(made, karpenter_stock_outs([no_capacity(f"{each.pools[0]}-x8k2z")]), HALF_AN_HOUR) > NOON
-    for each in _plan("prod-gke").flavors:
+    for each in plan_of("prod-gke").flavors:
         assert each.node_labels[GKE_POOL] == each.pools[0]
 
 

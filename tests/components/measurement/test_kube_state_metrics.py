@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import pulumi
 import pytest
-from component_outputs import ReadCloud, outputs_of
 from measured_objects import LEAST, exporter
 
 from capacity.chargeback.queries import NODE_LABELS, OWNER_LABELS, WORK_LABELS, allow_list
 from components.measurement import KubeStateMetrics
 
 if TYPE_CHECKING:
-    from components.measurement import KubeStateMetricsArgs
+    from component_types import Outputs, Refusal, Register
 
-Register = Callable[[Callable[[], object]], Any]
 
 ROLE = "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole"
 BINDING = "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding"
@@ -32,12 +28,6 @@ def pod(register: Register, **args: Any) -> dict[str, Any]:
     return deployment["spec"]["template"]["spec"]
 
 
-def arguments(register: Register) -> dict[str, str]:
-    """The exporter's arguments by flag."""
-    [container] = pod(register)["containers"]
-    return dict(each.split("=", 1) for each in container["args"])
-
-
 def test_it_lists_nodes_namespaces_and_pods_and_sees_nothing_else(register: Register) -> None:
     made = exporter(register)
 
@@ -48,7 +38,8 @@ def test_it_lists_nodes_namespaces_and_pods_and_sees_nothing_else(register: Regi
 
 
 def test_it_shows_the_labels_and_the_series_that_the_report_reads(register: Register) -> None:
-    shown = arguments(register)
+    [container] = pod(register)["containers"]
+    shown = dict(each.split("=", 1) for each in container["args"])
 
     assert shown["--resources"] == "namespaces,nodes,pods"
     assert f"--metric-labels-allowlist={shown['--metric-labels-allowlist']}" == allow_list()
@@ -135,31 +126,16 @@ def test_annotations_are_on_the_service_alone_so_that_it_is_scraped_once(registe
 @pytest.mark.parametrize(
     "args,problem",
     [
-        ({"prometheus": "thanos"}, "KubeStateMetrics ksm: prometheus is thanos; it is managed, operator, annotations; use one of these"),
+        ({"prometheus": "thanos"}, "prometheus is thanos; it is managed, operator, annotations"),
         ({"interval_seconds": 4}, "interval_seconds is 4; it is 5 to 300; leave it out for 60"),
         ({"monitor_labels": {"release": "p"}}, "with prometheus annotations nobody selects by them; leave them out"),
     ],
 )
-def test_what_nobody_would_read_is_refused_before_anything_is_registered(args: dict[str, Any], problem: str, register: Register) -> None:
-    with pytest.raises(ValueError, match=problem):
-        exporter(register, **args)
+def test_what_nobody_would_read_is_refused_before_anything_is_registered(args: dict[str, Any], problem: str, refusal: Refusal) -> None:
+    assert problem in refusal(KubeStateMetrics, "ksm", LEAST | args)
 
 
-def test_its_objects_are_children_and_its_address_the_output() -> None:
-    parents: dict[str, pulumi.Resource | None] = {}
-    made: list[KubeStateMetrics] = []
-    args: KubeStateMetricsArgs = {**LEAST, "prometheus": "managed"}  # pyrefly: ignore[bad-unpacking] -- a plain dict
+def test_its_address_is_the_output(outputs: Outputs) -> None:
+    least: Any = LEAST
 
-    def note(resource: pulumi.ResourceTransformationArgs) -> None:
-        parents[resource.name] = resource.opts.parent
-
-    def declare() -> KubeStateMetrics:
-        made.append(KubeStateMetrics("ksm", args, pulumi.ResourceOptions(transformations=[note])))
-        return made[0]
-
-    outputs = outputs_of(ReadCloud(None), declare)
-
-    assert outputs["service"] == "kube-state-metrics.measuring.svc:8080"
-    assert parents.pop("ksm") is None
-    assert set(parents) == {f"ksm-{part}" for part in ("account", "role", "binding", "deployment", "service", "monitoring")}
-    assert set(parents.values()) == {made[0]}
+    assert outputs(lambda: KubeStateMetrics("ksm", least)) == {"service": "kube-state-metrics.measuring.svc:8080"}

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pytest
 import yaml
-from component_outputs import ReadCloud, outputs_of
 from measured_objects import LEAST, rules
 
 from capacity.telemetry import rule_groups, rules_spec
 from components.measurement import RecordingRules
 
-Register = Callable[[Callable[[], object]], Any]
+if TYPE_CHECKING:
+    from component_types import Outputs, Refusal, Register
 
 GOOGLES = "kubernetes:monitoring.googleapis.com/v1:ClusterRules"
 OPERATORS = "kubernetes:monitoring.coreos.com/v1:PrometheusRule"
@@ -43,14 +41,13 @@ def test_any_other_prometheus_gets_a_rules_file(register: Register) -> None:
     assert made.of(GOOGLES) == made.of(OPERATORS) == []
 
 
-def test_the_recorded_series_are_the_output() -> None:
-    arguments: Any = LEAST
+def test_the_recorded_series_are_the_output(outputs: Outputs) -> None:
+    least: Any = LEAST
 
-    outputs = outputs_of(ReadCloud(None), lambda: RecordingRules("rules", arguments))
+    found = outputs(lambda: RecordingRules("rules", least))
 
-    assert outputs["series"] == [f"flexspot:gpus_{each}:sum" for each in ("allocated", "used", "measured", "idle")]
+    assert found["series"] == [f"flexspot:gpus_{each}:sum" for each in ("allocated", "used", "measured", "idle")]
 
 
-def test_another_prometheus_is_refused_with_what_there_is(register: Register) -> None:
-    with pytest.raises(ValueError, match="RecordingRules rules: prometheus is thanos; it is managed, operator, annotations"):
-        rules(register, prometheus="thanos")
+def test_another_prometheus_is_refused_with_what_there_is(refusal: Refusal) -> None:
+    assert "it is managed, operator, annotations" in refusal(RecordingRules, "rules", LEAST | {"prometheus": "thanos"})

@@ -13,7 +13,8 @@ KEY = "arn:aws:kms:us-east-1:111122223333:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8
 
 
 def team_access_args(**changes: Any) -> S3TeamAccessArgs:
-    arguments: S3TeamAccessArgs = {
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {
         "team": "red",
         "environment": "dev",
         "account": "111122223333",
@@ -24,6 +25,4 @@ def team_access_args(**changes: Any) -> S3TeamAccessArgs:
         "service_account": "trainer",
         "checkpoint_bucket": CHECKPOINTS,
         "tags": {"environment": "dev", "team": "red"},
-    }
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    } | changes

@@ -14,13 +14,12 @@ KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9"
 
 
 def work_queue_args(**changes: Any) -> SqsWorkQueueArgs:
-    arguments: SqsWorkQueueArgs = {
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {
         "queue": "dev_red_images",
         "worker_role_name": "acme-dev-team-red",
         "account": ACCOUNT,
         "region": REGION,
         "grace_seconds": 120,
         "tags": {"environment": "dev", "team": "red"},
-    }
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    } | changes

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from aws_policy_decisions import verdict
+from iam_judge import Request, decided_otherwise, permissions
 
 from capacity.settings.storage import EFS_TEAMS
 from components.iam import as_json
 from components.storage.efs_file_system import EfsFileSystem, EfsFileSystemArgs, client_policy, team_id
+
+if TYPE_CHECKING:
+    from component_types import Register
 
 FILE_SYSTEM = "aws:efs/fileSystem:FileSystem"
 POLICY = "aws:efs/fileSystemPolicy:FileSystemPolicy"
@@ -32,11 +34,10 @@ THROUGH = {
 }
 """How the driver mounts: through an access point, from a mount target, over TLS."""
 
-Register = Callable[[Callable[[], object]], Any]
-
 
 def args(**changes: Any) -> EfsFileSystemArgs:
-    arguments: EfsFileSystemArgs = {
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {
         "cluster": "prod",
         "purpose": "checkpoints",
         "teams": ["red", "blue"],
@@ -44,9 +45,7 @@ def args(**changes: Any) -> EfsFileSystemArgs:
         "subnets": {"us-east-1b": "subnet-b", "us-east-1a": "subnet-a"},
         "node_security_group_id": "sg-nodes",
         "tags": TAGS,
-    }
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    } | changes
 
 
 def test_a_file_system_is_encrypted_elastic_and_moves_idle_files_and_takes_them_back(register: Register) -> None:
@@ -112,28 +111,42 @@ def test_a_teams_number_is_its_own_for_ever_and_nobody_elses() -> None:
     assert all(50_000 <= each < 2**31 for each in numbers)
 
 
-@pytest.mark.parametrize(
-    "purpose,action,changes,decided",
-    [
-        ("checkpoints", "ClientMount", {}, "allowed"),
-        ("checkpoints", "ClientWrite", {}, "allowed"),
-        ("checkpoints", "ClientRootAccess", {}, "none"),
-        ("checkpoints", "ClientMount", {"elasticfilesystem:AccessPointArn": None}, "none"),
-        ("checkpoints", "ClientMount", {"elasticfilesystem:AccessPointArn": SOMEBODYS}, "none"),
-        ("checkpoints", "ClientMount", {"elasticfilesystem:AccessedViaMountTarget": "false"}, "none"),
-        ("checkpoints", "ClientMount", {"aws:SecureTransport": "false"}, "denied"),
-        ("checkpoints", "ClientRootAccess", {"aws:SecureTransport": "false"}, "denied"),
-        ("datasets", "ClientMount", {}, "allowed"),
-        ("datasets", "ClientWrite", {}, "none"),
-    ],
-)
+@pytest.mark.parametrize("purpose,writing", [("checkpoints", ["ClientWrite"]), ("datasets", [])])
 def test_without_an_identity_one_comes_in_through_an_access_point_over_tls_and_writes_checkpoints_alone(
-    purpose: str, action: str, changes: dict[str, str | None], decided: str, register: Register
+    purpose: str, writing: list[str], register: Register
 ) -> None:
     [policy] = register(lambda: EfsFileSystem("files", args(purpose=purpose))).of(POLICY)
 
-    context = {key: value for key, value in {**THROUGH, **changes}.items() if value is not None}
-    assert verdict([policy["policy"]], f"elasticfilesystem:{action}", HERE, context) == decided
+    doors = [f"arn:aws:elasticfilesystem:us-east-1:111122223333:access-point/fsap-{team}" for team in ("blue", "red")]
+    mounted = {
+        "Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"},
+        "StringEquals": {"elasticfilesystem:AccessPointArn": doors},
+    }
+    plain = {"Bool": {"aws:SecureTransport": "false"}}
+    assert permissions(policy["policy"]) == [
+        *(("Allow", f"elasticfilesystem:{each}", "*", mounted) for each in ("ClientMount", *writing)),
+        *(("Deny", f"elasticfilesystem:{each}", "*", plain) for each in ("ClientMount", "ClientWrite", "ClientRootAccess")),
+    ]
+
+
+@pytest.mark.nightly(held_by="test_without_an_identity_one_comes_in_through_an_access_point_over_tls_and_writes_checkpoints_alone")
+@pytest.mark.parametrize(
+    "writable,actions,changes,decided",
+    [
+        (True, ["ClientMount", "ClientWrite"], {}, "allowed"),
+        (True, ["ClientRootAccess"], {}, "none"),
+        (True, ["ClientMount"], {"elasticfilesystem:AccessPointArn": SOMEBODYS}, "none"),
+        (True, ["ClientMount"], {"elasticfilesystem:AccessedViaMountTarget": "false"}, "none"),
+        (True, ["ClientMount", "ClientRootAccess"], {"aws:SecureTransport": "false"}, "denied"),
+        (False, ["ClientMount"], {}, "allowed"),
+        (False, ["ClientWrite"], {}, "none"),
+    ],
+)
+def test_principalmapper_decides_so_of_clients(*, writable: bool, actions: list[str], changes: dict[str, str], decided: str) -> None:
+    document = client_policy([THROUGH["elasticfilesystem:AccessPointArn"]], writable=writable)
+
+    requests = [Request(f"elasticfilesystem:{each}", HERE, THROUGH | changes) for each in actions]
+    assert decided_otherwise([document], decided, requests) == []
 
 
 def test_a_policy_for_as_many_teams_as_may_be_fits_into_efs() -> None:

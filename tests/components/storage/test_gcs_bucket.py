@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pytest
@@ -13,26 +12,23 @@ from hypothesis import strategies as st
 from components.cloud_names import fitted
 from components.storage.gcs_bucket import GcsBucket, GcsBucketArgs, bucket_name
 
+if TYPE_CHECKING:
+    from component_types import Refusal, Register
+
 BUCKET = "gcp:storage/bucket:Bucket"
 FOLDER = "gcp:storage/managedFolder:ManagedFolder"
 
-Register = Callable[[Callable[[], object]], Any]
-
-# The SDK warns of a function of its own that is not used here, when its storage module is loaded.
-pytestmark = pytest.mark.filterwarnings("ignore:gcp.storage.getTransferProjectServieAccount:DeprecationWarning")
-
 
 def args(**changes: Any) -> GcsBucketArgs:
-    arguments: GcsBucketArgs = {
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {
         "bucket": "acme-ai-dev-checkpoints",
         "project": "acme-ai",
         "location": "us-central1",
         "cluster_region": "us-central1",
         "purpose": "checkpoints",
         "labels": {"environment": "dev", "owner": "ann"},
-    }
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    } | changes
 
 
 def test_a_checkpoint_bucket_is_private_and_keeps_nothing_that_was_overwritten(register: Register) -> None:
@@ -78,75 +74,33 @@ def test_key_retention_folders_and_destruction_are_the_callers_where_given(regis
     assert [folder["name"] for folder in registered.of(FOLDER)] == ["shared/", "vision/imagenet/"]
 
 
-def test_its_url_is_that_of_its_name(register: Register) -> None:
-    found: list[str] = []
-
-    register(lambda: GcsBucket("checkpoints", args()).url.apply(found.append))
-
-    assert found == ["gs://acme-ai-dev-checkpoints"]
-
-
-def test_its_children_are_its_own_and_named_after_it(register: Register) -> None:
-    urns: list[str] = []
-
-    def declare() -> None:
-        pulumi.runtime.register_stack_transformation(lambda each: urns.append(each.name) if each.opts.parent else None)
-        GcsBucket("datasets", args(purpose="datasets"))
-
-    register(declare)
-
-    assert urns == ["datasets-bucket", "datasets-shared-folder"]
-
-
 @pytest.mark.parametrize(
     "change,problem",
     [
         ({"bucket": "Acme"}, "bucket is 'Acme' (4 characters); a name has 3 to 63 of a-z"),
         ({"bucket": "a" * 64}, "(64 characters); a name has 3 to 63"),
-        ({"bucket": "acme.ai"}, "bucket is 'acme.ai'"),
         ({"bucket": "-acme"}, "use bucket_name(project, environment, purpose)"),
         ({"bucket": "goog-acme"}, "has no google in it"),
-        ({"bucket": "my-google-bucket"}, "has no google in it"),
         ({"purpose": "logs"}, "purpose is 'logs'; purposes are checkpoints and datasets: choose one"),
         ({"location": "us-east1"}, "location is us-east1 and cluster_region us-central1; traffic between regions costs money"),
         ({"location": "US"}, "set location to us-central1"),
         ({"retention_days": 0}, "retention_days is 0; give at least 1, or leave it out"),
         ({"folders": ["/shared"]}, "folders has '/shared'; a folder is a path such as vision/imagenet"),
-        ({"folders": ["shared/"]}, "folders has 'shared/'"),
         ({"folders": ["../red"]}, "folders has '../red'"),
         ({"labels": {"flexspot.dev/owner": "ann"}}, "labels has the key 'flexspot.dev/owner'; a key is a lower-case letter"),
         ({"labels": {"owner": "Ann"}}, "labels has owner='Ann'; a value has at most 63 of a-z"),
-        ({"labels": {"owner": "a" * 64}}, "shorten or respell it"),
         ({"labels": {f"key-{number}": "" for number in range(65)}}, "labels has 65 keys; a resource has at most 64: leave some out"),
     ],
 )
 def test_what_cloud_storage_would_refuse_or_the_platform_would_pay_for_is_refused_before_anything_is_registered(
-    change: dict[str, Any], problem: str, register: Register
+    change: dict[str, Any], problem: str, refusal: Refusal
 ) -> None:
-    refused: list[str] = []
-
-    def declare() -> None:
-        with pytest.raises(ValueError, match="GcsBucket checkpoints: ") as error:
-            GcsBucket("checkpoints", args(**change))
-        refused.append(str(error.value))
-
-    registered = register(declare)
-
-    assert problem in refused[0]
-    assert registered.resources == []
+    assert problem in refusal(GcsBucket, "checkpoints", args(**change))
 
 
 def test_a_derived_name_is_the_projects_and_readable() -> None:
     assert bucket_name("acme-ai", "dev", "checkpoints") == "acme-ai-dev-checkpoints"
     assert bucket_name("acme.com:ai", "dev", "datasets") == "acme-com-ai-dev-datasets"
-
-
-def test_a_derived_name_that_would_be_too_long_is_cut_and_stays_its_own() -> None:
-    project = "a" * 30
-    long, other = (bucket_name(project, f"{'e' * 39}{end}", "checkpoints") for end in "xy")
-
-    assert len(long) == len(other) == 63
-    assert long != other
 
 
 @given(st.text("abc-.", min_size=1, max_size=300), st.integers(20, 253))

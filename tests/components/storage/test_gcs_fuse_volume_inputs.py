@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pulumi
 import pytest
 
 from components.storage.gcs_bucket import GcsFuseVolume, GcsFuseVolumeArgs
 
+if TYPE_CHECKING:
+    from component_types import Outputs, Refusal, Register
+
 VOLUME = "kubernetes:core/v1:PersistentVolume"
 CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"
 
-Register = Callable[[Callable[[], object]], Any]
-
 
 def args(**changes: Any) -> GcsFuseVolumeArgs:
-    arguments: GcsFuseVolumeArgs = {
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {
         "team": "red",
         "namespace": "team-red",
         "bucket": "acme-ai-dev-checkpoints",
         "purpose": "checkpoints",
         "labels": {"flexspot.dev/owner": "ann"},
-    }
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    } | changes
 
 
 def test_checkpoints_are_a_volume_that_many_nodes_write_bound_to_one_claim(register: Register) -> None:
@@ -104,28 +102,8 @@ def test_a_volumes_name_fits_a_socket_and_stays_its_own(register: Register) -> N
     assert names[0] != names[1]
 
 
-def test_its_outputs_are_the_names_of_claim_and_volume(register: Register) -> None:
-    found: list[str] = []
-
-    def declare() -> None:
-        volume = GcsFuseVolume("red", args())
-        pulumi.Output.all(volume.claim, volume.volume).apply(found.extend)
-
-    register(declare)
-
-    assert found == ["checkpoints", "team-red.checkpoints"]
-
-
-def test_its_children_are_its_own_and_named_after_it(register: Register) -> None:
-    children: list[str] = []
-
-    def declare() -> None:
-        pulumi.runtime.register_stack_transformation(lambda each: children.append(each.name) if each.opts.parent else None)
-        GcsFuseVolume("red", args())
-
-    register(declare)
-
-    assert children == ["red-volume", "red-claim"]
+def test_its_outputs_are_the_names_of_claim_and_volume(outputs: Outputs) -> None:
+    assert outputs(lambda: GcsFuseVolume("red", args())) == {"claim": "checkpoints", "volume": "team-red.checkpoints"}
 
 
 @pytest.mark.parametrize(
@@ -142,17 +120,5 @@ def test_its_children_are_its_own_and_named_after_it(register: Register) -> None
         ({"file_cache_gib": -1}, "file_cache_gib is -1; give 0 for no cache, or a size in GiB"),
     ],
 )
-def test_what_could_not_be_mounted_is_refused_before_anything_is_registered(
-    change: dict[str, Any], problem: str, register: Register
-) -> None:
-    refused: list[str] = []
-
-    def declare() -> None:
-        with pytest.raises(ValueError, match="GcsFuseVolume red: ") as error:
-            GcsFuseVolume("red", args(**change))
-        refused.append(str(error.value))
-
-    registered = register(declare)
-
-    assert problem in refused[0]
-    assert registered.resources == []
+def test_what_could_not_be_mounted_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+    assert problem in refusal(GcsFuseVolume, "red", args(**change))

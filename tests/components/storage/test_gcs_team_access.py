@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pytest
-from pulumi_gcp import serviceaccount
 
 from components.storage.gcs_team_access import GcsTeamAccess, GcsTeamAccessArgs, account_id
+
+if TYPE_CHECKING:
+    from component_types import Outputs, Refusal, Register
 
 ACCOUNT = "gcp:serviceaccount/account:Account"
 ACCOUNT_MEMBER = "gcp:serviceaccount/iAMMember:IAMMember"
@@ -19,31 +20,17 @@ FOLDER_MEMBER = "gcp:storage/managedFolderIamMember:ManagedFolderIamMember"
 
 EMAIL = "team-red-dev@acme-ai.iam.gserviceaccount.com"
 
-Register = Callable[[Callable[[], object]], Any]
-
-# The SDK warns of a function of its own that is not used here, when its storage module is loaded.
-pytestmark = pytest.mark.filterwarnings("ignore:gcp.storage.getTransferProjectServieAccount:DeprecationWarning")
-
-
-@pytest.fixture(autouse=True)
-def known_email(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the API computes, which the mocks leave out."""
-    computed = {"email": EMAIL, "name": f"projects/acme-ai/serviceAccounts/{EMAIL}"}
-    for attribute, value in computed.items():
-        monkeypatch.setattr(serviceaccount.Account, attribute, property(lambda _, value=value: pulumi.Output.from_input(value)))  # pyrefly: ignore[implicit-any-lambda] -- an Account
-
 
 def args(**changes: Any) -> GcsTeamAccessArgs:
-    arguments: GcsTeamAccessArgs = {
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {
         "team": "red",
         "environment": "dev",
         "project": "acme-ai",
         "namespace": "team-red",
         "service_account": "trainer",
         "checkpoint_bucket": "acme-ai-dev-checkpoints",
-    }
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    } | changes
 
 
 def test_a_team_has_an_account_that_only_its_own_pods_act_as(register: Register) -> None:
@@ -85,16 +72,12 @@ def test_a_team_reads_the_shared_datasets_and_those_that_it_is_given(register: R
     assert len(registered.of(FOLDER)) == 1, "folders of datasets belong to their bucket"
 
 
-def test_its_outputs_are_who_the_team_is_and_the_folder(register: Register) -> None:
-    found: list[str] = []
-
-    def declare() -> None:
-        access = GcsTeamAccess("red", args())
-        pulumi.Output.all(access.member, access.email, access.checkpoint_url).apply(found.extend)
-
-    register(declare)
-
-    assert found == [f"serviceAccount:{EMAIL}", EMAIL, "gs://acme-ai-dev-checkpoints/red/"]
+def test_its_outputs_are_who_the_team_is_and_the_folder(outputs: Outputs) -> None:
+    assert outputs(lambda: GcsTeamAccess("red", args())) == {
+        "member": f"serviceAccount:{EMAIL}",
+        "email": EMAIL,
+        "checkpoint_url": "gs://acme-ai-dev-checkpoints/red/",
+    }
 
 
 # As Google's own samples write it: GoogleCloudPlatform/accelerated-platforms, docs of data preparation; read 2026-11-25.
@@ -104,46 +87,24 @@ PRINCIPAL = (
 )
 
 
-def test_with_the_projects_number_the_kubernetes_service_account_itself_has_the_roles_and_no_account_is_made(register: Register) -> None:
-    found: list[str | None] = []
-
-    def declare() -> None:
-        access = GcsTeamAccess("red", args(project_number=pulumi.Output.from_input(123456789012), dataset_bucket="datasets"))
-        pulumi.Output.all(access.member, access.email).apply(found.extend)
-
-    registered = register(declare)
+def test_with_the_projects_number_the_kubernetes_service_account_itself_has_the_roles_and_no_account_is_made(
+    register: Register, outputs: Outputs
+) -> None:
+    by_number = args(project_number=pulumi.Output.from_input(123456789012), dataset_bucket="datasets")
+    registered = register(lambda: GcsTeamAccess("red", by_number))
 
     assert (registered.of(ACCOUNT), registered.of(ACCOUNT_MEMBER)) == ([], [])
     assert {(each["managedFolder"], each["role"], each["member"]) for each in registered.of(FOLDER_MEMBER)} == {
         ("red/", "roles/storage.objectUser", PRINCIPAL),
         ("shared/", "roles/storage.objectViewer", PRINCIPAL),
     }
-    assert found == [PRINCIPAL, None]
+    found = outputs(lambda: GcsTeamAccess("red", by_number))
+    assert (found["member"], found["email"]) == (PRINCIPAL, None)
 
 
-def test_its_children_are_its_own_and_named_after_it(register: Register) -> None:
-    children: list[str] = []
-
-    def declare() -> None:
-        pulumi.runtime.register_stack_transformation(lambda each: children.append(each.name) if each.opts.parent else None)
-        GcsTeamAccess("red", args(dataset_bucket="datasets"))
-
-    register(declare)
-
-    assert children == ["red-account", "red-workload-identity", "red-checkpoints", "red-checkpoints-user", "red-shared-viewer"]
-
-
-@pytest.mark.parametrize("team,environment", [("a", "b"), ("red", "dev"), ("t" * 40, "production"), ("r", "e" * 40)])
-def test_an_account_id_is_one_that_google_cloud_accepts(team: str, environment: str) -> None:
-    assert re.fullmatch(r"[a-z]([-a-z0-9]{4,28}[a-z0-9])", account_id(team, environment))
-
-
-def test_two_teams_with_long_names_have_two_ids() -> None:
-    assert account_id("t" * 38 + "-a", "dev") != account_id("t" * 38 + "-b", "dev")
-
-
-def test_teams_and_environments_that_read_alike_once_joined_have_ids_of_their_own() -> None:
-    pairs = [("a-b", "c"), ("a", "b-c"), ("a-b-c", "d"), ("a-b", "c-d"), ("a", "b-c-d"), ("red", "dev"), ("t" * 38 + "-a", "dev")]
+def test_account_ids_are_ones_that_google_cloud_accepts_and_of_one_team_and_environment_each() -> None:
+    pairs = [("a-b", "c"), ("a", "b-c"), ("a-b-c", "d"), ("a-b", "c-d"), ("a", "b-c-d"), ("red", "dev"), ("a", "b")]
+    pairs += [("t" * 38 + "-a", "dev"), ("t" * 38 + "-b", "dev"), ("t" * 40, "production"), ("r", "e" * 40)]
 
     assert len({account_id(team, environment) for team, environment in pairs}) == len(pairs)
     assert account_id("red", "dev") == "team-red-dev"
@@ -154,25 +115,10 @@ def test_teams_and_environments_that_read_alike_once_joined_have_ids_of_their_ow
     "change,problem",
     [
         ({"team": "Red"}, "team is 'Red'; a name has 1 to 40 of a-z, 0-9 and inner -, from a letter on: respell it"),
-        ({"team": "red/../blue"}, "team is 'red/../blue'"),
-        ({"environment": "e" * 41}, "a name has 1 to 40"),
         ({"namespace": "team_red"}, "namespace is 'team_red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
-        ({"service_account": ""}, "service_account is ''"),
         ({"dataset_folders": ["imagenet"]}, "dataset_folders is imagenet without a dataset_bucket; name the bucket that they are in"),
         ({"dataset_bucket": "datasets", "dataset_folders": ["imagenet/"]}, "dataset_folders has 'imagenet/'; a folder is a path"),
     ],
 )
-def test_what_could_not_be_granted_is_refused_before_anything_is_registered(
-    change: dict[str, Any], problem: str, register: Register
-) -> None:
-    refused: list[str] = []
-
-    def declare() -> None:
-        with pytest.raises(ValueError, match="GcsTeamAccess red: ") as error:
-            GcsTeamAccess("red", args(**change))
-        refused.append(str(error.value))
-
-    registered = register(declare)
-
-    assert problem in refused[0]
-    assert registered.resources == []
+def test_what_could_not_be_granted_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+    assert problem in refusal(GcsTeamAccess, "red", args(**change))

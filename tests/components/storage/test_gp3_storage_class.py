@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
-from storage_parentage import parentage
 
 from components.storage.gp3_storage_class import Gp3StorageClass
 
+if TYPE_CHECKING:
+    from component_types import Register
+
 CLASS = "kubernetes:storage.k8s.io/v1:StorageClass"
 LABELS = {"flexspot.dev/owner": "ann"}
-
-Register = Callable[[Callable[[], object]], Any]
 
 
 def test_a_claim_without_a_class_gets_an_encrypted_volume_in_the_zone_of_its_first_pod(register: Register) -> None:
@@ -33,12 +32,6 @@ def test_beside_a_default_class_it_has_another_name_and_is_asked_for(register: R
     [made] = register(lambda: Gp3StorageClass("gp3", {"name": "fast", "default": False, "labels": LABELS})).of(CLASS)
 
     assert made["metadata"] == {"name": "fast", "labels": LABELS}
-
-
-def test_its_child_is_its_own_and_named_after_it(register: Register) -> None:
-    names, own = parentage(register, lambda: Gp3StorageClass("gp3", {"labels": LABELS}))
-
-    assert names == own == ["gp3-storage-class"]
 
 
 def test_a_class_has_a_name(register: Register) -> None:

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pytest
-from storage_parentage import parentage
 
 from components.storage.s3_mountpoint_volume import S3MountpointVolume, S3MountpointVolumeArgs
+
+if TYPE_CHECKING:
+    from component_types import Outputs, Refusal, Register
 
 VOLUME = "kubernetes:core/v1:PersistentVolume"
 CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"
 
 BUCKET = "111122223333-dev-checkpoints-us-east-1"
 
-Register = Callable[[Callable[[], object]], Any]
-
 
 def args(**changes: Any) -> S3MountpointVolumeArgs:
-    arguments: S3MountpointVolumeArgs = {
+    # pyrefly: ignore[bad-return] -- what is wrong on purpose, too
+    return {
         "team": "red",
         "namespace": "team-red",
         "bucket": BUCKET,
         "region": "us-east-1",
         "purpose": "checkpoints",
         "labels": {"flexspot.dev/owner": "ann"},
-    }
-    arguments.update(changes)  # pyrefly: ignore[no-matching-overload] -- what is wrong on purpose, too
-    return arguments
+    } | changes
 
 
 def test_checkpoints_are_a_volume_that_many_nodes_write_bound_to_one_claim(register: Register) -> None:
@@ -50,12 +48,7 @@ def test_checkpoints_are_a_volume_that_many_nodes_write_bound_to_one_claim(regis
         },
     }
     assert claim["metadata"] == {"name": "checkpoints", "namespace": "team-red", "labels": {"flexspot.dev/owner": "ann"}}
-    assert claim["spec"] == {
-        "accessModes": ["ReadWriteMany"],
-        "storageClassName": "",
-        "volumeName": "team-red.checkpoints",
-        "resources": {"requests": {"storage": "1Gi"}},
-    }
+    assert claim["spec"]["volumeName"] == "team-red.checkpoints"
 
 
 def test_checkpoints_show_the_teams_folder_owned_by_the_pods_user_to_write_and_delete(register: Register) -> None:
@@ -109,51 +102,19 @@ def test_two_volumes_of_one_bucket_have_two_handles_so_that_a_pod_gets_both(regi
     assert sorted(handles) == ["team-blue.checkpoints", "team-red.checkpoints", "team-red.old"]
 
 
-def test_its_outputs_are_the_names_of_claim_and_volume(register: Register) -> None:
-    found: list[str] = []
-
-    def declare() -> None:
-        volume = S3MountpointVolume("red", args())
-        pulumi.Output.all(volume.claim, volume.volume).apply(found.extend)
-
-    register(declare)
-
-    assert found == ["checkpoints", "team-red.checkpoints"]
-
-
-def test_its_children_are_its_own_and_named_after_it(register: Register) -> None:
-    others, own = parentage(register, lambda: S3MountpointVolume("red", args()))
-
-    assert sorted(others) == sorted(own) == ["red-claim", "red-volume"]
+def test_its_outputs_are_the_names_of_claim_and_volume(outputs: Outputs) -> None:
+    assert outputs(lambda: S3MountpointVolume("red", args())) == {"claim": "checkpoints", "volume": "team-red.checkpoints"}
 
 
 @pytest.mark.parametrize(
     "change,problem",
     [
-        ({"purpose": "scratch"}, "purpose is 'scratch'; purposes are checkpoints and datasets: choose one"),
-        ({"team": "Red"}, "team is 'Red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
-        ({"namespace": "n" * 64}, "namespace is 'nnn"),
-        ({"claim": "check.points"}, "claim is 'check.points'"),
         ({"region": "us-east-1a"}, "region is 'us-east-1a'; it must be a region such as us-east-1"),
-        ({"folder": "/red"}, "folder has '/red'; a folder is a path"),
         ({"folder": "red --prefix blue"}, "folder has 'red --prefix blue'"),
         ({"run_as_user": 0}, "run_as_user is 0; restricted Pod Security refuses root: give the pods' id, at least 1"),
-        ({"run_as_group": -1}, "run_as_group is -1"),
         ({"file_cache_gib": -1, "purpose": "datasets"}, "file_cache_gib is -1; give 0 for no cache, or a size in GiB"),
         ({"file_cache_gib": 2}, "file_cache_gib is 2 with purpose checkpoints; a cache is for datasets alone"),
     ],
 )
-def test_what_could_not_be_mounted_is_refused_before_anything_is_registered(
-    change: dict[str, Any], problem: str, register: Register
-) -> None:
-    refused: list[str] = []
-
-    def declare() -> None:
-        with pytest.raises(ValueError, match="S3MountpointVolume red: ") as error:
-            S3MountpointVolume("red", args(**change))
-        refused.append(str(error.value))
-
-    registered = register(declare)
-
-    assert problem in refused[0]
-    assert registered.resources == []
+def test_what_could_not_be_mounted_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+    assert problem in refusal(S3MountpointVolume, "red", args(**change))

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pytest
 from s3_team_access_args import CHECKPOINTS, DATASETS, KEY, team_access_args
-from storage_parentage import parentage
 
 from components.storage.s3_team_access import S3TeamAccess, team_role_name
+
+if TYPE_CHECKING:
+    from component_types import Outputs, Refusal, Register
 
 ROLE = "aws:iam/role:Role"
 ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
 ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
-
-Register = Callable[[Callable[[], object]], Any]
 
 
 def test_a_team_has_a_role_that_only_its_own_pods_in_its_own_cluster_act_as(register: Register) -> None:
@@ -96,43 +95,25 @@ def test_a_role_of_a_cluster_with_the_longest_name_fits_and_stays_the_teams_own(
     assert names[0] != names[1]
 
 
-def test_its_outputs_are_the_role_and_the_folder(register: Register) -> None:
-    found: list[str] = []
-
-    def declare() -> None:
-        access = S3TeamAccess("red", team_access_args())
-        pulumi.Output.all(access.role_name, access.role_arn, access.checkpoint_url).apply(found.extend)
-
-    register(declare)
-
-    assert found == ["acme-dev-team-red", "arn:aws:iam::111122223333:role/acme-dev-team-red", f"s3://{CHECKPOINTS}/red/"]
-
-
-def test_its_children_are_its_own_and_named_after_it(register: Register) -> None:
-    others, own = parentage(register, lambda: S3TeamAccess("red", team_access_args()))
-
-    assert sorted(others) == sorted(own) == ["red-pod-identity", "red-policy", "red-role"]
+def test_its_outputs_are_the_role_and_the_folder(outputs: Outputs) -> None:
+    assert outputs(lambda: S3TeamAccess("red", team_access_args())) == {
+        "role_name": "acme-dev-team-red",
+        "role_arn": "arn:aws:iam::111122223333:role/acme-dev-team-red",
+        "checkpoint_url": f"s3://{CHECKPOINTS}/red/",
+    }
 
 
 @pytest.mark.parametrize(
     "change,problem",
     [
         ({"team": "Red"}, "team is 'Red'; a name has 1 to 40 of a-z, 0-9 and inner -, from a letter on: respell it"),
-        ({"team": "*"}, "team is '*'"),
         ({"team": "red/../blue"}, "team is 'red/../blue'"),
-        ({"environment": "e" * 41}, "a name has 1 to 40"),
-        ({"account": "12345"}, "account is '12345'; it must be an account's id, 12 digits"),
-        ({"partition": "azure"}, "partition is 'azure'; allowed: aws, aws-cn, aws-us-gov"),
         ({"region": "us-gov-west-1"}, "partition is 'aws' with region us-gov-west-1; it must be the region's own, aws-us-gov"),
-        ({"cluster": "c" * 101}, "letters, digits, hyphens and underscores, 100 at most"),
         ({"namespace": "team_red"}, "namespace is 'team_red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
-        ({"service_account": ""}, "service_account is ''"),
         ({"checkpoint_bucket": "acme.ai"}, "checkpoint_bucket is 'acme.ai' (7 characters); a name has 3 to 63"),
-        ({"dataset_bucket": "Acme"}, "dataset_bucket is 'Acme' (4 characters)"),
         ({"dataset_bucket": CHECKPOINTS}, "the checkpoint bucket, where folders are teams': name another"),
         ({"dataset_folders": ["imagenet"]}, "dataset_folders is imagenet without a dataset_bucket; name the bucket that they are in"),
         ({"dataset_bucket": DATASETS, "dataset_folders": ["imagenet/"]}, "dataset_folders has 'imagenet/'; a folder is a path"),
-        ({"dataset_bucket": DATASETS, "dataset_folders": ["*"]}, "dataset_folders has '*'"),
         (
             {"dataset_bucket": DATASETS, "dataset_folders": [f"vision/imagenet-{number}" for number in range(200)]},
             "dataset_folders has 200 folders, with which the role's policy has",
@@ -141,17 +122,5 @@ def test_its_children_are_its_own_and_named_after_it(register: Register) -> None
         ({"tags": {"aws:team": "red"}}, "tags has the key 'aws:team'"),
     ],
 )
-def test_what_could_not_be_granted_is_refused_before_anything_is_registered(
-    change: dict[str, Any], problem: str, register: Register
-) -> None:
-    refused: list[str] = []
-
-    def declare() -> None:
-        with pytest.raises(ValueError, match="S3TeamAccess red: ") as error:
-            S3TeamAccess("red", team_access_args(**change))
-        refused.append(str(error.value))
-
-    registered = register(declare)
-
-    assert problem in refused[0]
-    assert registered.resources == []
+def test_what_could_not_be_granted_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:
+    assert problem in refusal(S3TeamAccess, "red", team_access_args(**change))

@@ -1,15 +1,18 @@
-"""What a team may and may not do with the buckets: requests, decided by an evaluator of IAM's documents."""
+"""What a team may and may not do with the buckets: by the statements of its policy, and nightly by principalmapper."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import json
+from typing import TYPE_CHECKING
 
 import pytest
-from aws_policy_decisions import verdict
+from iam_judge import Request, decided_otherwise, permissions
 from s3_team_access_args import CHECKPOINTS, DATASETS, KEY, team_access_args
 
 from components.storage.s3_team_access import S3TeamAccess
+
+if TYPE_CHECKING:
+    from component_types import Register
 
 ROLE = "aws:iam/role:Role"
 ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
@@ -20,8 +23,6 @@ OTHER_KEY = "arn:aws:kms:us-east-1:111122223333:key/00000000-0000-0000-0000-0000
 
 CONTEXT = "kms:EncryptionContext:aws:s3:arn"
 
-Register = Callable[[Callable[[], object]], Any]
-
 
 @pytest.fixture
 def policy(register: Register) -> str:
@@ -31,80 +32,87 @@ def policy(register: Register) -> str:
     return policy["policy"]
 
 
-@pytest.mark.parametrize(
-    "action,resource,context",
-    [
-        ("s3:ListBucket", BUCKET, {"s3:prefix": "red/"}),
-        ("s3:ListBucket", BUCKET, {"s3:prefix": "red/step-100/"}),
-        ("s3:GetObject", f"{BUCKET}/red/step-100/model.safetensors", {}),
-        ("s3:PutObject", f"{BUCKET}/red/latest", {}),
-        ("s3:DeleteObject", f"{BUCKET}/red/step-100/model.safetensors", {}),
-        ("s3:AbortMultipartUpload", f"{BUCKET}/red/step-100/model.safetensors", {}),
-        ("s3:ListMultipartUploadParts", f"{BUCKET}/red/step-100/model.safetensors", {}),
-        ("s3:ListBucket", DATA, {"s3:prefix": "shared/"}),
-        ("s3:ListBucket", DATA, {"s3:prefix": "vision/imagenet/train/"}),
-        ("s3:GetObject", f"{DATA}/shared/c4/0001.parquet", {}),
-        ("s3:GetObject", f"{DATA}/vision/imagenet/0001.tar", {}),
-        ("kms:GenerateDataKey", KEY, {CONTEXT: BUCKET}),
-        ("kms:Decrypt", KEY, {CONTEXT: BUCKET}),
-        ("kms:Decrypt", KEY, {CONTEXT: f"{BUCKET}/red/latest"}),
-        ("kms:Decrypt", KEY, {CONTEXT: DATA}),
-    ],
-)
-def test_a_team_may(action: str, resource: str, context: dict[str, str], policy: str) -> None:
-    assert verdict([policy], action, resource, context) == "allowed"
+MAY = [
+    Request("s3:ListBucket", BUCKET, {"s3:prefix": "red/"}),
+    Request("s3:ListBucket", BUCKET, {"s3:prefix": "red/step-100/"}),
+    Request("s3:GetObject", f"{BUCKET}/red/step-100/model.safetensors"),
+    Request("s3:PutObject", f"{BUCKET}/red/latest"),
+    Request("s3:DeleteObject", f"{BUCKET}/red/step-100/model.safetensors"),
+    Request("s3:AbortMultipartUpload", f"{BUCKET}/red/step-100/model.safetensors"),
+    Request("s3:ListMultipartUploadParts", f"{BUCKET}/red/step-100/model.safetensors"),
+    Request("s3:ListBucket", DATA, {"s3:prefix": "shared/"}),
+    Request("s3:ListBucket", DATA, {"s3:prefix": "vision/imagenet/train/"}),
+    Request("s3:GetObject", f"{DATA}/shared/c4/0001.parquet"),
+    Request("s3:GetObject", f"{DATA}/vision/imagenet/0001.tar"),
+    Request("kms:GenerateDataKey", KEY, {CONTEXT: BUCKET}),
+    Request("kms:Decrypt", KEY, {CONTEXT: BUCKET}),
+    Request("kms:Decrypt", KEY, {CONTEXT: f"{BUCKET}/red/latest"}),
+    Request("kms:Decrypt", KEY, {CONTEXT: DATA}),
+]
+
+MAY_NOT = [
+    # Of the whole bucket: without a prefix, with an empty one, and with one that others' names share.
+    Request("s3:ListBucket", BUCKET),
+    Request("s3:ListBucket", BUCKET, {"s3:prefix": ""}),
+    Request("s3:ListBucket", BUCKET, {"s3:prefix": "red"}),
+    # Another team's, whose name begins or continues like this one's.
+    Request("s3:ListBucket", BUCKET, {"s3:prefix": "blue/"}),
+    Request("s3:ListBucket", BUCKET, {"s3:prefix": "red-two/"}),
+    Request("s3:GetObject", f"{BUCKET}/blue/step-100/model.safetensors"),
+    Request("s3:GetObject", f"{BUCKET}/red-two/latest"),
+    Request("s3:PutObject", f"{BUCKET}/blue/latest"),
+    Request("s3:PutObject", f"{BUCKET}/red"),
+    Request("s3:DeleteObject", f"{BUCKET}/blue/latest"),
+    Request("s3:GetObject", f"{BUCKET}-other/red/latest"),
+    # What no worker needs, even of its own.
+    Request("s3:GetObjectVersion", f"{BUCKET}/red/latest"),
+    Request("s3:PutObjectAcl", f"{BUCKET}/red/latest"),
+    Request("s3:DeleteBucket", BUCKET),
+    Request("s3:PutBucketPolicy", BUCKET),
+    Request("s3:DeleteBucketPolicy", BUCKET),
+    Request("s3:PutLifecycleConfiguration", BUCKET),
+    Request("s3:PutBucketPublicAccessBlock", BUCKET),
+    Request("s3:ListBucketMultipartUploads", BUCKET, {"s3:prefix": "red/"}),
+    Request("s3:ListAllMyBuckets", "*"),
+    # Datasets are read, not written; those of others are not even seen.
+    Request("s3:PutObject", f"{DATA}/shared/c4/0001.parquet"),
+    Request("s3:DeleteObject", f"{DATA}/vision/imagenet/0001.tar"),
+    Request("s3:GetObject", f"{DATA}/vision/faces/0001.tar"),
+    Request("s3:GetObject", f"{DATA}/red/0001.tar"),
+    Request("s3:ListBucket", DATA, {"s3:prefix": "vision/"}),
+    Request("s3:ListBucket", DATA),
+    # The key: for these buckets alone, and datasets are not encrypted by a team.
+    Request("kms:GenerateDataKey", KEY, {CONTEXT: DATA}),
+    Request("kms:Decrypt", KEY, {CONTEXT: f"{BUCKET}-other"}),
+    Request("kms:Decrypt", KEY),
+    Request("kms:Decrypt", OTHER_KEY, {CONTEXT: BUCKET}),
+    Request("kms:ScheduleKeyDeletion", KEY),
+    Request("iam:PassRole", "arn:aws:iam::111122223333:role/admin"),
+    Request("sts:AssumeRole", "arn:aws:iam::111122223333:role/acme-dev-team-blue"),
+]
 
 
-@pytest.mark.parametrize(
-    "action,resource,context",
-    [
-        # Of the whole bucket: without a prefix, with an empty one, and with one that others' names share.
-        ("s3:ListBucket", BUCKET, {}),
-        ("s3:ListBucket", BUCKET, {"s3:prefix": ""}),
-        ("s3:ListBucket", BUCKET, {"s3:prefix": "red"}),
-        # Another team's, whose name begins or continues like this one's.
-        ("s3:ListBucket", BUCKET, {"s3:prefix": "blue/"}),
-        ("s3:ListBucket", BUCKET, {"s3:prefix": "red-two/"}),
-        ("s3:GetObject", f"{BUCKET}/blue/step-100/model.safetensors", {}),
-        ("s3:GetObject", f"{BUCKET}/red-two/latest", {}),
-        ("s3:PutObject", f"{BUCKET}/blue/latest", {}),
-        ("s3:PutObject", f"{BUCKET}/red", {}),
-        ("s3:DeleteObject", f"{BUCKET}/blue/latest", {}),
-        ("s3:GetObject", f"{BUCKET}-other/red/latest", {}),
-        # What no worker needs, even of its own.
-        ("s3:GetObjectVersion", f"{BUCKET}/red/latest", {}),
-        ("s3:PutObjectAcl", f"{BUCKET}/red/latest", {}),
-        ("s3:DeleteBucket", BUCKET, {}),
-        ("s3:PutBucketPolicy", BUCKET, {}),
-        ("s3:DeleteBucketPolicy", BUCKET, {}),
-        ("s3:PutLifecycleConfiguration", BUCKET, {}),
-        ("s3:PutBucketPublicAccessBlock", BUCKET, {}),
-        ("s3:ListBucketMultipartUploads", BUCKET, {"s3:prefix": "red/"}),
-        ("s3:ListAllMyBuckets", "*", {}),
-        # Datasets are read, not written; those of others are not even seen.
-        ("s3:PutObject", f"{DATA}/shared/c4/0001.parquet", {}),
-        ("s3:DeleteObject", f"{DATA}/vision/imagenet/0001.tar", {}),
-        ("s3:GetObject", f"{DATA}/vision/faces/0001.tar", {}),
-        ("s3:GetObject", f"{DATA}/red/0001.tar", {}),
-        ("s3:ListBucket", DATA, {"s3:prefix": "vision/"}),
-        ("s3:ListBucket", DATA, {}),
-        # The key: for these buckets alone, and datasets are not encrypted by a team.
-        ("kms:GenerateDataKey", KEY, {CONTEXT: DATA}),
-        ("kms:Decrypt", KEY, {CONTEXT: f"{BUCKET}-other"}),
-        ("kms:Decrypt", KEY, {}),
-        ("kms:Decrypt", OTHER_KEY, {CONTEXT: BUCKET}),
-        ("kms:ScheduleKeyDeletion", KEY, {}),
-        ("iam:PassRole", "arn:aws:iam::111122223333:role/admin", {}),
-        ("sts:AssumeRole", "arn:aws:iam::111122223333:role/acme-dev-team-blue", {}),
-    ],
-)
-def test_a_team_may_not(action: str, resource: str, context: dict[str, str], policy: str) -> None:
-    assert verdict([policy], action, resource, context) == "none"
+def test_a_team_writes_to_its_own_folder_and_reads_the_datasets_that_it_is_given(policy: str) -> None:
+    objects = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
+    for_checkpoints, for_datasets = ({"StringLike": {CONTEXT: [bucket, f"{bucket}/*"]}} for bucket in (BUCKET, DATA))
+
+    assert permissions(policy) == [
+        ("Allow", "s3:ListBucket", BUCKET, {"StringLike": {"s3:prefix": ["red/*"]}}),
+        *(("Allow", action, f"{BUCKET}/red/*", {}) for action in objects),
+        *(("Allow", action, KEY, for_checkpoints) for action in ("kms:Decrypt", "kms:GenerateDataKey")),
+        ("Allow", "s3:ListBucket", DATA, {"StringLike": {"s3:prefix": ["shared/*", "vision/imagenet/*"]}}),
+        *(("Allow", "s3:GetObject", f"{DATA}/{folder}/*", {}) for folder in ("shared", "vision/imagenet")),
+        ("Allow", "kms:Decrypt", KEY, for_datasets),
+    ]
+
+
+@pytest.mark.nightly(held_by="test_a_team_writes_to_its_own_folder_and_reads_the_datasets_that_it_is_given")
+@pytest.mark.parametrize("decided,requests", [("allowed", MAY), ("none", MAY_NOT)])
+def test_principalmapper_decides_so_of_what_a_team_asks(decided: str, requests: list[Request], policy: str) -> None:
+    assert decided_otherwise([json.loads(policy)], decided, requests) == []
 
 
 def test_without_a_dataset_bucket_or_a_key_neither_is_named(register: Register) -> None:
     [policy] = register(lambda: S3TeamAccess("red", team_access_args())).of(ROLE_POLICY)
 
-    assert verdict([policy["policy"]], "s3:GetObject", f"{BUCKET}/red/latest") == "allowed"
-    assert verdict([policy["policy"]], "s3:GetObject", f"{DATA}/shared/c4/0001.parquet") == "none"
-    assert "kms" not in policy["policy"]
+    assert {resource for _, _, resource, _ in permissions(policy["policy"])} == {BUCKET, f"{BUCKET}/red/*"}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from components.tenancy.admission import AdmissionPolicies, OwnerLabels
 
-Register = Callable[[Callable[[], object]], Any]
+if TYPE_CHECKING:
+    from component_types import Refusal, Register
 
 API = "kubernetes:admissionregistration.k8s.io/v1"
 POLICY, BINDING = f"{API}:ValidatingAdmissionPolicy", f"{API}:ValidatingAdmissionPolicyBinding"
@@ -51,8 +50,11 @@ def bound(made: Any) -> dict[str, tuple[list[str], list[tuple[str, str]]]]:
 
 
 def test_a_policy_says_of_objects_and_of_no_subresource_what_it_is_given_and_fails_open(register: Register) -> None:
-    [made] = register(lambda: AdmissionPolicies("admission", args())).of(POLICY)
+    registered = register(lambda: AdmissionPolicies("admission", args()))
 
+    # The component is not given the CEL too.
+    assert [each["policies"] for each in registered.of("flexspot:index:AdmissionPolicies")] == [["rules"]]
+    [made] = registered.of(POLICY)
     assert made["metadata"] == {"name": "rules", "labels": LABELS}
     assert made["spec"] == {
         "failurePolicy": "Ignore",
@@ -92,34 +94,6 @@ def test_what_guards_a_guarantee_is_of_team_namespaces_alone_and_fails_closed(
     assert [each["spec"]["failurePolicy"] for each in made.of(POLICY)] == ["Fail"]
 
 
-def test_everything_is_the_components_and_the_cel_is_not_told_twice(register: Register) -> None:
-    made = register(lambda: AdmissionPolicies("admission", args()))
-
-    [inputs] = made.of("flexspot:index:AdmissionPolicies")
-    assert inputs["policies"] == ["rules"]
-    assert [name for token, name, _ in made.resources if token.startswith("kubernetes:")] == [
-        "admission-rules",
-        "admission-rules-teams",
-        "admission-rules-elsewhere",
-    ]
-
-
-@pytest.mark.parametrize(
-    "given,told",
-    [
-        (args() | {"policies": []}, "policies is empty; give at least one"),
-        (args(policy(matches=[])), "policy rules matches nothing; name the resources"),
-        (args(policy(validations=[])), "policy rules has no validations; give at least one"),
-    ],
-)
-def test_policies_without_a_meaning_are_refused_before_anything_is_registered(given: Any, told: str, register: Register) -> None:
-    def declare() -> None:
-        with pytest.raises(ValueError, match=re.escape(f"AdmissionPolicies admission: {told}")):
-            AdmissionPolicies("admission", given)
-
-    assert register(declare).resources == []
-
-
 def test_owner_labels_are_patched_into_what_is_made_in_team_namespaces_alone(register: Register) -> None:
     made = register(lambda: OwnerLabels("owner-labels", owner_args()))
 
@@ -131,10 +105,15 @@ def test_owner_labels_are_patched_into_what_is_made_in_team_namespaces_alone(reg
     assert selector == [{"key": "flexspot.dev/team", "operator": "Exists"}]
 
 
-@pytest.mark.parametrize("argument", ["keys", "matches"])
-def test_owner_labels_of_nothing_or_on_nothing_are_refused(argument: str, register: Register) -> None:
-    def declare() -> None:
-        with pytest.raises(ValueError, match=f"OwnerLabels owner-labels: {argument} is empty; give at least one"):
-            OwnerLabels("owner-labels", owner_args(**{argument: []}))
-
-    assert register(declare).resources == []
+@pytest.mark.parametrize(
+    "component,given,told",
+    [
+        (AdmissionPolicies, args() | {"policies": []}, "policies is empty; give at least one"),
+        (AdmissionPolicies, args(policy(matches=[])), "policy rules matches nothing; name the resources"),
+        (AdmissionPolicies, args(policy(validations=[])), "policy rules has no validations; give at least one"),
+        (OwnerLabels, owner_args(keys=[]), "keys is empty; give at least one"),
+        (OwnerLabels, owner_args(matches=[]), "matches is empty; give at least one"),
+    ],
+)
+def test_what_has_no_meaning_is_refused_before_anything_is_registered(component: Any, given: Any, told: str, refusal: Refusal) -> None:
+    assert told in refusal(component, "admission", given)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tenancy_args import CLASSES, LABELS
 
 from components.tenancy.priorities import Priorities, WorkloadPriorities
 
-Register = Callable[[Callable[[], object]], Any]
+if TYPE_CHECKING:
+    from component_types import Outputs, Refusal, Register
 
 CLASS = "kubernetes:scheduling.k8s.io/v1:PriorityClass"
 WORKLOAD_CLASS = "kubernetes:kueue.x-k8s.io/v1beta2:WorkloadPriorityClass"
@@ -22,12 +21,7 @@ def test_a_class_that_preempts_nothing_waits_for_free_room(register: Register) -
 
     policies = {each["metadata"]["name"]: each["preemptionPolicy"] for each in made}
     assert policies == {"gpu-training": "PreemptLowerPriority", "gpu-best-effort": "Never"}
-
-
-def test_no_class_is_the_clusters_default(register: Register) -> None:
-    made = register(lambda: Priorities("priorities", {"classes": CLASSES, "labels": LABELS})).of(CLASS)
-
-    assert not [each for each in made if "globalDefault" in each]
+    assert not [each for each in made if "globalDefault" in each], "what names no class is no GPU work"
 
 
 def test_queued_work_has_the_same_names_and_values_beside_the_metadata_and_in_no_spec(register: Register) -> None:
@@ -43,15 +37,10 @@ def test_queued_work_has_the_same_names_and_values_beside_the_metadata_and_in_no
 
 
 @pytest.mark.parametrize("component", [Priorities, WorkloadPriorities])
-def test_names_are_told_with_the_highest_first(component: Any, register: Register) -> None:
-    found: list[Any] = []
+def test_names_are_told_with_the_highest_first(component: Any, outputs: Outputs) -> None:
+    found = outputs(lambda: component("work", {"classes": CLASSES, "labels": LABELS}))
 
-    def declare() -> None:
-        component("work", {"classes": CLASSES, "labels": LABELS}).names.apply(found.append)
-
-    made = [name for token, name, _ in register(declare).resources if token.startswith("kubernetes:")]
-    assert found == [["gpu-training", "gpu-best-effort"]]
-    assert made == ["work-gpu-best-effort", "work-gpu-training"]
+    assert found == {"names": ["gpu-training", "gpu-best-effort"]}
 
 
 @pytest.mark.parametrize("component", [Priorities, WorkloadPriorities])
@@ -73,9 +62,5 @@ def test_the_last_value_for_which_nodes_are_made_is_taken(component: Any, regist
         ([CLASSES[0], CLASSES[0]], "class gpu-best-effort stands twice"),
     ],
 )
-def test_a_mistake_is_refused_before_anything_is_registered(classes: list[Any], told: str, component: Any, register: Register) -> None:
-    def declare() -> None:
-        with pytest.raises(ValueError, match=re.escape(f"{component.__name__} work: {told}")):
-            component("work", {"classes": classes, "labels": LABELS})
-
-    assert register(declare).resources == []
+def test_a_mistake_is_refused_before_anything_is_registered(classes: list[Any], told: str, component: Any, refusal: Refusal) -> None:
+    assert told in refusal(component, "work", {"classes": classes, "labels": LABELS})

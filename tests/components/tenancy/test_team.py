@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from snapshot_fixtures import assert_snapshot
@@ -14,7 +12,8 @@ from tenancy_args import LABELS, team_args
 from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
 from components.tenancy.team import POD_SECURITY_VERSION, Team, TeamArgs
 
-Register = Callable[[Callable[[], object]], Any]
+if TYPE_CHECKING:
+    from component_types import Refusal, Register
 
 QUOTA = "kubernetes:core/v1:ResourceQuota"
 LIMITS = "kubernetes:core/v1:LimitRange"
@@ -68,44 +67,14 @@ def test_work_without_queue_is_counted_by_each_kind_of_device(register: Register
     assert scoped["spec"]["hard"] == {"requests.nvidia.com/gpu": "0", "requests.aws.amazon.com/neuron": "2"}
 
 
-def test_devices_that_do_not_come_to_the_gpus_are_refused(register: Register) -> None:
-    unqueued = {"gpus": 3, "devices": {"nvidia.com/gpu": 2}, "priority_classes": ["gpu-production"]}
-
-    with pytest.raises(ValueError, match=r"unqueued\.gpus is 3, and unqueued\.devices come to something else; write gpus=2"):
-        register(lambda: Team("red", team_args(unqueued=unqueued)))
-
-
-def test_a_team_without_gpus_for_services_has_a_quota_of_none(register: Register) -> None:
-    quotas = register(lambda: Team("red", team_args(unqueued={"gpus": 0, "priority_classes": ["gpu-production"]}))).of(QUOTA)
-
-    # In which order a mock is asked for them is chance.
-    assert sorted(each["spec"]["hard"]["requests.nvidia.com/gpu"] for each in quotas) == ["0", "6"]
-
-
-@pytest.mark.parametrize("limits", [None, {"cpu": "48", "memory": "192Gi"}])
-def test_no_limit_range_names_a_gpu(limits: dict[str, str] | None, register: Register) -> None:
-    [made] = register(lambda: Team("red", team_args(container_limits=limits))).of(LIMITS)
-
-    [item] = made["spec"]["limits"]
-    assert item["type"] == "Container"
-    for field in {"default", "defaultRequest", "max"} & item.keys():
-        assert item[field].keys() == {"cpu", "memory"}
-
-
-def test_the_largest_container_is_also_the_default_so_that_a_large_request_without_limit_is_none_too_many(register: Register) -> None:
+def test_the_largest_container_is_also_the_default_and_without_one_the_default_is_small(register: Register) -> None:
     [made] = register(lambda: Team("red", team_args(container_limits={"cpu": "48", "memory": "192Gi"}))).of(LIMITS)
 
     [item] = made["spec"]["limits"]
     assert item["max"] == item["default"] == {"cpu": "48", "memory": "192Gi"}
     assert item["defaultRequest"] == {"cpu": "250m", "memory": "512Mi"}
-
-
-def test_without_a_largest_container_there_is_no_maximum_and_a_small_default(register: Register) -> None:
-    [made] = register(lambda: Team("red", team_args())).of(LIMITS)
-
-    [item] = made["spec"]["limits"]
-    assert "max" not in item
-    assert item["default"] == {"cpu": "1", "memory": "2Gi"}
+    [item] = register(lambda: Team("red", team_args())).of(LIMITS)[0]["spec"]["limits"]
+    assert (item["type"], item["default"], "max" in item) == ("Container", {"cpu": "1", "memory": "2Gi"}, False)
 
 
 def test_pods_get_no_kubernetes_token_and_workloads_act_as_the_team_in_the_cloud(register: Register) -> None:
@@ -116,18 +85,8 @@ def test_pods_get_no_kubernetes_token_and_workloads_act_as_the_team_in_the_cloud
     assert account["metadata"]["name"] == SERVICE_ACCOUNT
     assert account["automountServiceAccountToken"] is False
     assert account["metadata"]["annotations"] == annotations
-
-
-def test_without_annotations_the_service_account_has_none(register: Register) -> None:
     [account] = register(lambda: Team("red", team_args())).of(ACCOUNT)
-
     assert "annotations" not in account["metadata"]
-
-
-def test_the_account_that_kubernetes_makes_in_each_namespace_is_left_to_it(register: Register) -> None:
-    declared = register(lambda: Team("red", team_args())).resources
-
-    assert "default" not in {inputs["metadata"]["name"] for token, _, inputs in declared if token.startswith("kubernetes:")}
 
 
 def test_the_roles_are_bound_to_the_groups_given_and_to_nobody_by_default(register: Register) -> None:
@@ -235,20 +194,17 @@ def test_everything_of_a_team_is_inside_of_it_and_says_whose_it_is(register: Reg
     [
         ({"hard": {"pods": "10"}}, "Team red: hard names pods and no ceiling in GPUs; give requests.nvidia.com/gpu, 0 for"),
         ({"hard": {}}, "Team red: hard names nothing and no ceiling in GPUs"),
-        (
-            {"hard": {"requests.nvidia.com/gpu": "1", "limits.nvidia.com/gpu": "1"}},
-            "Team red: hard names limits.nvidia.com/gpu, which Kubernetes takes and never counts; write requests.nvidia.com/gpu",
-        ),
+        ({"hard": {"requests.nvidia.com/gpu": "1", "limits.nvidia.com/gpu": "1"}}, "Team red: hard names limits.nvidia.com/gpu, which"),
         ({"hard": {"requests.nvidia.com/gpu": "-1"}}, "Team red: hard[requests.nvidia.com/gpu] is '-1'; use a quantity of at least 0"),
         ({"unqueued": {"gpus": -1, "priority_classes": ["a"]}}, "Team red: unqueued.gpus is -1; use 0"),
+        (
+            {"unqueued": {"gpus": 3, "devices": {"nvidia.com/gpu": 2}, "priority_classes": ["gpu-production"]}},
+            "unqueued.gpus is 3, and unqueued.devices come to something else; write gpus=2",
+        ),
         ({"unqueued": {"gpus": 3, "priority_classes": []}}, "unqueued.priority_classes is empty, so its 3 GPUs are of nobody"),
         ({"submitters": ["system:authenticated"]}, "Team red: submitters names 'system:authenticated'; name a group of people"),
         ({"viewers": [""]}, "Team red: viewers names ''; name a group of people"),
     ],
 )
-def test_a_mistake_is_refused_before_anything_is_registered(changes: dict[str, Any], told: str, register: Register) -> None:
-    def declare() -> None:
-        with pytest.raises(ValueError, match=re.escape(told)):
-            Team("red", team_args(**changes))
-
-    assert register(declare).resources == []
+def test_a_mistake_is_refused_before_anything_is_registered(changes: dict[str, Any], told: str, refusal: Refusal) -> None:
+    assert told in refusal(Team, "red", team_args(**changes))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tenancy_args import team_args
@@ -11,7 +10,8 @@ from tenancy_args import team_args
 from capacity.catalog.platform import Platform, endpoints_of
 from components.tenancy.team import Team
 
-Register = Callable[[Callable[[], object]], Any]
+if TYPE_CHECKING:
+    from component_types import Register
 
 OWN_PODS: list[dict[str, Any]] = [{"podSelector": {}}]
 

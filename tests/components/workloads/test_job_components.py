@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-import pulumi
 import pytest
-import yaml
+from program_declarations import shipped
 
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
@@ -16,31 +14,22 @@ from capacity.workloads.requests import GANG_LABEL, GANG_SERVICE, JobRequest, Wo
 from components.workloads.services import CheckpointedJob, FlexStartJob, JobArgs, QueuedJob
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import pulumi
+    from component_types import Outputs, Register
 
-    from mock_fixtures import Registered
-
-    Register = Callable[[Callable[[], object]], Registered]
-
-_STACKS = Path(__file__).resolve().parents[3] / "stacks"
 SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
-
-
-def platform(stack: str) -> dict[str, Any]:
-    """What a stack's file says of its platform."""
-    return yaml.safe_load((_STACKS / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8"))["config"]["flexspot:platform"]
 
 
 def args(stack: str, **more: Any) -> JobArgs:
     team = "nlp" if stack.startswith("prod") else "research"
-    fields = {"platform": platform(stack), "name": "bert", "team": team, "workload_class": "training", "image": "trainer:1"}
+    fields = {"platform": shipped(stack), "name": "bert", "team": team, "workload_class": "training", "image": "trainer:1"}
     return JobArgs(**{**fields, **more})  # pyrefly: ignore[bad-argument-type] -- checked by what is tested
 
 
 def test_a_job_is_registered_as_it_is_rendered_and_pulumi_does_not_wait_for_its_end(register: Register) -> None:
     made = register(lambda: CheckpointedJob("trainer", args("dev-eks")))
 
-    plan = build_plan(parse_settings(platform("dev-eks"), "platform"))
+    plan = build_plan(parse_settings(shipped("dev-eks"), "platform"))
     fields = {"name": "bert", "team": "research", "workload_class": "training", "image": "trainer:1"}
     [expected] = objects_of(plan, "checkpointed-job", fields)
     [job] = made.of("kubernetes:batch/v1:Job")
@@ -59,46 +48,19 @@ def test_what_is_asked_for_otherwise_is_what_the_objects_have(register: Register
 
 
 def test_a_gang_is_one_job_whose_pods_have_names_in_the_teams_own_service(register: Register) -> None:
-    parents: dict[str, pulumi.Resource | None] = {}
-    gangs: list[FlexStartJob] = []
+    [job] = register(lambda: FlexStartJob("gang", args("prod-gke", pods=2, gpus=8))).of("kubernetes:batch/v1:Job")
 
-    def note(each: pulumi.ResourceTransformationArgs) -> None:
-        parents[each.name] = each.opts.parent
-
-    def declare() -> None:
-        gangs.append(FlexStartJob("gang", args("prod-gke", pods=2, gpus=8), pulumi.ResourceOptions(transformations=[note])))
-
-    made = register(declare)
-
-    assert parents == {"gang": None, "gang-bert-job": gangs[0]}
-    [job] = made.of("kubernetes:batch/v1:Job")
     template = job["spec"]["template"]
     assert (template["spec"]["subdomain"], template["metadata"]["labels"][GANG_LABEL]) == (GANG_SERVICE, "true")
 
 
-def test_outputs_say_where_the_job_is(register: Register) -> None:
-    told: dict[str, str] = {}
+def test_a_batch_is_a_job_for_each_pod_and_says_the_names_of_all(register: Register, outputs: Outputs) -> None:
+    def batch() -> QueuedJob:
+        return QueuedJob("batch", args("dev-gke", workload_class="spot-low", pods=3))
 
-    def declare() -> None:
-        batch = QueuedJob("batch", args("dev-gke", workload_class="spot-low"))
-        pulumi.Output.all(batch.namespace, batch.job).apply(lambda both: told.update(namespace=both[0], job=both[1]))
-
-    register(declare)
-
-    assert told == {"namespace": "research", "job": "bert"}
-
-
-def test_a_batch_is_a_job_for_each_pod_and_says_the_names_of_all(register: Register) -> None:
-    told: dict[str, Any] = {}
-
-    def declare() -> None:
-        batch = QueuedJob("batch", args("dev-gke", workload_class="spot-low", pods=3))
-        pulumi.Output.all(batch.job, batch.jobs).apply(lambda both: told.update(job=both[0], jobs=both[1]))
-
-    made = register(declare)
-
-    assert told == {"job": "bert-0", "jobs": ["bert-0", "bert-1", "bert-2"]}
-    assert made.names("kubernetes:batch/v1:Job") == [f"batch-bert-{index}-job" for index in range(3)]
+    jobs = ["bert-0", "bert-1", "bert-2"]
+    assert outputs(batch) == {"namespace": "research", "job": "bert-0", "jobs": jobs}
+    assert register(batch).names("kubernetes:batch/v1:Job") == [f"batch-bert-{index}-job" for index in range(3)]
 
 
 def test_a_batch_without_gpus_is_in_the_queue_without_any(register: Register) -> None:

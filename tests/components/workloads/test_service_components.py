@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import pulumi
 import pytest
-import yaml
+from program_declarations import shipped
 
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
@@ -29,11 +28,8 @@ from components.workloads.services import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mock_fixtures import Registered
+    from component_types import Register
 
-    Register = Callable[[Callable[[], object]], Registered]
-
-_STACKS = Path(__file__).resolve().parents[3] / "stacks"
 
 COMPONENTS: dict[str, Any] = {"queue-workers": QueueWorkers, "model-server": ModelServer, "notebook": Notebook, "model-cache": ModelCache}
 ARGS = {"queue-workers": QueueWorkersArgs, "model-server": ModelServerArgs, "notebook": NotebookArgs, "model-cache": ModelCacheArgs}
@@ -46,16 +42,12 @@ USUAL: dict[str, dict[str, Any]] = {
 }
 
 
-def platform(stack: str) -> dict[str, Any]:
-    return yaml.safe_load((_STACKS / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8"))["config"]["flexspot:platform"]
-
-
 def fields(kind: str, **more: Any) -> dict[str, Any]:
     return {"name": "desk", "team": "search", **USUAL[kind], **more}
 
 
 def component(kind: str, stack: str = "prod-eks", **more: Any) -> Callable[[], Any]:
-    return lambda: COMPONENTS[kind]("mine", {"platform": platform(stack), **fields(kind, **more)})
+    return lambda: COMPONENTS[kind]("mine", {"platform": shipped(stack), **fields(kind, **more)})
 
 
 def bare(inputs: dict[str, Any]) -> dict[str, Any]:
@@ -80,7 +72,7 @@ def bare(inputs: dict[str, Any]) -> dict[str, Any]:
 def test_a_service_is_registered_as_it_is_rendered(kind: str, more: dict[str, Any], register: Register) -> None:
     made = register(component(kind, **more))
 
-    expected = objects_of(build_plan(parse_settings(platform("prod-eks"), "platform")), kind, fields(kind, **more))
+    expected = objects_of(build_plan(parse_settings(shipped("prod-eks"), "platform")), kind, fields(kind, **more))
     assert [bare(inputs) for token, _, inputs in made.resources if token.startswith("kubernetes:")] == [bare(each) for each in expected]
     assert made.names(f"flexspot:index:{KINDS[kind].component}") == ["mine"]
     assert all(name.startswith("mine-") for token, name, _ in made.resources if token.startswith("kubernetes:"))
@@ -96,23 +88,16 @@ def test_pulumi_waits_for_a_server_as_long_as_a_node_takes_and_for_no_service_be
 
 def test_a_notebook_that_somebody_has_woken_is_left_awake_and_its_disk_waits_for_its_first_pod(register: Register) -> None:
     ignored: dict[str, Any] = {}
-    parents: dict[str, Any] = {}
-    notebooks: list[Notebook] = []
 
     def note(each: pulumi.ResourceTransformationArgs) -> None:
         ignored[each.type_] = each.opts.ignore_changes
-        parents[each.name] = each.opts.parent
 
-    def declare() -> None:
-        args: Any = {"platform": platform("prod-eks"), **fields("notebook", workload_class="inference")}
-        notebooks.append(Notebook("mine", args, pulumi.ResourceOptions(transformations=[note])))
-
-    made = register(declare)
+    args: Any = {"platform": shipped("prod-eks"), **fields("notebook", workload_class="inference")}
+    made = register(lambda: Notebook("mine", args, pulumi.ResourceOptions(transformations=[note])))
 
     assert ignored["kubernetes:apps/v1:Deployment"] == ["spec.replicas"]
     [claim] = made.of("kubernetes:core/v1:PersistentVolumeClaim")
     assert claim["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
-    assert {name: parent for name, parent in parents.items() if parent is not notebooks[0]} == {"mine": None}
 
 
 @pytest.mark.parametrize(

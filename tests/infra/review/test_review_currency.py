@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -83,17 +82,6 @@ def test_the_comment_has_no_dollars_and_its_columns_sum_to_all_stacks(review: Re
     assert euro(new[0]) == euro(new[1]), "a new stack adds what it costs"
 
 
-def test_a_stacks_changed_lines_sum_to_its_change(review: Review) -> None:
-    told = review_markdown(exchanged_review(review, INTO))
-    [fold] = re.findall(r"changed lines of the cost</summary>(.*?)</details>", told, re.DOTALL)
-    rows = [[each.strip() for each in line.split("|")] for line in fold.splitlines() if line.startswith("|")][2:]
-    [row] = [line.split("|") for line in told.splitlines() if line.startswith("| <code>dev-eks")]
-
-    assert rows
-    assert "not known" not in fold
-    assert sum(euro(each[4]) for each in rows) == euro(row[8].strip())
-
-
 def test_programs_get_every_amount_in_both_currencies_and_those_in_dollars_as_they_were(review: Review) -> None:
     after = exchanged_review(review, INTO)
     usd = review_json(review)
@@ -119,9 +107,7 @@ def test_what_policies_say_is_in_their_own_words_and_said_to_be(
     assert "What policies say is in USD." in comment
     assert "What policies say" not in review_markdown(exchanged_review(review, INTO))
     show_review(refused)
-    shown = capsys.readouterr().out
-    assert dollars_left(shown, [VERDICT]) == []
-    assert f"{RATE_WORDS} What policies say is in USD." in shown
+    assert f"{RATE_WORDS} What policies say is in USD." in capsys.readouterr().out
     files = {each.stack: each.stack for each in review.stacks}
     assert review_sarif(exchanged_review(review, INTO), "1.2.3", files) == review_sarif(review, "1.2.3", files), "it has no amounts"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from engine_analysis import analyzed, written_state
-from rule_fixtures import UNKNOWN_STRING, Case, cases
+from rule_fixtures import UNKNOWN_STRING, Case, cases, cases_of
 
 from capacity.values.verdict import Verdict
 from policies.rules import all_rules
@@ -38,12 +38,9 @@ def of_one_resource() -> list[Case]:
 
 
 def across_resources() -> list[Case]:
-    """Of each rule a case that breaks it and one that keeps it. What else a state holds is part of a case: each has a state of its own."""
-    first: dict[tuple[str, Verdict], Case] = {}
-    for case in cases():
-        if case.rule in ACROSS and case.verdict in {Verdict.FAIL, Verdict.PASS}:
-            first.setdefault((case.rule, case.verdict), case)
-    return list(first.values())
+    """A case that breaks a rule and one that keeps it. What else a state holds is part of a case: each has a state of its own."""
+    of_rule = cases_of("nodepool-references-missing-class")
+    return [next(case for case in of_rule if case.verdict is verdict) for verdict in (Verdict.FAIL, Verdict.PASS)]
 
 
 def test_the_engine_gives_every_fixture_the_same_verdict_on_a_state_with_empty_outputs(tmp_path: Path) -> None:
@@ -94,67 +91,46 @@ def told_of_a_pool(folder: Path, configuration: dict[str, Any]) -> tuple[int, se
     return code, {(event["policyName"], event["enforcementLevel"]) for event in events}, printed
 
 
-def test_levels_and_parameters_come_from_the_packs_own_policy(tmp_path: Path) -> None:
-    own = {"gpu-pool-without-taint": "advisory", "gpu-pool-without-limit": {"most": 4, "level": "mandatory"}}
-
-    code, told, printed = told_of_a_pool(tmp_path, {"flexspot": own, "gpu-pool-without-taint": "mandatory"})
-
-    assert code == 1, printed
-    assert told == {("gpu-pool-without-taint", "advisory"), ("gpu-pool-without-limit", "mandatory"), ("missing-owner-labels", "mandatory")}
+TAINT, LIMIT, OWNER = "gpu-pool-without-taint", "gpu-pool-without-limit", "missing-owner-labels"
 
 
-def test_each_rule_is_configured_as_any_pulumi_policy(tmp_path: Path) -> None:
-    code, told, printed = told_of_a_pool(
-        tmp_path,
-        {
-            "gpu-pool-without-taint": "advisory",
-            "gpu-pool-without-limit": {"enforcementLevel": "mandatory", "most": 4},
-            "missing-owner-labels": "disabled",
-        },
-    )
+@pytest.mark.parametrize(
+    "configuration,ended,levels",
+    [
+        (
+            {"flexspot": {TAINT: "advisory", LIMIT: {"most": 4, "level": "mandatory"}}, TAINT: "mandatory"},
+            1,
+            {(TAINT, "advisory"), (LIMIT, "mandatory"), (OWNER, "mandatory")},
+        ),
+        (
+            {TAINT: "advisory", LIMIT: {"enforcementLevel": "mandatory", "most": 4}, OWNER: "disabled"},
+            1,
+            {(TAINT, "advisory"), (LIMIT, "mandatory")},
+        ),
+        ({"all": "advisory"}, 0, {(TAINT, "advisory"), (OWNER, "advisory")}),
+    ],
+    ids=["the pack's own policy", "each rule as any policy", "all policies"],
+)
+def test_levels_and_parameters_are_configured(
+    configuration: dict[str, Any], ended: int, levels: set[tuple[str, str]], tmp_path: Path
+) -> None:
+    code, told, printed = told_of_a_pool(tmp_path, configuration)
 
-    assert code == 1, printed
-    assert told == {("gpu-pool-without-taint", "advisory"), ("gpu-pool-without-limit", "mandatory")}, printed
-
-
-def test_the_level_of_all_policies_is_that_of_every_rule(tmp_path: Path) -> None:
-    code, told, printed = told_of_a_pool(tmp_path, {"all": "advisory"})
-
-    assert code == 0, printed
-    assert told == {("gpu-pool-without-taint", "advisory"), ("missing-owner-labels", "advisory")}, printed
-
-
-def test_the_engine_refuses_a_parameter_of_the_wrong_type_before_it_judges_anything(tmp_path: Path) -> None:
-    code, told, printed = told_of_a_pool(tmp_path, {"gpu-pool-without-limit": {"most": "four"}})
-
-    assert (code, told) == (1, set())
-    assert "gpu-pool-without-limit: most: Invalid type. Expected: integer, given: string" in printed
+    assert (code, told) == (ended, levels), printed
 
 
-def test_the_engine_refuses_a_setting_of_the_wrong_type_before_it_judges_anything(tmp_path: Path) -> None:
-    state = written_state(tmp_path, ((case.urn, case.type_token, case.inputs) for case in cases()[:1]))
+@pytest.mark.parametrize(
+    "configuration,problem",
+    [
+        ({LIMIT: {"most": "four"}}, "gpu-pool-without-limit: most: Invalid type. Expected: integer, given: string"),
+        ({"flexspot": {TAINT: "loud"}}, 'must be one of the following: "mandatory", "advisory", "disabled"'),
+    ],
+    ids=["a parameter", "a setting of the pack"],
+)
+def test_the_engine_refuses_a_value_of_the_wrong_type_before_it_judges_anything(
+    configuration: dict[str, Any], problem: str, tmp_path: Path
+) -> None:
+    code, told, printed = told_of_a_pool(tmp_path, configuration)
 
-    code, events, printed = analyzed(tmp_path, state, {"flexspot": {"gpu-pool-without-taint": "loud"}})
-
-    assert code != 0
-    assert events == []
-    assert 'must be one of the following: "mandatory", "advisory", "disabled"' in printed
-
-
-def test_no_secret_of_a_state_is_printed(tmp_path: Path) -> None:
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "train"},
-        "spec": {
-            "nodeSelector": {"nvidia.com/gpu.present": "true"},
-            "containers": [{"name": "train", "env": [{"name": "TOKEN", "value": "hunter2"}], "args": ["--password=hunter2"]}],
-        },
-    }
-    token = "kubernetes:core/v1:Pod"  # noqa: S105 -- a type token
-    state = written_state(tmp_path, [(f"urn:pulumi:dev::flexspot::{token}::train", token, pod)])
-
-    code, events, printed = analyzed(tmp_path, state)
-
-    assert (code, len(events)) == (1, 1), printed
-    assert "hunter2" not in printed
+    assert (code, told) == (1, set()), printed
+    assert problem in printed

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 PACK = Path(__file__).parents[3] / "policies" / "pack"
 

@@ -31,28 +31,6 @@ def test_every_type_that_is_named_is_there() -> None:
     assert {name for part in (KINDS, TYPES) for name in names(written[part])} <= written[TYPES].keys()
 
 
-@pytest.mark.parametrize(
-    "kind,path,allowed",
-    [
-        ("kueue.x-k8s.io/v1beta2/ClusterQueue", ["spec"], "cohortName"),
-        ("kueue.x-k8s.io/v1beta1/ClusterQueue", ["spec"], "cohort"),
-        ("karpenter.sh/v1/NodePool", ["spec", "template", "spec"], "expireAfter"),
-        ("jobset.x-k8s.io/v1alpha2/JobSet", ["spec", "replicatedJobs"], "template"),
-    ],
-)
-def test_the_fields_of_a_definition_are_there_in_each_version(kind: str, path: list[str], allowed: str) -> None:
-    tree = fields()[KINDS][kind]
-    for step in path:
-        tree = tree[step]
-
-    assert allowed in tree
-
-
-def test_lists_are_as_their_elements_and_pods_are_written_once() -> None:
-    assert fields()[TYPES]["V1PodSpec"]["containers"] == "V1Container"
-    assert fields()[KINDS]["jobset.x-k8s.io/v1alpha2/JobSet"]["spec"]["replicatedJobs"]["template"]["spec"] == "V1JobSpec"
-
-
 @pytest.mark.engine
 def test_the_file_is_what_the_pinned_definitions_give() -> None:
     """When this fails: `python -m policies.inventory.field_schemas` with these definitions and JobSet's."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from inventories import Resource, labels, runs
 
 from policies.core import judge_across, read_source
 from policies.inventory.pool_index import PoolIndex, pools_for
 from policies.inventory.reading.source import from_pulumi
-from policies.inventory.views import Inventory, Pool
+from policies.inventory.views import GpuPool, Inventory, Pool
 from policies.judging import DEFAULTS
+from policies.pods import placement
 from policies.rules import all_rules
 from policies.values.field import Field, plain
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from policies.core import Reading
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.slow
 
 
 def read(run: list[Resource]) -> list[Reading]:
@@ -35,7 +36,7 @@ def told(readings: Sequence[Reading], *, closed: bool) -> list[list[tuple[str, .
 
 
 def asking_every_pool(patch: pytest.MonkeyPatch) -> None:
-    """The straightforward way: every question is answered anew, and of every pool."""
+    """The straightforward way: every question is answered anew, and of every pool. No few pools stand for all."""
 
     def answered_anew(_self: Inventory, _question: str, _about: object, answer: Callable[[], Any]) -> Any:
         return answer()
@@ -43,10 +44,19 @@ def asking_every_pool(patch: pytest.MonkeyPatch) -> None:
     def all_of_them(self: PoolIndex[Pool], _several: object) -> list[Pool]:
         return list(vars(self)["_pools"])
 
+    class All:
+        def __init__(self, pools: tuple[GpuPool, ...]) -> None:
+            self._pools = pools
+
+        def those_for(self, _option: object) -> tuple[GpuPool, ...]:
+            return self._pools
+
     patch.setattr(Inventory, "once", answered_anew)
     patch.setattr(PoolIndex, "among", all_of_them)
+    patch.setattr(placement, "PoolsByTaint", All)
 
 
+@settings(max_examples=50)
 @given(runs(), st.booleans())
 def test_every_rule_says_the_same_as_when_it_asks_every_pool(run: list[Resource], closed: bool) -> None:  # noqa: FBT001 -- drawn
     readings = read(run)
@@ -60,6 +70,7 @@ def test_every_rule_says_the_same_as_when_it_asks_every_pool(run: list[Resource]
     assert "the rule itself is broken" not in str(found)
 
 
+@settings(max_examples=50)
 @given(runs(), labels(most=3))
 def test_a_pool_that_the_index_leaves_out_is_one_that_cannot_have_the_labels(run: list[Resource], wanted: Any) -> None:
     inventory = Inventory(tuple(view for reading in read(run) for view in reading.views))

@@ -55,13 +55,6 @@ def test_a_second_object_of_the_same_name_is_not_covered_by_the_first(tmp_path: 
     assert len(report.open) == before
 
 
-def test_a_baseline_of_nothing_is_valid(tmp_path: Path) -> None:
-    path = accepted(tmp_path, CONFIG_MAP)
-
-    assert json.loads(path.read_text()) == {"version": 1, "findings": []}
-    assert with_baseline(linted(tmp_path / "files"), path).settled == 0
-
-
 def test_entries_are_a_line_each_and_name_what_they_accept(tmp_path: Path) -> None:
     entries = [line for line in accepted(tmp_path, UNTAINTED_POOL).read_text().splitlines() if "fingerprint" in line]
 
@@ -74,12 +67,10 @@ def test_entries_are_a_line_each_and_name_what_they_accept(tmp_path: Path) -> No
     "text,why",
     [
         (None, "it does not exist"),
-        ("{", "it is not JSON"),
         ("[" * 100_000, "it is not JSON"),
         ("[]", "it is not a baseline of version 1"),
         ('{"version": 2, "findings": []}', "it is not a baseline of version 1"),
         ('{"version": 1, "findings": [{"rule": "a"}]}', "it is not a baseline of version 1"),
-        ('{"version": 1, "findings": "a"}', "it is not a baseline of version 1"),
     ],
     ids=lambda each: str(each)[:20],
 )

@@ -54,18 +54,6 @@ def test_every_key_counts(tmp_path: Path) -> None:
     assert "duplicate-key" not in by_rule
 
 
-def test_advice_does_not_decide_the_exit_code(tmp_path: Path) -> None:
-    bound = linted(tmp_path / "a", pool_yaml=UNTAINTED_POOL.replace("nvidia.com/gpu: 8", "nvidia.com/gpu: 4"))
-    rules = {each.finding.rule for each in bound.open}
-    free = linted(
-        tmp_path / "b",
-        configuration=configured(tmp_path, "flexspot:\n" + "".join(f"  {rule}: advisory\n" for rule in rules)),
-        pool_yaml=UNTAINTED_POOL,
-    )
-
-    assert (bound.failed, free.failed, len(free.open) > 0) == (True, False, True)
-
-
 def test_a_suppression_that_is_over_or_locked_no_longer_counts(tmp_path: Path) -> None:
     entry = "flexspot:\n  suppressions: [{{rule: duplicate-key, object: '*', reason: kept{until}}}]\n{more}"
     text = "apiVersion: v1\nkind: Pod\nkind: Pod\nmetadata: {name: a}\n"
@@ -106,10 +94,6 @@ def test_a_configuration_that_is_not_there_is_told_of(tmp_path: Path) -> None:
         read_configuration(tmp_path / "none.yaml")
 
     assert error.value.evidence == ("it cannot be read: No such file or directory",)
-
-
-def test_an_empty_configuration_is_the_default(tmp_path: Path) -> None:
-    assert configured(tmp_path, "# nothing yet\n").settings == Configuration().settings
 
 
 def test_the_nearest_configuration_within_the_repository_is_found(tmp_path: Path) -> None:

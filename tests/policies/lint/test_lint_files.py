@@ -13,7 +13,7 @@ from lint_runs import CONFIG_MAP, TAINT_RULE, UNTAINTED_POOL, found, linted
 from capacity.values.errors import ExitCode, ExplainedError
 from policies.lint.configuration import Configuration
 from policies.lint.file_reading import Skipped
-from policies.lint.run import lint, read_file
+from policies.lint.run import lint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,14 +68,6 @@ def test_markdown_is_judged_in_its_fences_alone(tmp_path: Path) -> None:
 
     assert [(path, line) for path, line, rule in found(report, tmp_path) if rule == TAINT_RULE] == [("guide.md", 12)]
     assert report.skipped[Skipped.EXAMPLE] == 1
-
-
-def test_kustomize_patches_are_left_to_the_output_of_kustomize(tmp_path: Path) -> None:
-    kustomization = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\npatches: [{path: ../pool.yaml}, {patch: 'x: y'}]\n"
-    report = linted(tmp_path, overlay__kustomization_yaml=kustomization, pool_yaml=UNTAINTED_POOL)
-
-    assert found(report, tmp_path) == []
-    assert report.skipped[Skipped.PATCH] == 1
 
 
 def test_what_is_no_kubernetes_object_is_counted(tmp_path: Path) -> None:
@@ -156,14 +148,6 @@ def test_excluded_files_are_counted_unless_they_are_named(tmp_path: Path) -> Non
 
     assert (found(report, tmp_path), report.skipped) == ([], {Skipped.EXCLUDED: 1})
     assert TAINT_RULE in {each.finding.rule for each in named.open}
-
-
-def test_a_file_that_cannot_be_opened_is_a_finding(tmp_path: Path) -> None:
-    reading = read_file(str(tmp_path / "gone.yaml"))
-
-    assert [(problem.kind, problem.message) for problem in reading.problems] == [
-        ("unreadable-manifest", "it cannot be opened: No such file or directory")
-    ]
 
 
 def test_a_path_that_is_not_there_is_bad_usage(tmp_path: Path) -> None:

@@ -142,30 +142,11 @@ def test_what_is_not_surely_right_is_left_with_the_reason(text: str, name: str, 
     assert "team: research" not in after
 
 
-def test_nobody_is_made_up_for_an_owner(tmp_path: Path) -> None:
-    text, fixes = fixed(tmp_path, POOL, owner=None)
-
-    assert "labels" not in text
-    assert {(each.finding.rule, why) for each, why in fixes.left} == {("missing-owner-labels", "name its owner with --owner KEY=VALUE")}
-
-
 def test_a_grace_period_that_somebody_wrote_is_theirs(tmp_path: Path) -> None:
     text = JOB.replace("      restartPolicy", "      terminationGracePeriodSeconds: 25\n      restartPolicy")
 
     assert "Seconds: 25" in fixed(tmp_path, text)[0]
     assert "grace-exceeds-notice" in {each.finding.rule for each in judged(tmp_path).open}
-
-
-def test_a_diff_shows_the_change_and_writes_nothing(tmp_path: Path) -> None:
-    path = written(tmp_path, POOL)
-    [change] = fixes_of(judged(tmp_path), OWNER).changes
-
-    assert [line for line in change.diff().splitlines() if line.startswith("+") and "+++" not in line] == [
-        "+  labels:",
-        "+    team: research",
-        "+        - {key: flexspot.dev/capacity-type, value: spot, effect: NoSchedule}",
-    ]
-    assert (path.read_text(), change.fixed) == (POOL, 2)
 
 
 def test_a_file_that_cannot_be_replaced_is_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

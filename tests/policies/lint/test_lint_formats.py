@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
 from lint_runs import TAINT_RULE, UNTAINTED_POOL, linted, shortened, valid_sarif
 
@@ -61,7 +60,6 @@ def test_json_has_the_keys_that_programs_rely_on(tmp_path: Path) -> None:
     }
     assert {each["rule"] for each in told["findings"] if each["fixable"]} == {"missing-owner-labels", "spot-pool-without-taint"}
     assert set(told) == {"findings", "summary"}
-    assert told["summary"]["findings"]["high"] >= 1
     assert {key: told["summary"][key] for key in ("files", "documents", "objects", "suppressed", "skipped", "fail_on", "failed")} == {
         "files": 2,
         "documents": 2,
@@ -156,11 +154,6 @@ def test_sarif_of_nothing_and_of_a_rule_that_is_not_listed_is_valid_too() -> Non
 
     for report in (report_of([]), report_of([odd])):
         valid_sarif(json.loads(as_sarif(report, "0.1.0")))
-
-
-def test_the_validator_refuses_what_is_no_sarif() -> None:
-    with pytest.raises(jsonschema.ValidationError):
-        valid_sarif({"version": "2.1.0", "runs": [{"results": []}]})
 
 
 def test_details_in_json_list_what_is_undecided(tmp_path: Path) -> None:

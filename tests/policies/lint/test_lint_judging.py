@@ -38,12 +38,6 @@ def test_what_another_file_may_hold_is_undecided_unless_the_input_is_closed(tmp_
     assert MISSING_CLASS not in {each.finding.rule for each in (*whole.open, *whole.undecided)}
 
 
-def test_objects_of_other_files_are_judged_together(tmp_path: Path) -> None:
-    report = linted(tmp_path, pool_yaml=NODE_POOL, class_yaml=NODE_CLASS.replace("NAME", "cpu"))
-
-    assert MISSING_CLASS in {each.finding.rule for each in report.open}
-
-
 def test_a_suppression_on_the_object_is_reported_and_counted(tmp_path: Path) -> None:
     report = linted(tmp_path, pool_yaml=annotated("agents need no GPU; until=2999-12-31; by=team-a"))
 
@@ -80,20 +74,6 @@ def test_a_broken_reader_of_objects_is_shown_although_it_decides_nothing(tmp_pat
     for text in (as_text(report), as_github(report)):
         assert "no rule could judge it: TypeError" in text
         assert "hunter2" not in text
-
-
-def test_what_is_so_of_an_object_is_said_once_however_many_templates_it_has(tmp_path: Path) -> None:
-    container = "{name: train, image: 'registry.example/train:1', resources: {limits: {nvidia.com/gpu: 1}}}"
-    template = f"{{replicas: 1, template: {{spec: {{containers: [{container}]}}}}}}"
-    job = (
-        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: train, namespace: a}\nspec:\n"
-        f"  pytorchReplicaSpecs: {{Master: {template}, Worker: {template}}}\n"
-    )
-    report = linted(tmp_path, configuration=Configuration(closed=True), job_yaml=job)
-
-    told = [each.finding.rule for each in report.open]
-    assert "missing-owner-labels" in told
-    assert sorted(told) == sorted(set(told))
 
 
 def test_every_unknown_field_of_an_object_is_told_in_one_run(tmp_path: Path) -> None:

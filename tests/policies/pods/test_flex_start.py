@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,7 +10,9 @@ from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest, from_pulumi
 from policies.inventory.views import Inventory, PodSet
 from policies.pods.interruption import flex_start_of
-from policies.values.field import UNKNOWN, Tri
+
+if TYPE_CHECKING:
+    from policies.values.field import Tri
 
 GPU = {"machineType": "a2-highgpu-1g", "guestAccelerators": [{"type": "nvidia-tesla-a100", "count": 1}]}
 FLEX = ("flex", {"name": "flex", "nodeConfig": {**GPU, "flexStart": True}})
@@ -26,26 +28,8 @@ def flex_start(selector: dict[str, str], *pools: tuple[str, dict[str, Any]]) -> 
     return flex_start_of(next(each for each in job if isinstance(each, PodSet)), Inventory((*job, *made)))
 
 
-@pytest.mark.parametrize("label", [{"cloud.google.com/gke-flex-start": "true"}, {"cloud.google.com/gke-provisioning": "flex-start"}])
-def test_a_selector_that_names_such_nodes_is_enough(label: dict[str, str]) -> None:
-    assert flex_start(label) == (True, "its nodeSelector names flex-start nodes")
-
-
 @pytest.mark.parametrize("pool", [FLEX, QUEUED], ids=["flex-start", "by-request-alone"])
 def test_so_is_a_pool_of_such_nodes_on_which_it_may_run(pool: tuple[str, dict[str, Any]]) -> None:
     answer, by = flex_start({}, pool, PLAIN)
 
     assert (answer, by) == (True, f"it may run on NodePool {pool[0]}, which is flex-start")
-
-
-@pytest.mark.parametrize(
-    "selector,pools,answer",
-    [
-        ({}, [PLAIN], False),
-        ({"cloud.google.com/gke-nodepool": "plain"}, [PLAIN, FLEX], False),
-        ({"cloud.google.com/gke-spot": "true"}, [], False),
-        ({}, [], UNKNOWN),
-    ],
-)
-def test_without_pools_only_a_selector_of_other_capacity_rules_it_out(selector: dict[str, str], pools: list[Any], answer: Tri) -> None:
-    assert flex_start(selector, *pools)[0] is answer

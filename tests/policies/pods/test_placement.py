@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from policies.inventory.reading import views_of
-from policies.inventory.reading.source import from_manifest, from_pulumi
+from policies.inventory.reading.source import from_manifest
 from policies.inventory.views import Inventory, PodSet
-from policies.pods.interruption import interruption_of
 from policies.pods.placement import pool_matches
 from policies.pods.scheduling_options import options_of
 from policies.values.field import UNKNOWN, Tri
@@ -30,7 +29,6 @@ SPOT_POOL: dict[str, Any] = {
         }
     },
 }
-AUTO_PROVISIONED = {"removeDefaultNodePool": True, "clusterAutoscaling": {"enabled": True}}
 TOLERATES = [{"key": "lifecycle", "operator": "Equal", "value": "spot"}]
 
 
@@ -145,43 +143,9 @@ def test_kueue_passes_over_a_flavor_whose_nodes_an_affinity_excludes(terms: list
     assert (options == []) is passed_over
 
 
-@pytest.mark.parametrize(
-    "manifests",
-    [
-        [job(QUEUED)],
-        [job({"kueue.x-k8s.io/queue-name": "another"}), *queue()],
-        [job(QUEUED), *queue()[:2]],
-        [job({"kueue.x-k8s.io/queue-name": "04da6b54-80e4-46f7-96ec-b56ff0331ba9"}), *queue()],
-    ],
-    ids=["no queue given", "another queue", "no flavor given", "a queue that is not known yet"],
-)
+@pytest.mark.parametrize("manifests", [[job(QUEUED)], [job(QUEUED), *queue()[:2]]], ids=["no queue given", "no flavor given"])
 def test_what_a_queue_leads_to_may_not_be_known(manifests: list[dict[str, Any]]) -> None:
-    pods, inventory = given(*manifests)
-
-    assert options_of(pods, inventory) is None
-    assert interruption_of(pods, inventory).possible is UNKNOWN
-
-
-@pytest.mark.parametrize(
-    "manifests,closed,possible",
-    [
-        ([job(tolerations=TOLERATES), SPOT_POOL], False, True),
-        ([job(), SPOT_POOL], False, False),
-        ([job()], False, UNKNOWN),
-        ([job()], True, False),
-        ([job(nodeSelector={"cloud.google.com/gke-spot": "true"})], False, True),
-        ([job(nodeSelector={"karpenter.sh/capacity-type": "on-demand"})], False, UNKNOWN),
-    ],
-)
-def test_the_cloud_may_take_the_nodes_of_pods_that_run_on_spot(manifests: list[dict[str, Any]], closed: bool, possible: Tri) -> None:  # noqa: FBT001
-    assert interruption_of(*given(*manifests, closed=closed)).possible is possible
-
-
-def test_where_gke_makes_nodes_by_itself_nobody_knows_whether_they_are_spot() -> None:
-    pods, inventory = given(job(), SPOT_POOL)
-    cluster = views_of(from_pulumi("gcp:container/cluster:Cluster", "dev", AUTO_PROVISIONED))
-
-    assert interruption_of(pods, Inventory((*inventory.views, *cluster))).possible is UNKNOWN
+    assert options_of(*given(*manifests)) is None
 
 
 def test_a_deployment_is_not_taken_by_the_queue_called_default() -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from policies.inventory.objects import PodDisruptionBudget
 from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest
 from policies.inventory.views import Inventory, PodSet
 from policies.pods.selection import selected, selects
-from policies.values.field import UNKNOWN, Field, Tri, plain
+from policies.values.field import UNKNOWN, Field
 
 SENTINEL = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
@@ -21,42 +19,6 @@ def pods(kind: str = "Deployment", api_version: str = "apps/v1", namespace: str 
     metadata = {"name": "train", "namespace": namespace}
     manifest: dict[str, Any] = {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": {"template": template}}
     return next(view for view in views_of(from_manifest(manifest)) if isinstance(view, PodSet))
-
-
-def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
-    return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
-
-
-@pytest.mark.parametrize(
-    "selector,answer",
-    [
-        ({}, True),
-        ({"matchLabels": {"app": "work"}}, True),
-        ({"matchLabels": {"app": "work", "tier": "gold"}}, False),
-        ({"matchLabels": {"app": SENTINEL}}, UNKNOWN),
-        ({"matchLabels": {"app": SENTINEL, "tier": "gold"}}, False),
-        (expression("app", "In", "work", "play"), True),
-        (expression("app", "In", "play"), False),
-        (expression("app", "In", "play", SENTINEL), UNKNOWN),
-        (expression("app", "NotIn", "play"), True),
-        (expression("tier", "NotIn", "gold"), True),
-        (expression("app", "Exists"), True),
-        (expression("tier", "Exists"), False),
-        (expression("tier", "DoesNotExist"), True),
-        (expression("app", SENTINEL), UNKNOWN),
-        (SENTINEL, UNKNOWN),
-    ],
-)
-def test_a_selector_is_read_as_kubernetes_reads_it(selector: Any, answer: Tri) -> None:
-    assert selects(Field(plain(selector)), pods(app="work")) is answer
-
-
-@pytest.mark.parametrize("key", ["job-name", "batch.kubernetes.io/job-name"])
-def test_a_job_s_pods_have_its_name_although_nobody_writes_it(key: str) -> None:
-    selector = {"matchLabels": {key: "train"}}
-
-    assert selects(Field(selector), pods("Job", "batch/v1")) is True
-    assert selects(Field({"matchLabels": {key: "other"}}), pods("Job", "batch/v1")) is False
 
 
 def test_what_another_controller_writes_is_not_known() -> None:
@@ -78,9 +40,3 @@ def test_a_budget_selects_in_its_own_namespace_alone() -> None:
     found = [(each.identity.namespace, answer) for each, answer in selected(budget(namespace="team-a"), inventory)]
 
     assert found == [("team-a", True), ("", UNKNOWN)]
-
-
-def test_a_namespace_that_is_not_written_is_the_default_one() -> None:
-    inventory = Inventory((pods(namespace="default", app="work"), pods(app="work")))
-
-    assert [each.namespace.text() for each, _ in selected(budget(), inventory)] == ["default"]

@@ -24,11 +24,6 @@ def first_shares(*manifests: dict[str, Any]) -> Tri:
     return shares(inventory.of(ClusterQueue)[0], inventory)
 
 
-def test_a_name_makes_a_cohort_without_an_object() -> None:
-    assert first_shares(kueue("ClusterQueue", "a", cohortName="acme"), kueue("ClusterQueue", "b", cohort="acme")) is True
-    assert first_shares(kueue("ClusterQueue", "a", cohortName="acme"), kueue("ClusterQueue", "b", cohortName="globex")) is False
-
-
 def test_a_queue_outside_a_cohort_shares_with_nobody() -> None:
     assert first_shares(kueue("ClusterQueue", "a"), kueue("ClusterQueue", "b"), kueue("ClusterQueue", "c", cohort="")) is False
 
@@ -37,14 +32,6 @@ def test_the_tree_counts_and_so_does_the_field_of_its_first_version() -> None:
     tree = [kueue("Cohort", "research", parent="acme"), kueue("Cohort", "product", parentName="acme")]
 
     assert first_shares(kueue("ClusterQueue", "a", cohortName="research"), kueue("ClusterQueue", "b", cohortName="product"), *tree) is True
-
-
-def test_a_cohort_without_quota_is_nobody_to_borrow_from() -> None:
-    groups = [{"coveredResources": ["cpu"], "flavors": []}]
-    queue = kueue("ClusterQueue", "a", cohortName="acme")
-
-    assert first_shares(queue, kueue("Cohort", "acme")) is False
-    assert first_shares(queue, kueue("Cohort", "acme", resourceGroups=groups)) is True
 
 
 def test_cohorts_in_a_circle_have_the_same_root_wherever_one_begins() -> None:

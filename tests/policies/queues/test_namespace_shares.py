@@ -13,7 +13,7 @@ from capacity.catalog.accelerators import NVIDIA
 from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest
 from policies.inventory.views import Inventory
-from policies.queues.cohorts import Share, gives_gpus, share_of
+from policies.queues.cohorts import Share, share_of
 from policies.values.field import UNKNOWN
 
 
@@ -75,13 +75,6 @@ def test_each_queue_counts_once_and_one_that_is_not_there_leaves_the_share_open(
     assert share(queue("a", l4=8), local("elsewhere")) == Share(Decimal(8), complete=False)
 
 
-def test_in_a_circle_of_cohorts_nothing_is_borrowed() -> None:
-    one = kueue("Cohort", "one", {"parentName": "two", "resourceGroups": quotas(l4=1)})
-    two = kueue("Cohort", "two", {"parentName": "one", "resourceGroups": quotas(l4=2)})
-
-    assert share(queue("a", "one", l4=8), queue("b", "two", l4=8), one, two) == Share(Decimal(8))
-
-
 @pytest.mark.parametrize(
     "unknown",
     [
@@ -99,15 +92,6 @@ def test_a_queue_of_which_nobody_knows_the_cohort_may_be_in_any() -> None:
 
     assert share(queue("a", "all", l4=8), floating) == Share(Decimal(8), complete=False)
     assert share(queue("a", l4=8), floating) == Share(Decimal(8))
-
-
-def test_whether_a_namespace_has_a_queue_to_gpus() -> None:
-    cpus = kueue("ClusterQueue", "a", {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": []}]})
-
-    assert gives_gpus("team", among(local("a"), queue("a", l4=0))) is True
-    assert gives_gpus("team", among(local("a"), cpus)) is False
-    assert gives_gpus("team", among(local("a"))) is UNKNOWN
-    assert gives_gpus("another", among(local("a"), queue("a", l4=1))) is False
 
 
 NUMBERS = st.integers(0, 20)

@@ -125,23 +125,6 @@ def test_that_a_value_is_secret_changes_no_verdict(case: Case, data: st.DataObje
     assert verdicts(inputs) == verdicts(case.inputs)
 
 
-def test_where_a_secret_would_be_told_it_says_so() -> None:
-    reference = {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": marked(HUNTER)}
-    spec = {"template": {"spec": {"nodeClassRef": reference}}}
-    pool: dict[str, Any] = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": marked("the-name")}, "spec": spec}
-    node_class = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "gpu"}}
-
-    told = reported(
-        [("kubernetes:karpenter.sh/v1:NodePool", "pool", pool), ("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass", "gpu", node_class)]
-    )
-
-    [message] = [message for _, message in told if message.startswith("nodepool-references-missing-class")]
-    assert message.startswith(
-        f"nodepool-references-missing-class: NodePool {SHOWN}: spec.template.spec.nodeClassRef names EC2NodeClass {SHOWN} of "
-    )
-    assert "the-name" not in str(told)
-
-
 def test_the_engine_is_answered_that_nothing_is_remediated_whether_or_not_there_are_secrets() -> None:
     server = PolicyServer(Gate())
 

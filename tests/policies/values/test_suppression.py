@@ -86,40 +86,10 @@ def test_the_settings_suppress_by_rule_and_object(objects: str) -> None:
     assert str(finding.suppressed) == "a driver test, by ops"
 
 
-def test_the_settings_suppress_nothing_else() -> None:
-    entry = {"rule": "gpu-container-without-limit", "object": "Job/team-b/*", "reason": "a driver test"}
-
-    assert [each.verdict for each in judged(job(), read_settings({"suppressions": [entry]}, all_rules()))] == [Verdict.FAIL]
-
-
-@pytest.mark.parametrize(
-    "written,problem",
-    [
-        ({}, "suppressions: must be a list of entries with rule, object, reason, until, by"),
-        ([{"object": "a", "reason": "b"}], "suppressions.0.rule: it is missing"),
-        ([{"rule": "job-without-queues", "object": "a", "reason": "b"}], "did you mean job-without-queue?"),
-        ([{"rule": "job-without-queue", "object": "a", "reason": "b", "untill": "c"}], "did you mean until?"),
-        ([{"rule": "job-without-queue", "object": "a", "reason": "b", "until": "May"}], "until=May is not a date"),
-        (["text"], "suppressions.0: 'text' is not allowed; allowed: an entry with rule"),
-    ],
-)
-def test_a_suppression_of_the_settings_that_is_not_whole_is_a_problem_of_theirs(written: Any, problem: str) -> None:
-    settings = read_settings({"suppressions": written}, all_rules())
-
-    assert any(problem in each for each in settings.problems), settings.problems
-    assert settings.suppressions == ()
-
-
 def test_a_day_of_yaml_is_a_day() -> None:
     entry = {"rule": "job-without-queue", "object": "a", "reason": "b", "until": date(2026, 12, 31)}
 
     assert read_settings({"suppressions": [entry]}, all_rules()).suppressions[0].suppression.until == date(2026, 12, 31)
-
-
-def test_locked_is_true_or_false() -> None:
-    assert read_settings({"job-without-queue": {"locked": "yes"}}, all_rules()).problems == (
-        "job-without-queue.locked: 'yes' is not allowed; allowed: true or false",
-    )
 
 
 def test_the_engine_tells_of_what_is_suppressed_and_does_not_stop() -> None:

@@ -1,0 +1,70 @@
+"""`python tests/bench_tiers.py [TIER ...]`: CPU that tiers of tests take, in multiples of a fixed loop; fails above contract/ceilings.yaml.
+
+A tier is a target of the Makefile: check, test or test-all. The loop makes figures of different machines comparable.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import yaml
+from rich.console import Console
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+CEILINGS = CHECKOUT / "tests" / "contract" / "ceilings.yaml"
+
+_SET_CHILD_SUBREAPER = 36
+_ROUNDS = 5
+
+
+def loop_seconds() -> float:
+    """CPU seconds of the fixed loop, the median of five."""
+
+    def once() -> float:
+        begun, total = time.process_time(), 0
+        for number in range(5_000_000):
+            total += number & 7
+        return time.process_time() - begun
+
+    return statistics.median(once() for _ in range(_ROUNDS))
+
+
+def cpu_seconds(tier: str) -> float:
+    """CPU seconds of all processes of a tier. Raises CalledProcessError when a test fails.
+
+    A lab's parts outlive the process that starts them. Linux hands them to this process, which counts them once it has waited for them.
+    """
+    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(["make", "--no-print-directory", tier], cwd=CHECKOUT, check=True)  # noqa: S607 -- make is found on PATH, as by a person
+    with suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> None:
+    """Measure the named tiers, by default those with a ceiling, and exit with 1 if one is above it."""
+    console, ceilings = Console(), yaml.safe_load(CEILINGS.read_text(encoding="utf-8"))["cpu"]
+    over: list[str] = []
+    for tier in sys.argv[1:] or ceilings:
+        seconds, unit = cpu_seconds(tier), loop_seconds()
+        at_most = ceilings.get(tier, {}).get("at_most")
+        console.print(f"make {tier}: {seconds:.0f} CPU seconds, {seconds / unit:.0f} times the loop ({unit:.2f} s); at most {at_most}")
+        if at_most is not None and seconds / unit > at_most:
+            over.append(tier)
+    if over:
+        raise SystemExit(f"above the ceiling in {CEILINGS.relative_to(CHECKOUT)}: {', '.join(over)}")
+
+
+if __name__ == "__main__":
+    main()

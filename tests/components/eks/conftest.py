@@ -1,0 +1,25 @@
+"""What several tests of EksCluster begin with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from eks_cluster_args import args
+
+from components.eks.cluster import EksCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from component_types import Register
+
+
+@pytest.fixture
+def registered_with(register: Register) -> Callable[..., Any]:
+    """What EksCluster registers with some arguments changed."""
+
+    def run(**changes: Any) -> Any:
+        return register(lambda: EksCluster("eks", args(**changes)))
+
+    return run

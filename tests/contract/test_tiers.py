@@ -1,0 +1,106 @@
+"""Rules about the two tiers of tests: what `make test` leaves to the night has a cheaper test, and neither tier outgrows its ceiling."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+TESTS = CHECKOUT / "tests"
+
+
+@dataclass
+class Module:
+    """The test functions of one module: all, those that run nightly alone, and the names that its nightly marks give as `held_by`."""
+
+    tests: list[str] = field(default_factory=list[str])
+    nightly: set[str] = field(default_factory=set[str])
+    held_by: list[str] = field(default_factory=list[str])
+    unexplained: int = 0
+
+
+def read_module(source: str) -> Module:
+    """Return what a module's source says about its tests and their nightly marks."""
+    tree, module = ast.parse(source), Module()
+    marks = {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign) and _has_nightly_mark(node.value, set())
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+    for function in functions:
+        module.tests.append(function.name)
+        # A mark inside `parametrize` is of one parameter: the others stay in `make test`.
+        own = [each for each in function.decorator_list if not _is_parametrize(each)]
+        if "pytestmark" in marks or any(_has_nightly_mark(each, marks) for each in own):
+            module.nightly.add(function.name)
+    for call in filter(_is_nightly_call, ast.walk(tree)):
+        assert isinstance(call, ast.Call)
+        reasons = [word.value.value for word in call.keywords if word.arg == "held_by" and isinstance(word.value, ast.Constant)]
+        module.held_by += [name.strip() for reason in reasons for name in str(reason).split(",")]
+        module.unexplained += not reasons
+    return module
+
+
+def _is_nightly_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "nightly"
+
+
+def _has_nightly_mark(node: ast.expr, names: set[str]) -> bool:
+    return any(_is_nightly_call(each) or (isinstance(each, ast.Name) and each.id in names) for each in ast.walk(node))
+
+
+def _is_parametrize(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "parametrize"
+
+
+def test_every_nightly_test_names_a_test_of_every_change_that_holds_its_behaviour() -> None:
+    modules = {path.name: read_module(path.read_text(encoding="utf-8")) for path in TESTS.rglob("test_*.py")}
+    in_every_change = {name for module in modules.values() for name in module.tests if name not in module.nightly}
+
+    missing = {name: sorted({*module.held_by} - in_every_change) for name, module in modules.items()}
+    assert {name: unknown for name, unknown in missing.items() if unknown} == {}
+    assert {name: module.unexplained for name, module in modules.items() if module.unexplained} == {}
+
+
+def test_a_mark_on_a_function_a_module_or_a_parameter_is_read_as_what_it_is() -> None:
+    by_function = read_module('@pytest.mark.nightly(held_by="test_a, test_b")\ndef test_x(): ...\ndef test_y(): ...')
+    by_module = read_module('pytestmark = [pytest.mark.lab, pytest.mark.nightly(held_by="test_a")]\ndef test_x(): ...')
+    by_parameter = read_module(
+        'WIDE = pytest.mark.nightly(held_by="test_x")\n'
+        '@pytest.mark.parametrize("n", [1, pytest.param(2, marks=WIDE)])\ndef test_x(n): ...\n'
+        "@WIDE\ndef test_y(): ...\n@pytest.mark.nightly()\ndef test_z(): ..."
+    )
+
+    assert (by_function.nightly, by_function.held_by) == ({"test_x"}, ["test_a", "test_b"])
+    assert by_module.nightly == {"test_x"}
+    assert (by_parameter.nightly, by_parameter.unexplained) == ({"test_y", "test_z"}, 1)
+
+
+CEILINGS = yaml.safe_load((Path(__file__).with_name("ceilings.yaml")).read_text(encoding="utf-8"))
+
+
+def test_snapshots_stay_small_enough_to_review() -> None:
+    lines = Counter(
+        {
+            str(path.relative_to(TESTS)): len(path.read_text(encoding="utf-8").splitlines())
+            for path in TESTS.rglob("snapshots/**/*")
+            if path.is_file() and path.suffix != ".py"
+        }
+    )
+
+    assert [(name, length) for name, length in lines.most_common() if length > CEILINGS["snapshot_lines"]["largest"]] == []
+    assert lines.total() <= CEILINGS["snapshot_lines"]["all"]
+
+
+def test_each_tier_was_measured_below_its_ceiling() -> None:
+    """`make bench` measures: a test does not assert how long something takes."""
+    over = {name: tier for name, tier in CEILINGS["cpu"].items() if tier["measured"] > tier["at_most"]}
+
+    assert over == {}

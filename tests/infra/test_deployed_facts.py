@@ -1,0 +1,197 @@
+"""Facts about everything that the shipped stacks deploy: how much, whose, how safe, and under which names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from program_declarations import COMPONENTS, KUEUE, as_shipped, plan_of, shipped, taints_of
+
+from capacity.values.names import is_production
+from components.cloud_names import check_aws_tags, check_gcp_labels
+
+if TYPE_CHECKING:
+    from program_declarations import Declared
+
+pytestmark = pytest.mark.slow
+
+STACKS = ("local", "dev-gke", "prod-gke", "dev-eks", "prod-eks")
+each_stack = pytest.mark.parametrize("stack", STACKS)
+each_cloud_stack = pytest.mark.parametrize("stack", STACKS[1:])
+
+COUNTS = {
+    "aws:cloudwatch": (0, 0, 0, 11, 11),
+    "aws:ec2": (0, 0, 0, 28, 48),
+    "aws:eks": (0, 0, 0, 15, 16),
+    "aws:iam": (0, 0, 0, 35, 37),
+    "aws:kms": (0, 0, 0, 2, 2),
+    "aws:s3": (0, 0, 0, 13, 13),
+    "aws:sqs": (0, 0, 0, 2, 2),
+    "aws:vpc": (0, 0, 0, 1, 2),
+    "gcp:compute": (0, 4, 4, 0, 0),
+    "gcp:container": (0, 4, 8, 0, 0),
+    "gcp:projects": (0, 3, 3, 0, 0),
+    "gcp:serviceaccount": (0, 7, 9, 0, 0),
+    "gcp:storage": (0, 12, 15, 0, 0),
+    "kubernetes:admissionregistration.k8s.io": (15, 13, 13, 13, 13),
+    "kubernetes:apps": (0, 2, 2, 2, 2),
+    "kubernetes:cloud.google.com": (0, 0, 1, 0, 0),
+    "kubernetes:core": (14, 35, 49, 36, 50),
+    "kubernetes:helm.sh": (0, 1, 1, 5, 6),
+    "kubernetes:karpenter.k8s.aws": (0, 0, 0, 3, 6),
+    "kubernetes:karpenter.kwok.sh": (1, 0, 0, 0, 0),
+    "kubernetes:karpenter.sh": (3, 0, 0, 3, 6),
+    "kubernetes:kueue.x-k8s.io": (14, 21, 32, 21, 29),
+    "kubernetes:monitoring.googleapis.com": (0, 2, 2, 0, 0),
+    "kubernetes:networking.k8s.io": (2, 3, 4, 3, 4),
+    "kubernetes:rbac.authorization.k8s.io": (10, 10, 12, 10, 12),
+    "kubernetes:scheduling.k8s.io": (4, 4, 5, 4, 5),
+    "kubernetes:storage.k8s.io": (0, 0, 0, 1, 1),
+    "pulumi:providers:aws": (0, 0, 0, 1, 1),
+    "pulumi:providers:kubernetes": (1, 1, 1, 1, 1),
+}
+"""How many resources of each service or API group each stack has."""
+
+UNLABELLED = re.compile(
+    r"pulumi:|kubernetes:helm|aws:(cloudwatch/eventTarget:EventTarget|ec2/(route:Route|routeTableAssociation:RouteTableAssociation|tag:Tag)"
+    r"|iam/(rolePolicy:RolePolicy|rolePolicyAttachment:RolePolicyAttachment)|kms/alias:Alias"
+    r"|s3/bucket(LifecycleConfiguration|OwnershipControls|Policy|PublicAccessBlock|ServerSideEncryptionConfiguration|Versioning):.*"
+    r"|sqs/queuePolicy:QueuePolicy)"
+    r"|gcp:(compute/(network:Network|subnetwork:Subnetwork|router:Router|routerNat:RouterNat)|serviceaccount/account:Account"
+    r"|storage/managedFolder:ManagedFolder|.*I[Aa][Mm]Member)"
+)
+"""The types that take neither tags nor labels."""
+
+CLUSTERS = {"gcp:container/cluster:Cluster", "aws:eks/cluster:Cluster"}
+POOLS = {"gcp:container/nodePool:NodePool", "kubernetes:karpenter.sh/v1:NodePool"}
+
+
+def deployed(stack: str) -> list[Declared]:
+    return [each for each in as_shipped(stack).made.values() if not each.type.startswith(COMPONENTS)]
+
+
+def cluster_of(stack: str) -> Declared:
+    [cluster] = [each for each in deployed(stack) if each.type in CLUSTERS]
+    return cluster
+
+
+@each_stack
+def test_a_stack_has_as_many_resources_of_each_group_as_were_reviewed(stack: str) -> None:
+    found = Counter(each.type if each.type.startswith("pulumi:") else each.type.partition("/")[0] for each in deployed(stack))
+
+    assert found == {group: counts[STACKS.index(stack)] for group, counts in COUNTS.items() if counts[STACKS.index(stack)]}
+
+
+@each_stack
+def test_everything_says_its_environment_and_owner_as_its_cloud_takes_them(stack: str) -> None:
+    wanted = {key: shipped(stack)[key] for key in ("environment", "owner")}
+
+    for each in deployed(stack):
+        if UNLABELLED.match(each.type):
+            continue
+        if each.type.startswith("aws:"):
+            check_aws_tags(each.name, each.inputs["tags"])
+            assert wanted.items() <= each.inputs["tags"].items(), each.name
+        elif each.type.startswith("gcp:"):
+            holder = each.inputs.get("nodeConfig", each.inputs) if each.type in POOLS else each.inputs
+            labels = holder.get("resourceLabels") or holder["labels"]
+            check_gcp_labels(each.name, labels)
+            assert wanted.items() <= labels.items(), each.name
+        else:
+            labels = each.inputs["metadata"]["labels"]
+            assert {f"flexspot.dev/{key}": value for key, value in wanted.items()}.items() <= labels.items(), each.name
+
+
+@each_stack
+def test_every_gpu_pool_is_the_plans_with_its_taints_and_a_ceiling(stack: str) -> None:
+    found: dict[str, tuple[set[tuple[str, str, str]], int]] = {}
+    for each in deployed(stack):
+        if each.type == "kubernetes:karpenter.sh/v1:NodePool":
+            spec, node = each.inputs["spec"], each.inputs["spec"]["template"]["spec"]
+            found[each.inputs["metadata"]["name"]] = (taints_of(node.get("taints", [])), int(spec["limits"].get("nodes", 0)))
+        elif each.type in POOLS:
+            node, most = each.inputs["nodeConfig"], each.inputs["autoscaling"]["totalMaxNodeCount"]
+            found[each.inputs["name"]] = (taints_of(node.get("taints", [])), most)
+
+    assert found.keys() - {"system", "other-work"} == {pool.name for pool in plan_of(stack).pools}
+    for pool in plan_of(stack).pools:
+        taints, most = found[pool.name]
+        assert most == pool.max_nodes
+        # GKE sets the others by itself.
+        assert taints <= {(each.key, each.value, each.effect.value) for each in pool.taints}
+        assert "nvidia.com/gpu" in {key for key, _, _ in taints}
+
+
+@each_cloud_stack
+def test_a_cluster_is_protected_in_production_and_its_nodes_have_no_public_address(stack: str) -> None:
+    cluster = cluster_of(stack)
+    protected = is_production(shipped(stack)["environment"])
+
+    # Refused by the cloud alone, what runs on the cluster would be gone by then.
+    assert (cluster.protected, cluster.inputs["deletionProtection"]) == (protected, protected)
+    if stack.endswith("gke"):
+        assert cluster.inputs["privateClusterConfig"]["enablePrivateNodes"] is True
+    else:
+        assert cluster.inputs["vpcConfig"]["endpointPrivateAccess"] is True
+        assert not any(each.get("mapPublicIpOnLaunch") for each in as_shipped(stack).inputs_of("aws:ec2/subnet:Subnet"))
+    buckets = [each.inputs for each in deployed(stack) if each.type.endswith("/bucket:Bucket")]
+    # Checkpoints of a development stack go with it, datasets never.
+    assert [each["forceDestroy"] for each in buckets] == [not protected, False]
+
+
+def disks(value: Any) -> list[Any]:
+    """Every description of an EBS volume in some inputs."""
+    if isinstance(value, list):
+        return [disk for each in value for disk in disks(each)]
+    return [disk for key, each in value.items() for disk in ([each] if key == "ebs" else disks(each))] if isinstance(value, dict) else []
+
+
+@each_cloud_stack
+def test_disks_buckets_queues_and_secrets_are_encrypted_and_no_bucket_is_public(stack: str) -> None:
+    made = as_shipped(stack)
+
+    if stack.endswith("gke"):
+        # Google encrypts all that it stores.
+        access = [
+            (each["publicAccessPrevention"], each["uniformBucketLevelAccess"]) for each in made.inputs_of("gcp:storage/bucket:Bucket")
+        ]
+        assert access == [("enforced", True)] * 2
+        return
+    volumes = disks([each.inputs for each in deployed(stack)])
+    assert len(volumes) == 1 + len(made.of("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"))
+    assert {str(each["encrypted"]).lower() for each in volumes} == {"true"}
+    [storage_class] = made.inputs_of("kubernetes:storage.k8s.io/v1:StorageClass")
+    assert storage_class["parameters"]["encrypted"] == "true"
+    assert cluster_of(stack).inputs["encryptionConfig"]["resources"] == ["secrets"]
+    assert all(each["sqsManagedSseEnabled"] for each in made.inputs_of("aws:sqs/queue:Queue"))
+    closed = made.inputs_of("aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock")
+    assert [all(each[key] for key in each if key.startswith(("block", "ignore", "restrict"))) for each in closed] == [True, True]
+
+
+@each_stack
+def test_no_resource_names_another_environment(stack: str) -> None:
+    others = {"dev", "prod", "local"} - {shipped(stack)["environment"]}
+    # CEL has words of its own, "dev" among them, as have the names of devices.
+    text = {each.name: json.dumps(each.inputs).replace("/dev/", "") for each in deployed(stack) if "admission" not in each.type}
+
+    words = re.compile(rf"(?<![\w.])({'|'.join(sorted(others))})(?![\w.]|-dns)")
+    assert {name: found.group() for name, each in text.items() if (found := words.search(each.replace("node-local", "")))} == {}
+
+
+@each_stack
+def test_flavors_queues_cohorts_and_priorities_are_the_plans(stack: str) -> None:
+    plan = plan_of(stack)
+
+    def names(kind: str) -> set[str]:
+        return {each["metadata"]["name"] for each in as_shipped(stack).inputs_of(kind)}
+
+    assert plan.cpu_work is not None
+    cpu = {f"{queue.cluster_queue}-cpu" for queue in plan.queues}
+    assert names(f"{KUEUE}:ResourceFlavor") == {*(each.name for each in plan.flavors), plan.cpu_work.flavor}
+    assert names(f"{KUEUE}:ClusterQueue") == {each.cluster_queue for each in plan.queues} | cpu
+    assert names(f"{KUEUE}:Cohort") - {"flexspot-stock-out-watch"} == {each.name for each in plan.cohorts if each.parent or each.quotas}
+    assert names("kubernetes:scheduling.k8s.io/v1:PriorityClass") == {each.name for each in plan.priorities}
+    assert names("kubernetes:core/v1:Namespace") >= {team.namespace for team in plan.teams}
