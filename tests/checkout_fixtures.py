@@ -13,6 +13,9 @@ import command_line
 import pytest
 import yaml
 
+from lab.progress import Silence
+from lab.tools.build import ensure_tools
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -64,8 +67,10 @@ def checkout(tmp_path: Path) -> OwnCheckout:
 
 @pytest.fixture(scope="session")
 def checkout_of_the_lab(lab: ControlPlane) -> OwnCheckout:
-    """A checkout whose lab is the one that tests share."""
-    return OwnCheckout(lab.home.root.parent)
+    """A checkout whose lab is the one that tests share, with the tools linked."""
+    checkout = OwnCheckout(lab.home.root.parent)
+    ensure_tools(checkout.folder / ".tools", Silence())
+    return checkout
 
 
 @pytest.fixture

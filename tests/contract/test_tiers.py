@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 import yaml
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -83,6 +87,9 @@ def test_a_mark_on_a_function_a_module_or_a_parameter_is_read_as_what_it_is() ->
     assert (by_parameter.nightly, by_parameter.unexplained) == ({"test_y", "test_z"}, 1)
 
 
+WORKERS = 2
+"""The Makefile runs tests on control planes with so many."""
+
 CEILINGS = yaml.safe_load((Path(__file__).with_name("ceilings.yaml")).read_text(encoding="utf-8"))
 
 
@@ -97,6 +104,43 @@ def test_snapshots_stay_small_enough_to_review() -> None:
 
     assert [(name, length) for name, length in lines.most_common() if length > CEILINGS["snapshot_lines"]["largest"]] == []
     assert lines.total() <= CEILINGS["snapshot_lines"]["all"]
+
+
+_A_TEST = re.compile(r"^\s+tests/\S+::test_", re.MULTILINE)
+_A_SHARED_LAB = re.compile(r"^\s*SETUP\s+S lab\b", re.MULTILINE)
+_A_LAB_OF_ITS_OWN = re.compile(
+    r"^\s*SETUP\s+M stack_lab \(fixtures used: tmp_path_factory"  # a lab of a module; where it is the shared one, that is the fixture used
+    r"|test_control_plane\.py::.*fixtures used:.*\bown\b"
+    r"|test_command_line\.py::",
+    re.MULTILINE,
+)
+
+
+@pytest.mark.slow
+def test_few_tests_of_every_change_run_on_control_planes_and_they_start_few() -> None:
+    files = [str(path) for path in TESTS.rglob("test_*.py") if "mark.lab" in path.read_text(encoding="utf-8")]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--setup-plan",
+        "-q",
+        "-n",
+        "0",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "lab and not nightly",
+        *files,
+    ]
+    plan = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+
+    # Each worker has a shared lab; the plan is that of one.
+    started = WORKERS * len(_A_SHARED_LAB.findall(plan)) + len(_A_LAB_OF_ITS_OWN.findall(plan))
+    tests = len(_A_TEST.findall(plan))
+    assert started > WORKERS, plan
+    assert started <= CEILINGS["control_planes"]["started"]
+    assert 0 < tests <= CEILINGS["control_planes"]["tests"]
 
 
 def test_each_tier_was_measured_below_its_ceiling() -> None:

@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.nightly(
         held_by="test_a_cluster_is_read_beside_a_state_and_gives_the_teams, "
         "test_teams_and_cohorts_are_those_of_the_stack_file, "
-        "test_the_real_pulumi_takes_the_file_and_gives_each_resource_its_urn_of_the_program"
+        "test_ids_have_the_forms_that_the_providers_document"
     ),
 ]
 

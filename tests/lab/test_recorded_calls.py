@@ -1,7 +1,7 @@
 """Every call that the official Kubernetes provider was recorded with, put to the stand-in: it must answer the same.
 
-The calls are played in their order, with what was done by hand in between. The state in the requests is the recorded one, so this also
-shows that the stand-in goes on from what the official provider wrote.
+The calls are played in their order on a control plane of their own, with what was done by hand in between. The state in the requests is
+the recorded one, so this also shows that the stand-in goes on from what the official provider wrote.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def replayed(scenario: str, lab: ControlPlane, tools: Tools) -> Replay:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_every_recorded_call_is_answered_as_recorded(scenario: str, lab: ControlPlane, tools: Tools) -> None:
-    replay = replayed(scenario, lab, tools)
+def test_every_recorded_call_is_answered_as_recorded(scenario: str, stack_lab: ControlPlane, tools: Tools) -> None:
+    replay = replayed(scenario, stack_lab, tools)
     expected_counts = Counter("unanswered" if each.unanswered else each.method for each in lines(scenario))
     assert replay.compared == {method: count for method, count in expected_counts.items() if method not in _THE_ENGINES}
     known = [each for each in KNOWN if each.scenario == scenario]
