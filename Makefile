@@ -95,6 +95,7 @@ bench: setup tools-all ## how long things take, as ratios within one run
 	$(call step,checkpoints under kills and their overhead,$(RUN)/python tests/bench_runtime.py)
 	$(call step,a month of chargeback at three sizes,$(RUN)/python tests/bench_chargeback.py)
 	$(call step,labs,$(RUN)/python -m lab.bench)
+	$(call step,CPU of the tests,$(RUN)/python tests/bench_tiers.py)
 
 sbom: setup ## what Flexspot is made of, with licences: a bill of materials in CycloneDX, dist/flexspot.cdx.json
 	$(call step,bill of materials,mkdir -p dist && $(UV) export --quiet --locked --no-dev --all-extras --format cyclonedx1.5 | $(RUN)/python -m infra.cli.sbom > dist/flexspot.cdx.json)
