@@ -96,8 +96,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Decides what runs first, what runs in one worker (for `--dist loadgroup`), and what counts for coverage.
 
     Tests with a lab of their own come first: the shared one, started by then, would take CPU for nothing. Those that wait for minutes come
-    before the others of the shared lab, and slow ones before others, so that none of them is left for the end. Tests that share a
-    fixture of their module, such as a lab, run in one worker; each other goes to whichever worker is free.
+    before the others of the shared lab, as do those with an engine, and slow ones before others, so that none of them is left for the end.
+    Tests that share a fixture of their module, such as a lab, run in one worker; each other goes to whichever worker is free.
     """
     for mark in ("engine", "lab", "kills", "slow"):
         for path in {item.path for item in items if item.get_closest_marker(mark)}:
@@ -106,7 +106,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 raise pytest.UsageError(message)
 
     def place(item: pytest.Item) -> tuple[bool, bool]:
-        return "lab" in getattr(item, "fixturenames", ()), not any(map(item.get_closest_marker, ("waits", "nightly", "slow")))
+        return "lab" in getattr(item, "fixturenames", ()), not any(map(item.get_closest_marker, ("waits", "nightly", "slow", "engine")))
 
     items.sort(key=place)
     for item in items:
