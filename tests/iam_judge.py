@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _ResourceFiles(ModuleType):
-    """What parliament asks pkg_resources for, which setuptools 81 left out."""
+    """Replace the function of pkg_resources that parliament calls; setuptools 81 removed the module."""
 
     @staticmethod
     def resource_filename(package: str, name: str) -> str:
@@ -44,7 +44,7 @@ _MISSPELT = "UNKNOWN_ACTION"
 
 @dataclass(frozen=True)
 class Finding:
-    """What parliament says against a document: its name of the issue, and the details."""
+    """A finding of parliament about a document: the issue's name, and its details."""
 
     issue: str
     details: str

@@ -84,7 +84,7 @@ class CloudFolder:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the test says of this cloud: account, project, the control plane behind its clusters."""
+        """Settings of this cloud: account, project, the control plane behind its clusters."""
         file = self.folder / "settings.json"
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 

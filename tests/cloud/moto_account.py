@@ -173,7 +173,7 @@ def ec2(run: Up, what: str, **arguments: Any) -> list[dict[str, Any]]:
 
 
 def named(run: Up, what: str) -> dict[str, dict[str, Any]]:
-    """What the stack made of a kind of EC2's, by the tag Name."""
+    """Return the EC2 resources of one kind, by the tag Name."""
     tagged = [({tag["Key"]: tag["Value"] for tag in each.get("Tags", [])}, each) for each in ec2(run, what)]
     return {tags["Name"]: each for tags, each in tagged if tags.get("cluster")}
 

@@ -60,7 +60,7 @@ class HelmReleases:
         return held
 
     def get(self, identity: str) -> Held | None:
-        """A release; None when there is none."""
+        """Return a release, or None if it does not exist."""
         return self._cloud.get(RELEASE, identity)
 
     def upgrade(self, urn: str, identity: str, inputs: dict[str, Any]) -> Held:

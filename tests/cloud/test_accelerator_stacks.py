@@ -97,7 +97,7 @@ def test_networks_cost_nothing_by_themselves() -> None:
 def test_the_cluster_limits_chips_by_their_name_as_it_limits_gpus() -> None:
     """AI-Hypercomputer/xpk, src/xpk/core/nap.py at 002d8ade: a limit of chips has the name that is in GKE's label.
 
-    Of v6e there is none: its machines boot from Hyperdisk alone, and GKE would give those that it makes by itself another disk.
+    v6e has no limit: its machines boot only from Hyperdisk, and GKE gives auto-provisioned machines another disk.
     """
     [cluster] = stack("TPUs").inputs_of(CLUSTER)
 

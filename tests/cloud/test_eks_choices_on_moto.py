@@ -1,4 +1,4 @@
-"""What the settings of an EKS stack add is made in moto and goes again, each in an account of its own.
+"""Resources that settings of an EKS stack add are created and destroyed in moto, each in an account of its own.
 
 File systems and work queues in their parts: tests/infra/test_eks_file_systems.py and test_eks_lustre.py, and
 tests/components/storage/test_sqs_work_queue_on_moto.py.

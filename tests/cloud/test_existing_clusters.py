@@ -1,4 +1,4 @@
-"""A cluster of somebody else's on which a platform cannot be: `up` says why, all of it, and nothing is made."""
+"""`up` refuses an existing cluster that lacks what a platform needs, with every reason, and creates nothing."""
 
 from __future__ import annotations
 

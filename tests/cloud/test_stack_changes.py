@@ -76,7 +76,7 @@ def test_an_edit_of_a_pools_setting_is_of_a_pool_that_is_there_already(cloud: st
 
 
 def outcomes(row: Row) -> Iterator[tuple[str, str]]:
-    """What an edit is an example of: its kind, each outcome of it and of taking it back, what is lost and which rule refuses it."""
+    """Return what an edit covers: its kind, each outcome of it and of its reversal, each loss, and each rule that refuses it."""
     yield "kind", row["kind"]
     yield "stack", row["stack"]
     for way in ("does", "back"):

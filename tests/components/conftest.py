@@ -1,4 +1,4 @@
-"""What tests of many components begin with."""
+"""Fixtures shared by tests of components."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def outputs(register: Register) -> Outputs:
-    """What the outputs of a component come to, by name."""
+    """Return the values of a component's outputs, by name."""
 
     def run(make: Make) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -32,7 +32,7 @@ def outputs(register: Register) -> Outputs:
 
 @pytest.fixture
 def refusal(register: Register) -> Refusal:
-    """What a component says when it refuses its arguments, which it does under its own name and before it registers anything."""
+    """Return a component's refusal of its arguments, raised under its own name before it registers anything."""
 
     def run(component: Any, name: str, args: Any) -> str:
         said: list[str] = []

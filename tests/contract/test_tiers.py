@@ -119,21 +119,10 @@ _A_LAB_OF_ITS_OWN = re.compile(
 @pytest.mark.slow
 def test_few_tests_of_every_change_run_on_control_planes_and_they_start_few() -> None:
     files = [str(path) for path in TESTS.rglob("test_*.py") if "mark.lab" in path.read_text(encoding="utf-8")]
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--setup-plan",
-        "-q",
-        "-n",
-        "0",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        "lab and not nightly",
-        *files,
-    ]
-    plan = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+    options = ["--setup-plan", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "lab and not nightly"]
+    plan = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *files], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    ).stdout
 
     # Each worker has a shared lab; the plan is that of one.
     started = WORKERS * len(_A_SHARED_LAB.findall(plan)) + len(_A_LAB_OF_ITS_OWN.findall(plan))

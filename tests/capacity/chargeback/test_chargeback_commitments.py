@@ -81,7 +81,7 @@ def test_a_commitment_holds_from_its_start_until_its_end(month: Month) -> None:
 
     assert (month.report(own=block).idle_usd, month.report(own=block).complete) == (Decimal(0), True)
     assert month.report(own=later).idle_usd == P5_USD * 4 * 9
-    assert list(month.report(own=later).uncommitted.values()) == [4 * 10 * HOUR], "the ten hours before it are nobody's commitment"
+    assert list(month.report(own=later).uncommitted.values()) == [4 * 10 * HOUR], "no commitment covers the ten hours before it"
 
 
 def test_a_commitment_of_which_no_node_was_ever_seen_is_billed_whole() -> None:

@@ -94,7 +94,7 @@ def services(plan: Plan) -> Iterator[KubeObject]:
 
 
 def broken(made: list[KubeObject], stack: str | None) -> tuple[set[tuple[str, str]], set[str]]:
-    """What fails or cannot be decided, and the rules that passed."""
+    """Findings that fail or are undecided, and the rules that passed."""
     platform = [from_pulumi(kind, name, inputs) for name, (kind, inputs) in resources_of(stack).items()] if stack else []
     found_of = judge_all([*platform, *map(from_manifest, made)], all_rules(), DEFAULTS, closed=True)[len(platform) :]
     found = [each for of_one in found_of for each in of_one]

@@ -1,4 +1,4 @@
-"""What several tests of EksCluster begin with."""
+"""Fixtures shared by tests of EksCluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def registered_with(register: Register) -> Callable[..., Any]:
-    """What EksCluster registers with some arguments changed."""
+    """Return the resources that EksCluster registers with some arguments changed."""
 
     def run(**changes: Any) -> Any:
         return register(lambda: EksCluster("eks", args(**changes)))
