@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lab.cluster import condition
+from lab.cluster import POD, condition
 from lab.exercise.play import (
     HIGH,
     JOB,
@@ -17,6 +17,7 @@ from lab.exercise.play import (
     job_of,
     platform_objects,
     release,
+    running_pods,
     wait_for_completion,
     wait_for_no_nodes,
     wait_for_preemption,
@@ -81,7 +82,7 @@ def test_a_higher_priority_job_preempts_a_lower_one_of_its_own_queue(exercise_gr
         cluster.create(gpu_job(f"beta-{number}", "team-beta", LOW))
         cluster.create(gpu_job(f"alpha-low-{number}", "team-alpha", LOW))
     wait_for_running(cluster, "team-alpha", 2)
-    wait_for_running(cluster, "team-beta", 2)
+    betas = wait_for_running(cluster, "team-beta", 2)
 
     cluster.create(gpu_job("alpha-high", "team-alpha", HIGH))
     preempted_workload, preempted = wait_for_preemption(cluster, "team-alpha")
@@ -93,6 +94,7 @@ def test_a_higher_priority_job_preempts_a_lower_one_of_its_own_queue(exercise_gr
         running = wait_for_running(cluster, "team-alpha", 2)
     assert "alpha-high" in {pod["metadata"]["labels"]["job-name"] for pod in running}
     assert not any(condition(workload, "Preempted") for workload in cluster.list(WORKLOAD, "team-beta")), "the other team is left alone"
+    assert {pod["metadata"]["uid"] for pod in running_pods(cluster.list(POD, "team-beta"))} == {pod["metadata"]["uid"] for pod in betas}
 
     for team in ("team-alpha", "team-beta"):
         release(cluster, team)
