@@ -12,11 +12,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from policies.lint.chunks import markdown_chunks, yaml_chunks
-from policies.lint.key_scan import has_unique_keys
 from policies.lint.parts import PATCH_MARKS, compared_files, is_assertion_file, is_fragment, is_patch, patch_files
 from policies.lint.scope_links import KUSTOMIZATION_FILES, taking_of
 from policies.lint.yaml_reading import (
-    DOCUMENT_BYTES,
     FILE_BYTES,
     FILE_DOCUMENTS,
     FILE_VALUES,
@@ -129,11 +127,6 @@ _NAMED_WITHIN: Final = 1024 * 1024
 _NO_RULE_LOOKS_AT: Final = frozenset({"CustomResourceDefinition"})
 """Kinds that are long and that no reader of policies.inventory.reading takes for its own; their text is checked all the same."""
 
-_DEFINITION: Final = tuple(
-    re.compile(rb"^" + line + rb"[ \t]*$", re.MULTILINE)
-    for line in (rb"apiVersion: apiextensions\.k8s\.io/\w+", rb"kind: CustomResourceDefinition")
-)
-
 
 def read_text(path: str, text: bytes) -> Reading:
     """What a file holds; its name says whether it is Markdown, JSON or, for any other ending, YAML."""
@@ -177,8 +170,6 @@ def _read_chunk(reading: Reading, path: str, chunk: Chunk, ending: str) -> int:
     kustomizes = posixpath.basename(path) in KUSTOMIZATION_FILES
     if b"apiVersion" not in chunk.text and _ESCAPE.search(chunk.text) is None and not kustomizes:
         reading.skipped[Skipped.NOT_KUBERNETES] += 1
-        return 0
-    if _is_settled(chunk.text):
         return 0
     try:
         documents = _documents(chunk.text, ending)
@@ -224,18 +215,6 @@ def _part_of(path: str, value: dict[str, Any], text: bytes) -> Skipped | None:
     if is_assertion_file(path):
         return Skipped.ASSERTION
     return Skipped.PATCH if any(mark in text for mark in PATCH_MARKS) and is_patch(value) else None
-
-
-def _is_settled(text: bytes) -> bool:
-    """Whether a text is that of an object that no rule looks at, speaks to no rule, and has no duplicate key: certain without a parser."""
-    return (
-        b"CustomResourceDefinition" in text
-        and all(pattern.search(text) for pattern in _DEFINITION)
-        and b"flexspot" not in text
-        and len(text) <= DOCUMENT_BYTES
-        and text.isascii()
-        and has_unique_keys(text)
-    )
 
 
 def _documents(text: bytes, ending: str) -> list[Document]:

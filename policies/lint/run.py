@@ -1,14 +1,12 @@
-"""The whole of `flexspot lint`, without its command line: from paths, read on every core, to a report."""
+"""The whole of `flexspot lint`, without its command line: from paths to a report."""
 
 from __future__ import annotations
 
 import os
-import pickle
-import signal
 import sys
 import traceback
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -29,7 +27,7 @@ from policies.lint.walking import Walk
 from policies.lint.yaml_reading import FILE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from policies.lint.configuration import Configuration
     from policies.lint.file_reading import Manifest
@@ -38,109 +36,9 @@ if TYPE_CHECKING:
     from policies.values.finding import Suppression as Accepted
 
 
-PAYS_FROM_BYTES: Final = 512 * 1024
-"""A process more costs some 10 ms; half a MiB takes about 40 ms to read."""
-
-PROCESSES_AT_MOST: Final = 8
-
 _TOLD_OF: Final = frozenset({Verdict.FAIL, Verdict.SUPPRESSED, Verdict.UNKNOWN})
 
 _PART_BYTES: Final = 64 * 1024
-
-
-@dataclass(frozen=True)
-class _Child:
-    process: int
-    pipe: int
-    files: list[str]
-
-
-def read_on_all_cores(files: Sequence[tuple[str, int]], read: Callable[[str], Reading], cores: int | None = None) -> Reading:
-    """What `read` returns for each of the files, given with their sizes, all together.
-
-    A process that a file ends (the parser and the garbage of a hostile text are C) takes no other file with it: those it had are read
-    again, each by a process of its own, and the one that does it again is a finding.
-    """
-    cores = _cores() if cores is None else cores
-    total = sum(size for _, size in files)
-    shares = _shares(files, min(cores, PROCESSES_AT_MOST, 1 + total // PAYS_FROM_BYTES))
-    children = [_start(share, read) for share in shares[1:]]
-    whole = Reading()
-    try:
-        for file in shares[0]:
-            whole.add(read(file))
-        while children:
-            child = children.pop()
-            result = _collect(child)
-            whole.add(result if result is not None else _one_by_one(child.files, read))
-    finally:
-        for child in children:
-            os.kill(child.process, signal.SIGKILL)
-            os.close(child.pipe)
-            os.waitpid(child.process, 0)
-    return whole
-
-
-def _cores() -> int:
-    """The cores that this process may use; one where processes cannot be forked."""
-    if not hasattr(os, "fork"):
-        return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _shares(files: Sequence[tuple[str, int]], count: int) -> list[list[str]]:
-    """The files in so many shares of about the same size, the largest files first."""
-    shares: list[list[str]] = [[] for _ in range(max(1, count))]
-    sizes = [0] * len(shares)
-    for file, size in sorted(files, key=lambda each: -each[1]) if len(shares) > 1 else files:
-        smallest = sizes.index(min(sizes))
-        shares[smallest].append(file)
-        sizes[smallest] += size + 1
-    return shares
-
-
-def _start(files: list[str], read: Callable[[str], Reading]) -> _Child:  # pyrefly: ignore[bad-return] -- the child ends in `finally`
-    receiving, sending = os.pipe()
-    process = os.fork()
-    if process:
-        os.close(sending)
-        return _Child(process, receiving, files)
-    # In the child. Whatever happens, it ends here: it must not go on as a second parent.
-    try:
-        # The parent ends it; a Ctrl-C is the parent's to tell of.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        os.close(receiving)
-        whole = Reading()
-        for file in files:
-            whole.add(read(file))
-        with os.fdopen(sending, "wb") as pipe:
-            pickle.dump(whole, pipe, protocol=pickle.HIGHEST_PROTOCOL)
-    finally:
-        os._exit(0)
-
-
-def _collect(child: _Child) -> Reading | None:
-    """What a child read, or nothing if it came to an end before it could say."""
-    with os.fdopen(child.pipe, "rb") as pipe:
-        told = pipe.read()
-    os.waitpid(child.process, 0)
-    try:
-        reading = pickle.loads(told)  # noqa: S301 -- from our own child
-    except (EOFError, pickle.UnpicklingError):
-        return None
-    return reading if isinstance(reading, Reading) else None
-
-
-def _one_by_one(files: list[str], read: Callable[[str], Reading]) -> Reading:
-    whole = Reading()
-    for file in files:
-        alone = _collect(_start([file], read))
-        if alone is None:
-            reason = "the process that read it crashed, for lack of memory or through a fault of the parser"
-            alone = Reading(problems=[Problem(InputProblem.UNREADABLE, file, 1, ("", "", "", ""), reason)], files=1)
-        whole.add(alone)
-    return whole
 
 
 def judged(
@@ -277,7 +175,9 @@ def _whole(reading: Reading) -> list[Manifest]:
 def _read(paths: list[str], given: dict[str, bytes], configuration: Configuration) -> Reading:
     skipped: Counter[Skipped] = Counter()
     walk = Walk(skipped, configuration.exclude, str(configuration.folder))
-    reading = read_on_all_cores([(path, _size(path)) for path in walk.files(paths)], read_file)
+    reading = Reading()
+    for path in walk.files(paths):
+        reading.add(read_file(path))
     for path, text in given.items():
         reading.add(read_text(path, text))
     reading.skipped += skipped
@@ -316,13 +216,6 @@ def _bytes_of(path: str) -> bytes:
         return parts[0] if len(parts) == 1 else b"".join(parts)
     finally:
         os.close(opened)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size  # noqa: PTH116 -- pathlib takes several times as long over thousands of files
-    except OSError:
-        return 0
 
 
 def _placed(finding: Finding, path: str, line: int, accepted: Accepted | None, configuration: Configuration) -> Placed:

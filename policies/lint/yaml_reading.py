@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import yaml
 
 from capacity.values.engine_marks import UNKNOWN_TEXT
-from policies.lint.block_reading import BlockReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -187,15 +186,10 @@ def documents_in(text: bytes) -> list[Document]:
     """The documents in a text that has at most one `---`; empty ones are left out. Raises DocumentRefusedError."""
     if len(text) > DOCUMENT_BYTES:
         raise DocumentRefusedError(f"it has {len(text) >> 20} MiB; at most {DOCUMENT_BYTES >> 20} MiB are judged")
-    ordinary = _ORDINARY.read(_decoded(text))
-    if ordinary is not None and ordinary[2] <= NODES:
-        value, line, size = ordinary
-        return [Document(value, line + 1, (), size)]
-    return composed_documents(text)
-
-
-def composed_documents(text: bytes) -> list[Document]:
-    """The same by the parser alone, of text in UTF-8. Raises DocumentRefusedError."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise DocumentRefusedError("it is not UTF-8", text.count(b"\n", 0, error.start) + 1) from None
     _refuse_nesting(text)
     build = _Builder(
         aliases=b"&" in text, braces=b"{{" in text or b"${" in text, placeholders=any(sign in text for sign in _PLACEHOLDER_SIGNS)
@@ -224,13 +218,6 @@ def refusal(error: yaml.YAMLError, text: bytes) -> DocumentRefusedError:
     what = getattr(error, "problem", None) or getattr(error, "reason", None) or "it is not YAML"
     line = mark.line + 1 if mark is not None else 1
     return DocumentRefusedError(f"it is not YAML: {what}", line, template=_is_template(text, line), syntax=True)
-
-
-def _decoded(text: bytes) -> str:
-    try:
-        return text.decode()
-    except UnicodeDecodeError as error:
-        raise DocumentRefusedError("it is not UTF-8", text.count(b"\n", 0, error.start) + 1) from None
 
 
 def _refuse_nesting(text: bytes) -> None:
@@ -334,28 +321,18 @@ class _Builder:
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         written = node.value
-        if self._placeholders and is_placeholder(written):
+        if self._placeholders and _is_placeholder(written):
             return FILLED_LATER
         if node.tag == _PLAIN:
             return plain_scalar(written)
         return written if node.tag in {_TEXT, _TEXT_TAG} else plain_scalar(written) if node.tag.startswith("tag:yaml.org") else written
 
 
-def is_placeholder(written: str) -> bool:
+def _is_placeholder(written: str) -> bool:
     """Whether a scalar is a text that somebody or something fills in."""
     if _SIGN.search(written) is None:
         return False
     return (_PLACEHOLDER if len(written) < _SCRIPT_LENGTH else _PLACEHOLDER_SCRIPT).search(written) is not None
-
-
-def ordinary_scalar(written: str, plain: bool) -> Scalar:  # noqa: FBT001 -- the second of two questions about one scalar
-    """The value of a scalar without a tag, which stood without quotes if it is `plain`."""
-    if is_placeholder(written):
-        return FILLED_LATER
-    return plain_scalar(written) if plain else written
-
-
-_ORDINARY: Final = BlockReader(ordinary_scalar)
 
 
 def _mappings(value: Any) -> list[dict[str, Any]]:
