@@ -125,11 +125,9 @@ def read_source(source: Source, read: Callable[[Source], Sequence[View]] = views
         return Reading(source, (), defect)
 
 
-def judge(
-    source: Source, rules: Iterable[AnyRule], settings: Settings, read: Callable[[Source], Sequence[View]] = views_of
-) -> list[Finding]:
+def judge(source: Source, rules: Iterable[AnyRule], settings: Settings) -> list[Finding]:
     """The findings about one object of every rule that needs no other object and is not disabled, passes included."""
-    return judge_alone(read_source(source, read), rules, settings)
+    return judge_alone(read_source(source), rules, settings)
 
 
 def judge_all(

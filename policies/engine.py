@@ -18,18 +18,15 @@ from pulumi.runtime.proto import analyzer_pb2_grpc
 
 from capacity.values.verdict import Severity, Verdict
 from policies.core import is_defect, judge_across, judge_alone, read_source
-from policies.inventory.reading import views_of
 from policies.inventory.reading.eks import PROPERTIES, is_template, takes_template, with_template
 from policies.inventory.reading.source import from_pulumi
 from policies.judging import DEFAULTS, LEVEL, Level, policy_schema, read_settings, schema
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from policies.core import Reading
-    from policies.inventory.reading.source import Source
-    from policies.inventory.views import View
     from policies.judging import AnyRule
     from policies.values.finding import Finding
 
@@ -192,10 +189,9 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
     update judges again with the value known.
     """
 
-    def __init__(self, rules: Sequence[AnyRule] | None = None, read: Callable[[Source], Sequence[View]] = views_of) -> None:
+    def __init__(self, rules: Sequence[AnyRule] | None = None) -> None:
         self._rules = tuple(all_rules() if rules is None else rules)
         self._named = {rule.name: rule for rule in self._rules}
-        self._read = read
         self._settings = DEFAULTS
         self._level = Level.MANDATORY
         self._problems: tuple[str, ...] = ()
@@ -242,7 +238,7 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         except Exception as error:  # noqa: BLE001 -- an input of a shape that nobody foresaw must not stop the update
             told.append(self._diagnostic(PACK, unread_text(request.urn, error), Level.ADVISORY))
         else:
-            reading = self._readings[request.urn] = read_source(source, self._read)
+            reading = self._readings[request.urn] = read_source(source)
             findings = judge_alone(reading, self._rules, self._settings)
             # What cannot be decided of a resource is told in one piece, with what the rules of the whole stack cannot decide of it.
             self._undecided[request.urn] = [each for each in findings if _waits(each)]
@@ -276,8 +272,8 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
             group = given[urn].source
             whole = with_template(group, [templates[each] for each in urns if each in templates], templates.values())
             if whole is not group:
-                given[urn] = read_source(whole, self._read)
-                before = judge_alone(read_source(group, self._read), self._rules, self._settings)
+                given[urn] = read_source(whole)
+                before = judge_alone(read_source(group), self._rules, self._settings)
                 said = {(each.rule, each.verdict, each.message) for each in before if not _waits(each)}
                 findings = judge_alone(given[urn], self._rules, self._settings)
                 found[urn] = [each for each in findings if (each.rule, each.verdict, each.message) not in said]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from capacity.values.verdict import Verdict
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from capacity.values.verdict import Addition, ObjectIdentity, Severity
+    from capacity.values.verdict import Addition, ObjectIdentity, Severity, Verdict
     from policies.values.field import Field
 
 
@@ -176,9 +173,3 @@ class Finding:
     page: str = ""
     suppressed: Suppression | None = None
     adds: Addition | None = None
-
-
-def tally(findings: Iterable[Finding]) -> Mapping[Verdict, int]:
-    """How many findings there are of each verdict; suppressed and undecided ones are never dropped."""
-    counted = Counter(finding.verdict for finding in findings)
-    return {verdict: counted[verdict] for verdict in Verdict}

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,16 @@ import pulumi_policy.policy
 import pytest
 from google.protobuf import empty_pb2
 from google.protobuf.json_format import MessageToDict
+from manifests import manifest, node_pool
 from policy_server import PolicyServer, urn_of
 from pulumi.runtime.proto import analyzer_pb2_grpc
 from pulumi_policy import EnforcementLevel, PolicyConfigSchema, ResourceValidationPolicy, Severity, StackValidationPolicy
 from rule_fixtures import UNKNOWN_STRING, cases, rules_named
 
 from capacity.values.verdict import Verdict
+from policies.core import read_source
 from policies.engine import Gate
-from policies.judging import DEFAULTS, Level, read_settings
+from policies.judging import Level
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
@@ -41,22 +44,11 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 POLICIES = ["flexspot", *(rule.name for rule in all_rules())]
 
 NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
-UNTAINTED: dict[str, Any] = {
-    "apiVersion": "karpenter.sh/v1",
-    "kind": "NodePool",
-    "metadata": {"name": "gpu"},
-    "spec": {
-        "limits": {"nvidia.com/gpu": 8},
-        "template": {
-            "spec": {
-                "requirements": [
-                    {"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["g6"]},
-                    {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]},
-                ]
-            }
-        },
-    },
-}
+UNTAINTED = node_pool(
+    ("karpenter.k8s.aws/instance-family", "In", ["g6"]),
+    ("karpenter.sh/capacity-type", "In", ["on-demand"]),
+    limits={"nvidia.com/gpu": 8},
+)
 
 
 def test_a_violation_names_rule_resource_reason_and_remedy_in_this_order() -> None:
@@ -103,17 +95,11 @@ def test_what_cannot_be_decided_of_a_pool_is_one_line_however_many_rules_it_is_o
 def test_what_is_so_of_an_object_is_reported_once_however_many_pod_templates_it_has() -> None:
     container = {"name": "train", "resources": {"limits": {"nvidia.com/gpu": 1}}}
     replica = {"template": {"spec": {"containers": [container]}}}
-    job = {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": {"name": "train", "namespace": "team-a"},
-        "spec": {"pytorchReplicaSpecs": {"Master": replica, "Worker": replica}},
-    }
+    job = manifest("kubeflow.org/v1", "PyTorchJob", {"pytorchReplicaSpecs": {"Master": replica, "Worker": replica}}, namespace="team-a")
     kind = "kubernetes:kubeflow.org/v1:PyTorchJob"
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}}
     server = PolicyServer(Gate())
     server.analyze(kind, "train", job)
-    server.analyze("kubernetes:core/v1:Namespace", "team-a", namespace)
+    server.analyze("kubernetes:core/v1:Namespace", "team-a", manifest("v1", "Namespace", {}, name="team-a"))
 
     told = [message for _, _, message in server.analyze_stack([(kind, "train", {}), ("kubernetes:core/v1:Namespace", "team-a", {})])]
     assert [message.partition(":")[0] for message in told].count("missing-owner-labels") == 1
@@ -216,11 +202,12 @@ def test_a_rule_that_raises_is_advice_that_names_it_and_stops_no_other_rule() ->
     assert "hunter2" not in reported[1][1]
 
 
-def test_an_object_that_cannot_be_read_is_advice_and_stops_nothing() -> None:
+def test_an_object_that_cannot_be_read_is_advice_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def raises(_source: Source) -> Sequence[View]:
         raise KeyError("hunter2")
 
-    [(level, message)] = PolicyServer(Gate(read=raises)).analyze(NODE_POOL, "gpu", UNTAINTED)
+    monkeypatch.setattr("policies.engine.read_source", partial(read_source, read=raises))
+    [(level, message)] = PolicyServer(Gate()).analyze(NODE_POOL, "gpu", UNTAINTED)
 
     assert level == "advisory"
     assert message.startswith("flexspot: inventory: NodePool gpu: cannot be decided yet: no rule could judge it: KeyError in test_gate.py")
@@ -301,8 +288,3 @@ def test_the_executable_pack_started_by_another_python_serves_and_prints_nothing
 
     assert info.name == "flexspot"
     assert [policy.name for policy in info.policies] == POLICIES
-
-
-def test_settings_that_say_nothing_leave_every_rule_as_shipped() -> None:
-    assert read_settings({}, all_rules()) == DEFAULTS
-    assert [DEFAULTS.level(rule) for rule in all_rules()] == [rule.level for rule in all_rules()]
