@@ -6,14 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from manifests import Manifest, found, manifest
 from policy_server import PolicyServer, urn_of
 from rule_fixtures import cases
 
 from capacity.values.verdict import Verdict
-from policies.core import judge_all
 from policies.engine import Gate
-from policies.inventory.reading.source import from_manifest, from_pulumi
-from policies.judging import DEFAULTS
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
@@ -23,26 +21,20 @@ ACROSS = [rule for rule in all_rules() if rule.judge_among]
 
 NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
-POOL: dict[str, Any] = {
-    "apiVersion": "karpenter.sh/v1",
-    "kind": "NodePool",
-    "metadata": {"name": "gpu"},
-    "spec": {"template": {"spec": {"nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "gpu"}}}},
-}
-CLASS: dict[str, Any] = {"apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "other"}}
+NAMED = {"nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "gpu"}}
+POOL = manifest("karpenter.sh/v1", "NodePool", {"template": {"spec": NAMED}}, name="gpu")
+CLASS = manifest("karpenter.k8s.aws/v1", "EC2NodeClass", {}, name="other")
 
 [MISSING_CLASS] = [rule for rule in all_rules() if rule.name == "nodepool-references-missing-class"]
 
 
-def verdicts(rule: AnyRule, *manifests: dict[str, Any], closed: bool = False) -> list[Verdict]:
-    found = judge_all([from_manifest(each) for each in manifests], [rule], DEFAULTS, closed=closed)
-    return [finding.verdict for findings in found for finding in findings]
-
-
 def test_what_is_missing_fails_only_where_its_kind_is_there_or_the_input_is_closed() -> None:
-    assert verdicts(MISSING_CLASS, POOL) == [Verdict.UNKNOWN]
-    assert verdicts(MISSING_CLASS, POOL, CLASS) == [Verdict.FAIL]
-    assert verdicts(MISSING_CLASS, POOL, closed=True) == [Verdict.FAIL]
+    def verdicts(*manifests: Manifest, closed: bool = False) -> list[Verdict]:
+        return [each.verdict for each in found(*manifests, closed=closed, rule=MISSING_CLASS.name)]
+
+    assert verdicts(POOL) == [Verdict.UNKNOWN]
+    assert verdicts(POOL, CLASS) == [Verdict.FAIL]
+    assert verdicts(POOL, closed=True) == [Verdict.FAIL]
 
 
 UNLESS = "unless their pool gives more"
@@ -54,14 +46,18 @@ def test_no_cross_object_rule_fails_an_object_alone_that_it_would_not_fail_among
     """Without its surroundings a passing object is at worst undecided."""
     for case in cases():
         if case.rule == rule.name and case.verdict in {Verdict.PASS, Verdict.NOT_APPLICABLE}:
-            [findings] = judge_all([from_pulumi(case.type_token, case.name, case.inputs)], [rule], DEFAULTS)
-            failing = [each.message for each in findings if each.verdict is Verdict.FAIL]
+            failing = [each.message for each in found((case.type_token, case.inputs), rule=rule.name) if each.verdict is Verdict.FAIL]
             assert [each for each in failing if UNLESS not in each] == [], case
 
 
-def test_the_engine_judges_the_inputs_that_it_declared_and_not_the_empty_outputs() -> None:
-    server = PolicyServer(Gate([MISSING_CLASS]))
+def server_with_pool(rule: AnyRule = MISSING_CLASS) -> PolicyServer:
+    server = PolicyServer(Gate([rule]))
     server.analyze(NODE_POOL, "gpu", POOL)
+    return server
+
+
+def test_the_engine_judges_the_inputs_that_it_declared_and_not_the_empty_outputs() -> None:
+    server = server_with_pool()
     server.analyze(NODE_CLASS, "other", CLASS)
 
     [(level, urn, message)] = server.analyze_stack([(NODE_POOL, "gpu", {}), (NODE_CLASS, "other", {})])
@@ -79,28 +75,21 @@ def test_a_resource_that_the_program_no_longer_declares_is_not_held_against_it()
 
 
 def test_a_resource_that_is_gone_from_the_stack_is_not_held_against_it() -> None:
-    server = PolicyServer(Gate([MISSING_CLASS]))
-    server.analyze(NODE_POOL, "gpu", POOL)
+    server = server_with_pool()
     server.analyze(NODE_CLASS, "other", CLASS)
 
     assert server.analyze_stack([(NODE_CLASS, "other", {})]) == []
 
 
 def test_what_hangs_on_other_objects_is_advice() -> None:
-    server = PolicyServer(Gate([MISSING_CLASS]))
-    server.analyze(NODE_POOL, "gpu", POOL)
-
-    assert [level for level, _, _ in server.analyze_stack([(NODE_POOL, "gpu", {})])] == ["advisory"]
+    assert [level for level, _, _ in server_with_pool().analyze_stack([(NODE_POOL, "gpu", {})])] == ["advisory"]
 
 
 def test_a_rule_over_the_stack_that_raises_is_advice_that_names_it() -> None:
     def raises(*_: object) -> Any:
         raise ValueError("hunter2")
 
-    server = PolicyServer(Gate([replace(MISSING_CLASS, judge_among=raises)]))
-    server.analyze(NODE_POOL, "gpu", POOL)
-
-    [(level, _, message)] = server.analyze_stack([(NODE_POOL, "gpu", {})])
+    [(level, _, message)] = server_with_pool(replace(MISSING_CLASS, judge_among=raises)).analyze_stack([(NODE_POOL, "gpu", {})])
 
     assert level == "advisory"
     assert "the rule itself is broken: ValueError in test_cross_object.py" in message
@@ -108,8 +97,7 @@ def test_a_rule_over_the_stack_that_raises_is_advice_that_names_it() -> None:
 
 
 def test_a_read_resource_of_a_shape_that_nobody_foresaw_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    server = PolicyServer(Gate([MISSING_CLASS]))
-    server.analyze(NODE_POOL, "gpu", POOL)
+    server = server_with_pool()
 
     def raises(*_: object) -> Any:
         raise TypeError("hunter2")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from admission_parity import Manifest, agree, namespace_object, namespace_of, told_by_rules, told_of_each, without_one_field, written
 from cel_evaluator import judged
+from manifests import job, manifest, queues
 from program_declarations import as_shipped, plan_of
 from stack_readings import readings_of
 
@@ -91,11 +92,11 @@ def jobs_of(plan: Plan) -> Iterator[Manifest]:
     numbers = itertools.product((15, 16, 90, 91, 105, 106, 121, None), (2, 3))
     for (priority, where), queue, (grace, limit) in itertools.product(placed, ("default", "none-such", None), numbers):
         spec = {"backoffLimit": limit, "template": {"spec": {**where, "terminationGracePeriodSeconds": grace}}}
-        yield job(plan, spec, priority=priority, queue=queue, gpus=1)
+        yield planned_job(plan, spec, priority=priority, queue=queue, gpus=1)
     for (priority, where), queue, seconds in itertools.product(placed, ("default", None), (604_800, 604_801)):
-        yield job(plan, {"activeDeadlineSeconds": seconds, "template": {"spec": where}}, priority=priority, queue=queue, gpus=1)
+        yield planned_job(plan, {"activeDeadlineSeconds": seconds, "template": {"spec": where}}, priority=priority, queue=queue, gpus=1)
     for (priority, where), gpus in itertools.product(placed, (1, 2, 3, 8, 9, 16, 17)):
-        yield job(plan, {"template": {"spec": where}}, priority=priority, queue="default", gpus=gpus)
+        yield planned_job(plan, {"template": {"spec": where}}, priority=priority, queue="default", gpus=gpus)
 
 
 def placement(route: RoutePlan) -> Manifest:
@@ -110,19 +111,13 @@ def placement(route: RoutePlan) -> Manifest:
     return pod
 
 
-def job(plan: Plan, spec: Manifest, *, priority: str, queue: str | None, gpus: int) -> Manifest:
+def planned_job(plan: Plan, spec: Manifest, *, priority: str, queue: str | None, gpus: int) -> Manifest:
     container = {"name": "train", "resources": {"limits": {"nvidia.com/gpu": gpus}}}
     pod = {**spec["template"]["spec"], "containers": [container], **({"priorityClassName": priority} if priority else {})}
     labels = {} if queue is None else {"kueue.x-k8s.io/queue-name": queue}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "job", "namespace": plan.teams[0].namespace, "labels": labels},
-        "spec": {
-            **{key: value for key, value in spec.items() if key != "template" and value is not None},
-            "template": {"spec": {key: value for key, value in pod.items() if value is not None}},
-        },
-    }
+    whole = {**spec, "template": {"spec": {key: value for key, value in pod.items() if value is not None}}}
+    known = {key: value for key, value in whole.items() if value is not None}
+    return manifest("batch/v1", "Job", known, namespace=plan.teams[0].namespace, labels=labels)
 
 
 def in_namespace(manifest: Manifest, namespace: str) -> Manifest:
@@ -142,10 +137,10 @@ def test_work_of_a_team_gets_the_answer_that_lint_gives_it_among_all_that_the_st
     labels = namespace_labels(stack, team)
     for most, manifests in by_most_gpus(sent, facts).items():
         settings = Settings(values={"gpu-container-above-maximum": {MOST_GPUS: most}})
-        for manifest, by_rules in zip(manifests, told_of_each(manifests, among, settings), strict=True):
-            by_forms = told_by_forms(manifest, policies, namespace_labels=labels)
+        for each, by_rules in zip(manifests, told_of_each(manifests, among, settings), strict=True):
+            by_forms = told_by_forms(each, policies, namespace_labels=labels)
 
-            assert agree(by_rules, by_forms), (manifest, by_rules, by_forms)
+            assert agree(by_rules, by_forms), (each, by_rules, by_forms)
             broken |= {name for name, said in by_rules.items() if said}
     assert {"grace-exceeds-notice", "job-dies-on-interruption", "gpu-container-above-maximum", "flex-job-over-seven-days"} <= broken
 
@@ -160,39 +155,23 @@ def by_most_gpus(manifests: Sequence[Manifest], facts: Mapping[str, str]) -> dic
 
 def through_a_flavor(labels: dict[str, str], pod: Manifest, **spec: Any) -> tuple[Manifest, list[Reading], dict[str, str]]:
     """A Job whose queue gives it a flavor with these labels; what it stands among; and what the API server is told of that."""
-    container = {"name": "train", "resources": {"limits": {"nvidia.com/gpu": 1}}}
-    metadata = {"name": "job", "namespace": "research", "labels": {"kueue.x-k8s.io/queue-name": "gpus"}}
-    sent: Manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
-    sent["spec"] = {**spec, "template": {"spec": {**pod, "containers": [container]}}}
-    kueue = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
-    quota = [{"name": "ladder", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": 8}]}]
-    groups = [{"coveredResources": ["nvidia.com/gpu"], "flavors": quota}]
-    objects = [
-        {**kueue, "kind": "LocalQueue", "metadata": {"name": "gpus", "namespace": "research"}, "spec": {"clusterQueue": "research"}},
-        {**kueue, "kind": "ClusterQueue", "metadata": {"name": "research"}, "spec": {"resourceGroups": groups}},
-        {**kueue, "kind": "ResourceFlavor", "metadata": {"name": "ladder"}, "spec": {"nodeLabels": labels}},
-    ]
+    sent = job(labels={"kueue.x-k8s.io/queue-name": "gpus"}, spec=spec, **pod)
+    objects = queues("nvidia.com/gpu", nodeLabels=labels)
     lines = ["NodePool rung", "flavor ladder", "0", "", *(f"{word}{key}={each}" for word in (LABEL, VIA) for key, each in labels.items())]
-    facts = {f"{WAY}ladder.rung": "\n".join(lines), f"{QUEUE}research.gpus": "ladder.rung"}
+    facts = {f"{WAY}ladder.rung": "\n".join(lines), f"{QUEUE}team-a.gpus": "ladder.rung"}
     return sent, [read_source(from_manifest(each)) for each in objects], facts
+
+
+COMPUTE_CLASS = {"cloud.google.com/compute-class": "ladder"}
+OF_FAMILY, FLEX_START = {**COMPUTE_CLASS, "cloud.google.com/machine-family": "a3"}, {"cloud.google.com/gke-flex-start": "true"}
 
 
 @pytest.mark.parametrize(
     "rule,labels,pod,spec",
     [
-        (
-            "compute-class-with-extra-selector",
-            {"cloud.google.com/compute-class": "ladder"},
-            {"nodeSelector": {"cloud.google.com/gke-spot": "true"}},
-            {},
-        ),
-        (
-            "compute-class-with-extra-selector",
-            {"cloud.google.com/compute-class": "ladder", "cloud.google.com/machine-family": "a3"},
-            {},
-            {},
-        ),
-        ("flex-job-over-seven-days", {"cloud.google.com/gke-flex-start": "true"}, {}, {"activeDeadlineSeconds": 700_000}),
+        ("compute-class-with-extra-selector", COMPUTE_CLASS, {"nodeSelector": {"cloud.google.com/gke-spot": "true"}}, {}),
+        ("compute-class-with-extra-selector", OF_FAMILY, {}, {}),
+        ("flex-job-over-seven-days", FLEX_START, {}, {"activeDeadlineSeconds": 700_000}),
     ],
 )
 def test_what_a_queue_adds_is_judged_in_the_same_words(rule: str, labels: dict[str, str], pod: Manifest, spec: dict[str, Any]) -> None:

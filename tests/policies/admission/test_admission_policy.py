@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cel_evaluator import judged
+from manifests import Manifest, idle_job, manifest
 
 from policies.admission.cel import text
 from policies.admission.policy import KEYS, PATCHES, AdmissionPolicy, admission_policies, labelled
@@ -17,19 +18,12 @@ from policies.rules import all_rules
 STOPS, TELLS = admission_policies({})
 
 
-def job(**changes: Any) -> dict[str, Any]:
-    """A Job that waits on a GPU node and asks for no GPU."""
-    pod = {"nodeSelector": {"nvidia.com/gpu.present": "true"}, "containers": [{"name": "idle", "image": "busybox"}]}
-    metadata = {"name": "job", "namespace": "team-a"}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": pod}}, **changes}
-
-
-def owned_by(api_version: str, kind: str, *, controller: bool = True) -> dict[str, Any]:
+def owned_by(api_version: str, kind: str, *, controller: bool = True) -> Manifest:
     owner = {"apiVersion": api_version, "kind": kind, "name": "its-owner", "uid": "1", "controller": controller}
-    return job(metadata={"name": "job", "namespace": "team-a", "ownerReferences": [owner]})
+    return idle_job(ownerReferences=[owner])
 
 
-def broken(policy: AdmissionPolicy, written: dict[str, Any], old: dict[str, Any] | None = None) -> set[str] | None:
+def broken(policy: AdmissionPolicy, written: Manifest, old: Manifest | None = None) -> set[str] | None:
     found = judged(policy, written, old=old)
     return None if found is None else {rule for rule, said in found.items() if said}
 
@@ -64,7 +58,7 @@ def test_what_an_unknown_kind_makes_and_what_only_refers_to_a_job_is_judged() ->
 
 
 def test_kueue_starts_stops_and_places_a_job_without_being_judged() -> None:
-    old = job()
+    old = idle_job()
     new = copy.deepcopy(old)
     new["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
     new["spec"] |= {"suspend": False, "parallelism": 3}
@@ -79,8 +73,8 @@ def test_kueue_starts_stops_and_places_a_job_without_being_judged() -> None:
 
 
 def test_a_person_who_changes_what_a_job_runs_is_judged() -> None:
-    old, new = job(), job()
-    new["spec"]["template"]["spec"] = {**new["spec"]["template"]["spec"], "containers": [{"name": "idle", "image": "busybox:2"}]}
+    old, new = idle_job(), idle_job()
+    new["spec"]["template"]["spec"]["containers"] = [{"name": "idle", "image": "busybox:2"}]
 
     assert broken(STOPS, new, old) == {"gpu-container-without-limit"}
 
@@ -88,34 +82,28 @@ def test_a_person_who_changes_what_a_job_runs_is_judged() -> None:
 @pytest.mark.parametrize(
     "changed", [{"backoffLimit": 0}, {"activeDeadlineSeconds": 864000}, {"runPolicy": {"activeDeadlineSeconds": 864000}}]
 )
-def test_a_person_who_changes_how_a_job_fails_or_ends_is_judged(changed: dict[str, Any]) -> None:
-    old = job()
-    new = job(spec=old["spec"] | changed)
+def test_a_person_who_changes_how_a_job_fails_or_ends_is_judged(changed: Manifest) -> None:
+    old = idle_job()
+    new = old | {"spec": old["spec"] | changed}
 
     assert broken(STOPS, new, old) == {"gpu-container-without-limit"}
     assert broken(STOPS, new, new) is None
 
 
 def test_a_jobset_of_many_is_compared_member_by_member() -> None:
-    def jobset(image: str, **more: Any) -> dict[str, Any]:
+    def jobset(image: str, **more: Any) -> Manifest:
         pod = {"nodeSelector": {"nvidia.com/gpu.present": "true"}, "containers": [{"name": "drive", "image": image}], **more}
         members = [{"name": name, "template": {"spec": {"template": {"spec": each}}}} for name, each in {"a": {}, "b": pod}.items()]
-        return {
-            "apiVersion": "jobset.x-k8s.io/v1alpha2",
-            "kind": "JobSet",
-            "metadata": {"name": "set"},
-            "spec": {"replicatedJobs": members},
-        }
+        return manifest("jobset.x-k8s.io/v1alpha2", "JobSet", {"replicatedJobs": members})
 
     assert broken(STOPS, jobset("a", tolerations=[{"operator": "Exists"}]), jobset("a")) is None
     assert broken(STOPS, jobset("b"), jobset("a")) == {"gpu-container-without-limit"}
 
 
 def test_a_deployment_is_judged_when_its_template_changes_and_not_when_it_is_scaled_or_annotated() -> None:
-    def deployment(replicas: int, **selector: str) -> dict[str, Any]:
+    def deployment(replicas: int, **selector: str) -> Manifest:
         pod = {"nodeSelector": {"nvidia.com/gpu.present": "true", **selector}, "containers": [{"name": "serve"}]}
-        spec = {"replicas": replicas, "template": {"spec": pod}}
-        return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "serve", "namespace": "a"}, "spec": spec}
+        return manifest("apps/v1", "Deployment", {"replicas": replicas, "template": {"spec": pod}})
 
     assert broken(STOPS, deployment(1)) == {"gpu-container-without-limit"}
     assert broken(STOPS, deployment(5), deployment(1)) is None
@@ -123,8 +111,8 @@ def test_a_deployment_is_judged_when_its_template_changes_and_not_when_it_is_sca
 
 
 def test_a_quota_is_judged_when_it_changes() -> None:
-    def quota(key: str) -> dict[str, Any]:
-        return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "a"}, "spec": {"hard": {key: "1"}}}
+    def quota(key: str) -> Manifest:
+        return manifest("v1", "ResourceQuota", {"hard": {key: "1"}})
 
     assert broken(STOPS, quota("limits.nvidia.com/gpu"), quota("limits.nvidia.com/gpu")) is None
     assert broken(STOPS, quota("limits.nvidia.com/gpu"), quota("pods")) == {"quota-key-never-enforced"}
@@ -150,19 +138,15 @@ def test_no_subresource_and_no_daemon_set_is_ever_shown_to_a_policy() -> None:
     ],
 )
 def test_a_written_reason_lets_a_violation_through_until_its_last_day_the_day_of_the_making_included(reason: str, counts: bool) -> None:  # noqa: FBT001 -- a column of the table
-    metadata = {
-        "name": "job",
-        "namespace": "team-a",
-        "creationTimestamp": "2026-11-22T10:00:00Z",
-        "annotations": {"flexspot.dev/ignore-gpu-container-without-limit": reason},
-    }
+    annotations = {"flexspot.dev/ignore-gpu-container-without-limit": reason}
+    made = idle_job(creationTimestamp="2026-11-22T10:00:00Z", annotations=annotations)
 
-    assert broken(STOPS, job(metadata=metadata)) == (set() if counts else {"gpu-container-without-limit"})
+    assert broken(STOPS, made) == (set() if counts else {"gpu-container-without-limit"})
 
 
 def test_a_reason_on_the_pod_template_counts_too_and_one_for_another_rule_does_not() -> None:
-    def with_annotation(rule: str) -> dict[str, Any]:
-        written = job()
+    def with_annotation(rule: str) -> Manifest:
+        written = idle_job()
         written["spec"]["template"]["metadata"] = {"annotations": {f"flexspot.dev/ignore-{rule}": "we know"}}
         return written
 

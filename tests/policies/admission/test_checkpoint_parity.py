@@ -9,6 +9,7 @@ from admission_parity import told_by_rules
 from cel_evaluator import judged
 from hypothesis import given
 from hypothesis import strategies as st
+from manifests import manifest
 
 from policies.admission.policy import admission_policies
 
@@ -47,17 +48,13 @@ def jobs(draw: st.DrawFn) -> dict[str, Any]:
         "volumes": [{"name": f"v{number}", **source} for number, source in enumerate(sources)],
         "containers": [{"name": f"c{number}", **each} for number, each in enumerate(made)],
     }
-    metadata = {"name": "job", "namespace": "research"}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": pod}}}
+    return manifest("batch/v1", "Job", {"template": {"spec": pod}})
 
 
 def test_a_place_that_many_arguments_precede_is_found_too() -> None:
     arguments = [f"--option-{number}=1" for number in range(200)]
     container = {"name": "c", "args": [*arguments, "--checkpoint-dir", "/data"], "resources": {"limits": {"nvidia.com/gpu": 1}}}
-    metadata = {"name": "job", "namespace": "research"}
-    spec = {"template": {"spec": {"containers": [container]}}}
-
-    by_forms = judged(STOPS, {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+    by_forms = judged(STOPS, manifest("batch/v1", "Job", {"template": {"spec": {"containers": [container]}}}))
 
     assert by_forms is not None
     assert by_forms[CHECKPOINT]

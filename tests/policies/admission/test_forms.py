@@ -23,11 +23,3 @@ def test_a_rule_has_a_form_in_cel_or_says_why_it_has_none(rule: AnyRule) -> None
         " itself why it has none: without_cel=WithoutCel...."
     )
     assert not (has_form and rule.without_cel), f"{rule.name} has a form: take without_cel out of the rule"
-
-
-@pytest.mark.parametrize("form", all_forms(), ids=lambda form: form.rule.name)
-def test_a_form_matches_something_and_names_each_kind_once(form: object) -> None:
-    matches = getattr(form, "matches", ())
-
-    assert matches
-    assert len({(each.group, each.kind) for each in matches}) == len(matches)

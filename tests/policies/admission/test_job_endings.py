@@ -9,6 +9,16 @@ from guarded_work import DEADLINE, STOPS, Object, job, pod
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 
 
+def ending(*conditions: str, suspend: bool = True, **status: str) -> Object:
+    made = job(pod(), ends={**DEADLINE, "suspend": suspend})
+    return {**made, "status": {"conditions": [{"type": each, "status": "True"} for each in conditions], **status}}
+
+
+def broken(new: Object, old: Object, sender: str = KUEUE) -> set[str] | None:
+    found = judged(STOPS, new, old=old, sender=sender)
+    return None if found is None else {rule for rule, each in found.items() if each}
+
+
 @pytest.mark.parametrize(
     "conditions,is_refused",
     [
@@ -20,40 +30,23 @@ KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
     ],
 )
 def test_nobody_suspends_a_job_whose_pods_have_decided_how_it_ends(conditions: list[str], *, is_refused: bool) -> None:
-    def changed(conditions: list[str], *, suspend: bool) -> Object:
-        made = job(pod(), ends={**DEADLINE, "suspend": suspend})
-        return {**made, "status": {"conditions": [{"type": each, "status": "True"} for each in conditions]} if conditions else {}}
+    running, stopped = ending(*conditions, suspend=False), ending(*conditions)
 
-    running, stopped = changed(conditions, suspend=False), changed(conditions, suspend=True)
     for sender in (KUEUE, "ann@acme.com"):
-        found = judged(STOPS, stopped, old=running, sender=sender)
-        assert found is not None
-        assert {rule for rule, each in found.items() if each} == ({"stopped-at-its-end"} if is_refused else set())
-    assert judged(STOPS, stopped, old=stopped, sender=KUEUE) is None, "it was suspended before"
-    assert judged(STOPS, running, old=stopped, sender=KUEUE) is None, "it goes on"
-
-
-STARTED = {"startTime": "2026-11-26T10:00:00Z"}
+        assert broken(stopped, running, sender) == ({"stopped-at-its-end"} if is_refused else set())
+    assert broken(stopped, stopped) is None, "it was suspended before"
+    assert broken(running, stopped) is None, "it goes on"
 
 
 @pytest.mark.parametrize(
     "conditions,is_refused",
-    [
-        ([], True),
-        (["SuccessCriteriaMet"], True),
-        (["FailureTarget", "Suspended"], True),
-        (["Suspended"], False),
-    ],
+    [([], True), (["SuccessCriteriaMet"], True), (["FailureTarget", "Suspended"], True), (["Suspended"], False)],
 )
 def test_nobody_takes_the_start_time_of_a_job_before_kubernetes_has_counted_its_ended_pods(
     conditions: list[str], *, is_refused: bool
 ) -> None:
-    def stopped(**started: str) -> Object:
-        of_status = {"conditions": [{"type": each, "status": "True"} for each in conditions], **started}
-        return {**job(pod(), ends={**DEADLINE, "suspend": True}), "status": of_status}
+    started = ending(*conditions, startTime="2026-11-26T10:00:00Z")
 
     for sender in (KUEUE, "system:serviceaccount:kube-system:job-controller"):
-        found = judged(STOPS, stopped(), old=stopped(**STARTED), sender=sender)
-        assert found is not None
-        assert {rule for rule, each in found.items() if each} == ({"start-of-an-ending"} if is_refused else set())
-    assert judged(STOPS, stopped(**STARTED), old=stopped(), sender=KUEUE) is None, "it is started"
+        assert broken(ending(*conditions), started, sender) == ({"start-of-an-ending"} if is_refused else set())
+    assert broken(started, ending(*conditions)) is None, "it is started"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from admission_parity import agree, namespace_object, told_by_rules, written
 from cel_evaluator import judged
+from manifests import idle_job
 from program_declarations import plan_of
 
 from policies.admission.forms import all_forms
@@ -37,13 +38,6 @@ def told(manifest: dict[str, Any], configured: Settings, facts: dict[str, str] |
 
 def told_by(policies: tuple[AdmissionPolicy, ...], manifest: dict[str, Any]) -> dict[str, list[str]]:
     return {rule: found for policy in policies for rule, found in (judged(policy, manifest) or {}).items()}
-
-
-def idle_job(**metadata: Any) -> dict[str, Any]:
-    """A Job that waits on a GPU node and asks for no GPU."""
-    pod = {"nodeSelector": {"nvidia.com/gpu.present": "true"}, "containers": [{"name": "idle", "image": "busybox:1"}]}
-    metadata = {"name": "job", "namespace": "team-a", "creationTimestamp": "2026-11-22T10:00:00Z", **metadata}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": pod}}}
 
 
 def test_a_rule_refuses_or_advises_by_its_level_and_one_that_is_disabled_is_not_there() -> None:
@@ -164,9 +158,10 @@ def test_what_the_settings_accept_is_accepted_of_the_same_objects_as_by_lint(obj
 
 @pytest.mark.parametrize("until,counts", [("2026-11-22", True), ("2026-11-21", False), ("2999-12-31", True)])
 def test_what_the_settings_accept_ends_with_its_last_day(until: str, counts: bool) -> None:  # noqa: FBT001 -- a column of the table
+    made = idle_job(creationTimestamp="2026-11-22T10:00:00Z")
     written_one = {"rule": IDLE, "object": "Job/team-a/*", "reason": "we know", "until": until}
     configured = settings({"suppressions": [written_one]})
 
-    assert bool(told(idle_job(), configured)[IDLE]) is not counts
+    assert bool(told(made, configured)[IDLE]) is not counts
     on_that_day = Settings(suppressions=configured.suppressions, today=date(2026, 11, 22))
-    assert bool(told_by_rules(idle_job(), [], on_that_day)[IDLE]) is not counts
+    assert bool(told_by_rules(made, [], on_that_day)[IDLE]) is not counts

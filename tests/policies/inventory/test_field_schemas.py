@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,22 +38,3 @@ def test_the_file_is_what_the_pinned_definitions_give() -> None:
     written = fields()
     assert {kind: written[KINDS].get(kind) for kind in found[KINDS]} == found[KINDS]
     assert written[TYPES] == found[TYPES]
-
-
-@pytest.mark.slow
-def test_collecting_writes_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    definition = tmp_path / "definition.yaml"
-    properties = {
-        "spec": {"type": "object", "properties": {"any": {"type": "object"}, "of": {"type": "array", "items": {"type": "string"}}}}
-    }
-    schema = {"openAPIV3Schema": {"type": "object", "properties": {"metadata": {}, **properties}}}
-    spec = {"group": "example.com", "names": {"kind": "Thing"}, "versions": [{"name": "v1", "schema": schema}]}
-    definition.write_text(json.dumps({"kind": "CustomResourceDefinition", "spec": spec}))
-    target, shipped = tmp_path / "fields.json", field_schemas.FILE
-    monkeypatch.setattr(field_schemas, "FILE", target)
-    monkeypatch.setattr("sys.argv", ["collect", str(definition)])
-
-    field_schemas.main()
-
-    assert json.loads(target.read_text())[KINDS]["example.com/v1/Thing"] == {"metadata": "V1ObjectMeta", "spec": {"any": None, "of": None}}
-    assert target != shipped

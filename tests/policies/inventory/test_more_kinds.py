@@ -10,14 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
+from manifests import failing, manifest, views
 
-from capacity.values.verdict import Verdict
-from policies.core import judge_all
-from policies.inventory.reading import views_of
-from policies.inventory.reading.source import from_manifest
 from policies.inventory.views import GpuPool, PodSet
-from policies.judging import DEFAULTS
-from policies.rules import all_rules
 
 GPUS = {"limits": {"nvidia.com/gpu": 1}}
 SELECTOR = {"nodeSelector": {"cloud.google.com/gke-spot": "true"}}
@@ -44,17 +39,12 @@ WORK: dict[str, tuple[str, dict[str, Any]]] = {
 
 def of_kind(kind: str) -> dict[str, Any]:
     version, spec = WORK[kind]
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": "a", "namespace": "b"}, "spec": spec}
-
-
-def failing(manifest: dict[str, Any]) -> dict[str, str]:
-    [findings] = judge_all([from_manifest(manifest)], all_rules(), DEFAULTS, closed=True)
-    return {each.rule: each.message for each in findings if each.verdict is Verdict.FAIL}
+    return manifest(version, kind, spec, namespace="b")
 
 
 @pytest.mark.parametrize("kind", sorted(WORK))
 def test_its_pods_ask_for_gpus_and_select_spot(kind: str) -> None:
-    [pods] = [view for view in views_of(from_manifest(of_kind(kind))) if isinstance(view, PodSet)]
+    [pods] = views(PodSet, of_kind(kind))
 
     assert pods.asks_for_gpus is True
     assert pods.pod.at("nodeSelector", "cloud.google.com/gke-spot").text() == "true"
@@ -62,7 +52,7 @@ def test_its_pods_ask_for_gpus_and_select_spot(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(set(WORK) - {"Workflow", "CronWorkflow"}))
 def test_its_grace_period_is_judged(kind: str) -> None:
-    assert "its pods have 15 seconds" in failing(of_kind(kind))["grace-exceeds-notice"]
+    assert "its pods have 15 seconds" in failing(of_kind(kind), closed=True)["grace-exceeds-notice"]
 
 
 def test_a_container_node_pool_is_told_of_in_its_own_words() -> None:
@@ -70,13 +60,13 @@ def test_a_container_node_pool_is_told_of_in_its_own_words() -> None:
         "{apiVersion: container.cnrm.cloud.google.com/v1beta1, kind: ContainerNodePool, metadata: {name: gpu}, spec: {"
         "autoscaling: {minNodeCount: 0}, nodeConfig: {machineType: n1-standard-4, guestAccelerator: [{type: nvidia-tesla-t4, count: 1}]}}}"
     )
-    said = failing(pool)
+    said = failing(pool, closed=True)
 
     assert "spec.autoscaling.maxNodeCount or spec.autoscaling.totalMaxNodeCount" in said["gpu-pool-without-limit"]
     assert "spec.nodeConfig.taint has no taint" in said["gpu-pool-without-taint"]
     pool["spec"]["nodeConfig"]["taint"] = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]
     pool["spec"]["autoscaling"]["maxNodeCount"] = 3
-    assert not {"gpu-pool-without-limit", "gpu-pool-without-taint"} & set(failing(pool))
+    assert not {"gpu-pool-without-limit", "gpu-pool-without-taint"} & failing(pool, closed=True).keys()
 
 
 def test_a_provisioner_is_a_pool() -> None:
@@ -84,10 +74,14 @@ def test_a_provisioner_is_a_pool() -> None:
         "{apiVersion: karpenter.sh/v1alpha5, kind: Provisioner, metadata: {name: gpu}, spec: {requirements: "
         "[{key: karpenter.k8s.aws/instance-family, operator: In, values: [g5]}]}}"
     )
-    said = failing(provisioner)
-    [pool] = [view for view in views_of(from_manifest(provisioner)) if isinstance(view, GpuPool)]
+    said = failing(provisioner, closed=True)
+    [pool] = views(GpuPool, provisioner)
 
     assert pool.taints_field == "spec.taints"
     assert "spec.limits.resources" in said["gpu-pool-without-limit"]
     provisioner["spec"] |= {"limits": {"resources": {"nvidia.com/gpu": 4}}, "taints": [{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]}
-    assert not {"gpu-pool-without-limit", "gpu-pool-without-taint"} & set(failing(provisioner))
+    assert not {"gpu-pool-without-limit", "gpu-pool-without-taint"} & failing(provisioner, closed=True).keys()
+    # Its webhook made a pool that names no capacity type on-demand; a NodePool which names none may have Spot as well.
+    assert "spot-pool-without-taint" not in failing(provisioner, closed=True)
+    provisioner["spec"]["requirements"].append({"key": "karpenter.sh/capacity-type", "operator": "Exists"})
+    assert "spot-pool-without-taint" in failing(provisioner, closed=True)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from manifests import node_pool, views
 
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL, karpenter_aws_labels
 from policies.inventory import node_offer as machine_catalog
 from policies.inventory.node_offer import allowed_machines, allows
-from policies.inventory.reading import views_of
-from policies.inventory.reading.source import from_manifest, from_pulumi
 from policies.inventory.views import Pool
 from policies.values.field import UNKNOWN, Field, Tri
 
@@ -77,15 +76,14 @@ def test_the_machines_that_requirements_leave_and_whether_those_are_all() -> Non
 
 
 def pool(token: str, inputs: dict[str, Any]) -> Pool:
-    return next(view for view in views_of(from_pulumi(token, "pool", inputs)) if isinstance(view, Pool))
+    return views(Pool, (token, inputs))[0]
 
 
 def karpenter(*requirements: Any, **labels: Any) -> Pool:
-    template = {"metadata": {"labels": labels}, "spec": {"requirements": list(requirements)}}
-    manifest = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "gpu"}, "spec": {"template": template}}
-    return next(view for view in views_of(from_manifest(manifest)) if isinstance(view, Pool))
+    return views(Pool, node_pool(*requirements, labels=labels))[0]
 
 
+GKE_POOL, EKS_GROUP = "gcp:container/nodePool:NodePool", "aws:eks/nodeGroup:NodeGroup"
 GKE = {"name": "l4", "nodeConfig": {"machineType": "g2-standard-8", "spot": True, "labels": {"use": "train"}}}
 GROUP = {"nodeGroupName": "g5", "instanceTypes": ["g5.xlarge"], "capacityType": "SPOT", "labels": {"use": "train"}}
 
@@ -101,25 +99,20 @@ GROUP = {"nodeGroupName": "g5", "instanceTypes": ["g5.xlarge"], "capacityType": 
         (karpenter(use=UNKNOWN), {"use": "train"}, UNKNOWN),
         (karpenter({"key": "use", "operator": "Exists"}), {"use": "train"}, True),
         (karpenter({"key": UNKNOWN, "operator": "In", "values": ["a"]}), {"use": "train"}, UNKNOWN),
-        (pool("gcp:container/nodePool:NodePool", GKE), {"cloud.google.com/gke-accelerator": "nvidia-l4", "use": "train"}, True),
-        (pool("gcp:container/nodePool:NodePool", GKE), {"cloud.google.com/gke-spot": "true", "cloud.google.com/gke-nodepool": "l4"}, True),
-        (pool("gcp:container/nodePool:NodePool", GKE), {"cloud.google.com/gke-flex-start": "true"}, False),
-        (
-            pool("gcp:container/nodePool:NodePool", {"nodeConfig": {"preemptible": True}}),
-            {"cloud.google.com/gke-provisioning": "preemptible"},
-            True,
-        ),
-        (
-            pool("gcp:container/nodePool:NodePool", {"nodeConfig": {"spot": UNKNOWN}}),
-            {"cloud.google.com/gke-provisioning": "standard"},
-            UNKNOWN,
-        ),
-        (pool("aws:eks/nodeGroup:NodeGroup", GROUP), {"eks.amazonaws.com/nodegroup": "g5", INSTANCE_TYPE_LABEL: "g5.xlarge"}, True),
-        (pool("aws:eks/nodeGroup:NodeGroup", GROUP), {"eks.amazonaws.com/capacityType": "ON_DEMAND"}, False),
+        (pool(GKE_POOL, GKE), {"cloud.google.com/gke-accelerator": "nvidia-l4", "use": "train"}, True),
+        (pool(GKE_POOL, GKE), {"cloud.google.com/gke-spot": "true", "cloud.google.com/gke-nodepool": "l4"}, True),
+        (pool(GKE_POOL, GKE), {"cloud.google.com/gke-flex-start": "true"}, False),
+        (pool(GKE_POOL, {"nodeConfig": {"preemptible": True}}), {"cloud.google.com/gke-provisioning": "preemptible"}, True),
+        (pool(GKE_POOL, {"nodeConfig": {"spot": UNKNOWN}}), {"cloud.google.com/gke-provisioning": "standard"}, UNKNOWN),
+        (pool(EKS_GROUP, GROUP), {"eks.amazonaws.com/nodegroup": "g5", INSTANCE_TYPE_LABEL: "g5.xlarge"}, True),
+        (pool(EKS_GROUP, GROUP), {"eks.amazonaws.com/capacityType": "ON_DEMAND"}, False),
     ],
 )
 def test_a_pool_has_the_labels_or_has_them_not(offered: Pool, wanted: dict[str, str], answer: Tri) -> None:
     assert offered.offer.carries({key: Field(value) for key, value in wanted.items()}) is answer
+
+
+SHARED = {"type": "nvidia-l4", "count": 2, "gpuSharingConfig": {"gpuSharingStrategy": "MPS", "maxSharedClientsPerGpu": 4}}
 
 
 def gke(**node: Any) -> dict[str, Any]:
@@ -129,24 +122,16 @@ def gke(**node: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "token,inputs,gpus",
     [
-        ("gcp:container/nodePool:NodePool", {**gke(), "autoscaling": {"maxNodeCount": 3}, "nodeLocations": ["a", "b"]}, 12),
-        ("gcp:container/nodePool:NodePool", {**gke(), "autoscaling": {"maxNodeCount": 3}}, None),
-        ("gcp:container/nodePool:NodePool", {**gke(), "nodeCount": 2, "nodeLocations": ["a"]}, 4),
-        ("gcp:container/nodePool:NodePool", {**gke(), "autoscaling": {"totalMaxNodeCount": UNKNOWN}}, UNKNOWN),
-        ("gcp:container/nodePool:NodePool", {**gke(guestAccelerators=UNKNOWN), "autoscaling": {"totalMaxNodeCount": 3}}, UNKNOWN),
-        ("gcp:container/nodePool:NodePool", {**gke(guestAccelerators=[]), "autoscaling": {"totalMaxNodeCount": 3}}, 6),
-        ("aws:eks/nodeGroup:NodeGroup", {"instanceTypes": ["g6.12xlarge"], "scalingConfig": {"maxSize": 2}}, 8),
-        ("aws:eks/nodeGroup:NodeGroup", {"instanceTypes": [UNKNOWN], "scalingConfig": {"maxSize": 2}}, UNKNOWN),
+        (GKE_POOL, {**gke(), "autoscaling": {"maxNodeCount": 3}, "nodeLocations": ["a", "b"]}, 12),
+        (GKE_POOL, {**gke(), "autoscaling": {"maxNodeCount": 3}}, None),
+        (GKE_POOL, {**gke(), "nodeCount": 2, "nodeLocations": ["a"]}, 4),
+        (GKE_POOL, {**gke(), "autoscaling": {"totalMaxNodeCount": UNKNOWN}}, UNKNOWN),
+        (GKE_POOL, {**gke(guestAccelerators=UNKNOWN), "autoscaling": {"totalMaxNodeCount": 3}}, UNKNOWN),
+        (GKE_POOL, {**gke(guestAccelerators=[]), "autoscaling": {"totalMaxNodeCount": 3}}, 6),
+        (GKE_POOL, {**gke(guestAccelerators=[SHARED]), "autoscaling": {"totalMaxNodeCount": 3}}, None),
+        (EKS_GROUP, {"instanceTypes": ["g6.12xlarge"], "scalingConfig": {"maxSize": 2}}, 8),
+        (EKS_GROUP, {"instanceTypes": [UNKNOWN], "scalingConfig": {"maxSize": 2}}, UNKNOWN),
     ],
 )
 def test_how_many_gpus_a_pool_can_have(token: str, inputs: dict[str, Any], gpus: Any) -> None:
     assert pool(token, inputs).gpus == gpus
-
-
-def test_shared_gpus_are_not_counted() -> None:
-    accelerator = {"type": "nvidia-l4", "count": 2, "gpuSharingConfig": {"gpuSharingStrategy": "MPS", "maxSharedClientsPerGpu": 4}}
-
-    assert (
-        pool("gcp:container/nodePool:NodePool", {**gke(guestAccelerators=[accelerator]), "autoscaling": {"totalMaxNodeCount": 3}}).gpus
-        is None
-    )

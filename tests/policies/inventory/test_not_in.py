@@ -5,35 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from manifests import Manifest, found, job, node_pool, views
 
 from capacity.values.verdict import Verdict
-from policies.core import judge_all
 from policies.inventory.gpu_machines import gpu_selection
-from policies.inventory.reading import views_of
-from policies.inventory.reading.source import from_manifest
 from policies.inventory.views import GpuPool, Pool
-from policies.judging import DEFAULTS
-from policies.rules import all_rules
 from policies.values.field import UNKNOWN, Field, Tri
 
 CATEGORY, COUNT, MAKER = (f"karpenter.k8s.aws/instance-{name}" for name in ("category", "gpu-count", "gpu-manufacturer"))
-
-
-def node_pool(*requirements: tuple[str, str, list[Any]], taints: list[dict[str, str]] | None = None, **labels: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodePool",
-        "metadata": {"name": "gpu"},
-        "spec": {
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {
-                    "requirements": [{"key": key, "operator": operator, "values": values} for key, operator, values in requirements],
-                    "taints": taints or [],
-                },
-            }
-        },
-    }
+SPOT = "karpenter.sh/capacity-type"
+GPU = (CATEGORY, "In", ["g"])
 
 
 @pytest.mark.parametrize(
@@ -52,15 +33,13 @@ def node_pool(*requirements: tuple[str, str, list[Any]], taints: list[dict[str, 
     ],
 )
 def test_a_pool_that_refuses_all_ordinary_machines_makes_gpu_nodes(requirement: tuple[str, str, list[Any]], makes_gpus: Tri) -> None:
-    [pool] = [view for view in views_of(from_manifest(node_pool(requirement))) if isinstance(view, Pool)]
+    [pool] = views(Pool, node_pool(requirement))
 
     assert isinstance(pool, GpuPool) is makes_gpus
 
 
 def test_a_pool_that_refuses_nvidia_makes_none_of_its_gpu_nodes_whatever_it_names_besides() -> None:
-    manifest = node_pool((CATEGORY, "In", ["g"]), (MAKER, "NotIn", ["nvidia"]))
-
-    [pool] = [view for view in views_of(from_manifest(manifest)) if isinstance(view, Pool)]
+    [pool] = views(Pool, node_pool(GPU, (MAKER, "NotIn", ["nvidia"])))
 
     assert not isinstance(pool, GpuPool)
 
@@ -69,9 +48,6 @@ def test_what_is_refused_and_not_known_yet_is_undecided() -> None:
     selection = gpu_selection(Field({"key": CATEGORY, "operator": "NotIn", "values": ["c", UNKNOWN]}))
 
     assert selection.names is UNKNOWN
-
-
-SPOT = "karpenter.sh/capacity-type"
 
 
 @pytest.mark.parametrize(
@@ -95,49 +71,32 @@ SPOT = "karpenter.sh/capacity-type"
     ],
 )
 def test_an_affinity_is_held_against_what_the_pools_nodes_are(expression: tuple[Any, str, list[Any]], meets: Tri) -> None:
-    manifest = node_pool((CATEGORY, "In", ["g"]), (SPOT, "In", ["spot"]), tier="gold")
-    [pool] = [view for view in views_of(from_manifest(manifest)) if isinstance(view, Pool)]
+    [pool] = views(Pool, node_pool(GPU, (SPOT, "In", ["spot"]), labels={"tier": "gold"}))
     key, operator, values = expression
 
     assert pool.offer.meets(Field({"key": key, "operator": operator, "values": values})) is meets
 
 
-def work(*expressions: tuple[str, str, list[str]]) -> dict[str, Any]:
-    terms = [{"matchExpressions": [{"key": key, "operator": operator, "values": values} for key, operator, values in expressions]}]
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "train"},
-        "spec": {
-            "backoffLimit": 0,
-            "template": {
-                "spec": {
-                    "restartPolicy": "Never",
-                    "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}},
-                    "containers": [{"name": "main", "image": "a:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}],
-                }
-            },
-        },
-    }
+def work(key: str, operator: str, values: list[str]) -> Manifest:
+    terms = [{"matchExpressions": [{"key": key, "operator": operator, "values": values}]}]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    return job(spec={"backoffLimit": 0}, restartPolicy="Never", affinity=affinity)
 
 
-def verdicts(rule: str, *manifests: dict[str, Any]) -> set[Verdict]:
-    judged = judge_all([from_manifest(each) for each in manifests], all_rules(), DEFAULTS, closed=True)
-    return {finding.verdict for findings in judged for finding in findings if finding.rule == rule and finding.object.kind == "Job"}
+def verdicts(rule: str, *manifests: Manifest) -> set[Verdict]:
+    return {finding.verdict for finding in found(*manifests, closed=True, rule=rule) if finding.object.kind == "Job"}
 
 
 def test_work_that_refuses_spot_is_not_told_to_survive_it() -> None:
-    pool = node_pool((CATEGORY, "In", ["g"]), (SPOT, "In", ["spot"]))
+    pool = node_pool(GPU, (SPOT, "In", ["spot"]))
 
-    assert Verdict.FAIL in verdicts("job-dies-on-interruption", pool, work((CATEGORY, "In", ["g"])))
-    assert Verdict.FAIL not in verdicts("job-dies-on-interruption", pool, work((SPOT, "NotIn", ["spot"])))
+    assert Verdict.FAIL in verdicts("job-dies-on-interruption", pool, work(*GPU))
+    assert Verdict.FAIL not in verdicts("job-dies-on-interruption", pool, work(SPOT, "NotIn", ["spot"]))
 
 
 def test_work_whose_only_pool_it_may_use_has_a_taint_that_it_does_not_tolerate_is_told_of_it() -> None:
-    taint = [{"key": "team", "value": "a", "effect": "NoSchedule"}]
-    pool = node_pool((CATEGORY, "In", ["g"]), (SPOT, "In", ["on-demand"]), taints=taint)
-    other = node_pool((CATEGORY, "In", ["g"]), (SPOT, "In", ["spot"]))
-    other["metadata"]["name"] = "spot"
+    pool = node_pool(GPU, (SPOT, "In", ["on-demand"]), taints=[{"key": "team", "value": "a", "effect": "NoSchedule"}])
+    other = node_pool(GPU, (SPOT, "In", ["spot"])) | {"metadata": {"name": "spot"}}
 
-    assert verdicts("missing-toleration", pool, other, work((SPOT, "NotIn", ["spot"]))) == {Verdict.FAIL}
-    assert verdicts("missing-toleration", pool, other, work((SPOT, "NotIn", ["on-demand"]))) == {Verdict.PASS}
+    assert verdicts("missing-toleration", pool, other, work(SPOT, "NotIn", ["spot"])) == {Verdict.FAIL}
+    assert verdicts("missing-toleration", pool, other, work(SPOT, "NotIn", ["on-demand"])) == {Verdict.PASS}

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
+import yaml
+from manifests import Manifest, manifest
 
-from policies.lint.configuration import Configuration
+from policies.lint.configuration import FILE_NAME, Configuration, read_configuration
 from policies.lint.run import lint
 
 if TYPE_CHECKING:
@@ -30,12 +32,58 @@ spec:
         - {key: karpenter.k8s.aws/instance-family, operator: In, values: [g6]}
 """
 
+WHOLE_POOL = UNTAINTED_POOL + "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu}\n"
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
 
 TAINT_RULE = "gpu-pool-without-taint"
 
+GOOD = {
+    f"{each['kind']}/{each['metadata']['name']}": text
+    for path in (Path(__file__).parent / "good" / "eks").glob("*.yaml")
+    for text in path.read_text().split("---\n")
+    for each in [yaml.safe_load(text)]
+}
+"""Objects that break no rule together, by kind and name."""
 
-def linted(folder: Path, *, configuration: Configuration | None = None, **files: str | bytes) -> Report:
+RULES = """\
+own-rules:
+  - name: image-of-our-registry
+    code: ACME001
+    severity: high
+    level: mandatory
+    kinds: [Deployment, batch/Job]
+    when: object.metadata.?namespace.orValue('default').startsWith('team-')
+    variables:
+      pod: object.spec.template.spec
+      foreign: variables.pod.containers.filter(c, !c.image.startsWith('registry.acme.com/')).map(c, c.name)
+    check: size(variables.foreign) == 0
+    message: a container's image is not of registry.acme.com
+    remediation: push the image to registry.acme.com, and name it there
+    at: spec.template.spec.containers
+  - name: quota-is-small
+    kinds: [kueue.x-k8s.io/*]
+    check: "!has(object.spec.limit) || quantity(object.spec.limit).compareTo(quantity('1k')) <= 0"
+    message: a quota above a thousand
+"""
+ONE_RULE = RULES.partition("  - name: quota-is-small")[0]
+
+
+def deployment(image: Any, **metadata: Any) -> Manifest:
+    spec = {"template": {"spec": {"containers": [{"name": "web", "image": image}]}}}
+    return manifest("apps/v1", "Deployment", spec, **{"name": "web", "namespace": "team-a", **metadata})
+
+
+RIGHT, WRONG = deployment("registry.acme.com/web:1"), deployment("docker.io/web:1")
+"""A Deployment that keeps the first of RULES, and one that breaks it."""
+
+
+def configured(folder: Path, text: str) -> Configuration:
+    folder.mkdir(exist_ok=True)
+    (folder / FILE_NAME).write_text(text)
+    return read_configuration(folder / FILE_NAME)
+
+
+def linted(folder: Path, configuration: Configuration | None = None, /, **files: str | bytes) -> Report:
     """The report on a folder with these files; `a__b_yaml` is a/b.yaml."""
     for name, text in files.items():
         path = folder / ".".join(name.replace("__", "/").rsplit("_", 1))
@@ -47,6 +95,10 @@ def linted(folder: Path, *, configuration: Configuration | None = None, **files:
 def found(report: Report, folder: Path) -> list[tuple[str, int, str]]:
     """File, line and rule of each open finding."""
     return [(each.path.removeprefix(f"{folder}/"), each.line, each.finding.rule) for each in report.open]
+
+
+def rules(report: Report) -> set[str]:
+    return {each.finding.rule for each in report.open}
 
 
 def shortened(report: Report, folder: Path) -> Report:

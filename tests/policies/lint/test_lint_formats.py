@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from lint_runs import TAINT_RULE, UNTAINTED_POOL, linted, shortened, valid_sarif
+from lint_runs import TAINT_RULE, UNTAINTED_POOL, WHOLE_POOL, linted, shortened, valid_sarif
 
 from capacity.values.verdict import ObjectIdentity, Severity, Verdict
 from policies.lint.file_reading import Skipped
@@ -157,7 +157,7 @@ def test_sarif_of_nothing_and_of_a_rule_that_is_not_listed_is_valid_too() -> Non
 
 
 def test_details_in_json_list_what_is_undecided(tmp_path: Path) -> None:
-    report = linted(tmp_path, pool_yaml=UNTAINTED_POOL + "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu}\n")
+    report = linted(tmp_path, pool_yaml=WHOLE_POOL)
 
     told = json.loads(as_json(report, details=True))
     assert [each["rule"] for each in told["undecided"]] == [each.finding.rule for each in report.undecided] != []

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
-from lint_runs import TAINT_RULE, UNTAINTED_POOL, linted
+from lint_runs import TAINT_RULE, UNTAINTED_POOL, WHOLE_POOL, linted, rules
 
 from policies import core
 from policies.lint import run as judging
@@ -17,7 +17,6 @@ from policies.lint.formats import as_github, as_sarif, as_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-NODE_POOL = UNTAINTED_POOL + "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu}\n"
 NODE_CLASS = (
     "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {name: NAME}\nspec: {amiSelectorTerms: [{alias: al2023@v20260101}]}\n"
 )
@@ -29,12 +28,12 @@ def annotated(value: str, rule: str = TAINT_RULE) -> str:
 
 
 def test_what_another_file_may_hold_is_undecided_unless_the_input_is_closed(tmp_path: Path) -> None:
-    open_report = linted(tmp_path, pool_yaml=NODE_POOL)
-    closed_report = linted(tmp_path, configuration=Configuration(closed=True))
-    whole = linted(tmp_path, configuration=Configuration(closed=True), classes__class_yaml=NODE_CLASS.replace("NAME", "gpu"))
+    open_report = linted(tmp_path, pool_yaml=WHOLE_POOL)
+    closed_report = linted(tmp_path, Configuration(closed=True))
+    whole = linted(tmp_path, Configuration(closed=True), classes__class_yaml=NODE_CLASS.replace("NAME", "gpu"))
 
     assert MISSING_CLASS in {each.finding.rule for each in open_report.undecided}
-    assert MISSING_CLASS in {each.finding.rule for each in closed_report.open}
+    assert MISSING_CLASS in rules(closed_report)
     assert MISSING_CLASS not in {each.finding.rule for each in (*whole.open, *whole.undecided)}
 
 
@@ -44,7 +43,7 @@ def test_a_suppression_on_the_object_is_reported_and_counted(tmp_path: Path) -> 
     [each] = [each for each in report.findings if each.finding.rule == TAINT_RULE]
     assert each.suppressed is not None
     assert each.suppressed.described == "agents need no GPU, until 2999-12-31, by team-a"
-    assert TAINT_RULE not in {each.finding.rule for each in report.open}
+    assert TAINT_RULE not in rules(report)
     assert "1 suppressed." in as_text(report)
     [result] = [each for each in json.loads(as_sarif(report, "0"))["runs"][0]["results"] if each["ruleId"] == TAINT_RULE]
     assert [each["kind"] for each in result["suppressions"]] == ["inSource"]
@@ -55,13 +54,13 @@ def test_a_suppression_that_does_not_count_is_a_finding_at_its_line(value: str, 
     report = linted(tmp_path, pool_yaml=annotated(value, rule))
 
     assert [each.line for each in report.open if each.finding.rule == "suppression"] == [5]
-    assert TAINT_RULE in {each.finding.rule for each in report.open}
+    assert TAINT_RULE in rules(report)
 
 
-def test_a_suppression_on_what_no_rule_looks_at_is_checked_too(tmp_path: Path) -> None:
+def test_suppressions_and_keys_of_what_no_rule_looks_at_are_checked_too(tmp_path: Path) -> None:
     crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {annotations: {flexspot.dev/ignore-x: why}}\n"
 
-    assert [each.finding.rule for each in linted(tmp_path, crd_yaml=crd).open] == ["suppression"]
+    assert rules(linted(tmp_path, crd_yaml=f"{crd}spec: {{a: 1, a: 2}}\n")) == {"suppression", "duplicate-key"}
 
 
 def test_a_broken_reader_of_objects_is_shown_although_it_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,14 +11,14 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from lint_runs import TAINT_RULE, UNTAINTED_POOL, found, linted
+import yaml
+from lint_runs import GOOD, TAINT_RULE, UNTAINTED_POOL, WHOLE_POOL, found, linted, rules
 
 from policies.lint.file_reading import Skipped
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from policies.lint.report import Report
 
 JOB = """\
 apiVersion: batch/v1
@@ -31,10 +31,6 @@ spec:
         - name: train
           image: registry.example/train:1
 """
-
-
-def rules(report: Report) -> set[str]:
-    return {each.finding.rule for each in report.open}
 
 
 @pytest.mark.parametrize(
@@ -71,24 +67,17 @@ def test_what_is_broken_is_no_source_of_a_manifest(text: str, tmp_path: Path) ->
     assert rules(linted(tmp_path, job_yaml=text)) == {"unreadable-manifest"}
 
 
-@pytest.mark.parametrize("between", ["\n", "", "\n\n\n", "  "])
-def test_json_objects_one_after_the_other_are_judged_each_at_its_line(between: str, tmp_path: Path) -> None:
-    """As `kubectl create -f` takes them: its decoder reads one value after the other."""
-    pool = {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodePool",
-        "metadata": {"name": "gpu"},
-        "spec": {
-            "limits": {"nvidia.com/gpu": 8},
-            "template": {"spec": {"requirements": [{"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["g6"]}]}},
-        },
-    }
-    texts = [json.dumps({**pool, "metadata": {"name": name}}, indent=2) for name in ("one", "two")]
-    report = linted(tmp_path, pools_json="\n" + texts[0] + between + texts[1] + "\n")
+@pytest.mark.parametrize("start,between,end", [("", "\n", ""), ("", "", ""), ("", "\n\n\n", ""), ("", "  ", ""), ("[", ",\n", "]")])
+def test_objects_of_json_are_judged_each_at_its_line_in_an_array_or_one_after_the_other(
+    start: str, between: str, end: str, tmp_path: Path
+) -> None:
+    """`kubectl create -f` takes both: its decoder reads one value after the other."""
+    pool = yaml.safe_load(UNTAINTED_POOL)
+    texts = [json.dumps({**pool, "metadata": {"name": name}}) for name in ("one", "two")]
+    report = linted(tmp_path, pools_json=f"{start}\n{between.join(texts)}\n{end}")
 
-    second = 2 + (texts[0] + between).count("\n")
     assert report.objects == 2
-    assert [line for _, line, rule in found(report, tmp_path) if rule == TAINT_RULE] == [2, second]
+    assert [line for _, line, rule in found(report, tmp_path) if rule == TAINT_RULE] == [2, 2 + between.count("\n")]
 
 
 def test_json_that_breaks_off_is_unreadable(tmp_path: Path) -> None:
@@ -97,32 +86,13 @@ def test_json_that_breaks_off_is_unreadable(tmp_path: Path) -> None:
     assert rules(linted(tmp_path, web_json=f"{whole}\n{whole[:-5]}")) == {"unreadable-manifest"}
 
 
-WHOLE_POOL = UNTAINTED_POOL + "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu}\n"
-OTHER_CLASS = """\
-apiVersion: karpenter.k8s.aws/v1
-kind: EC2NodeClass
-metadata: {name: cpu}
-spec:
-  role: nodes
-  amiSelectorTerms: [{alias: al2023@v20260903}]
-  subnetSelectorTerms: [{tags: {team: a}}]
-  securityGroupSelectorTerms: [{tags: {team: a}}]
-"""
-QUEUED_JOB = JOB.replace("{name: train}", "{name: train, namespace: research, labels: {kueue.x-k8s.io/queue-name: gpus}}")
-OTHER_QUEUE = (
-    "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: cpus, namespace: research}\nspec: {clusterQueue: all}\n"
-)
-OTHER_CLUSTER_QUEUE = """\
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: one}
-spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu], flavors: [{name: a, resources: [{name: cpu, nominalQuota: 9}]}]}]}
-"""
+OTHER_CLASS = GOOD["EC2NodeClass/gpu"].replace("{name: gpu}", "{name: cpu}")
+OTHER_QUEUE = GOOD["LocalQueue/research"].replace("{name: research,", "{name: cpus,")
 OF_G5 = "{key: karpenter.k8s.aws/instance-family, operator: In, values: [g5]}"
 ABSENT = {
     "nodepool-references-missing-class": WHOLE_POOL + "---\n" + OTHER_CLASS,
-    "work-in-missing-queue": QUEUED_JOB + "---\n" + OTHER_QUEUE,
-    "local-queue-without-cluster-queue": OTHER_QUEUE + "---\n" + OTHER_CLUSTER_QUEUE,
+    "work-in-missing-queue": GOOD["Job/train"] + "---\n" + OTHER_QUEUE,
+    "local-queue-without-cluster-queue": OTHER_QUEUE + "---\n" + GOOD["ClusterQueue/serving"],
 }
 
 
@@ -151,26 +121,6 @@ def test_a_class_that_a_page_shows_with_dots_is_not_held_to_be_nowhere(tmp_path:
 
     assert "nodepool-references-missing-class" not in rules(report)
     assert report.skipped[Skipped.EXAMPLE] == 1
-
-
-def test_a_provisioner_that_names_no_capacity_type_is_on_demand(tmp_path: Path) -> None:
-    """Its webhook added that; a NodePool which says nothing may have Spot as well."""
-    provisioner = """\
-apiVersion: karpenter.sh/v1alpha5
-kind: Provisioner
-metadata: {name: gpu, labels: {team: research}}
-spec:
-  providerRef: {name: gpu}
-  requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [g5]}]
-  limits: {resources: {nvidia.com/gpu: 8}}
-  taints: [{key: nvidia.com/gpu, effect: NoSchedule}]
-"""
-    of_spot = provisioner.replace(
-        "operator: In, values: [g5]}", "operator: In, values: [g5]}, {key: karpenter.sh/capacity-type, operator: Exists}"
-    )
-
-    assert "spot-pool-without-taint" not in rules(linted(tmp_path / "silent", pool_yaml=provisioner))
-    assert "spot-pool-without-taint" in rules(linted(tmp_path / "spot", pool_yaml=of_spot))
 
 
 def test_a_namespace_without_a_quota_is_told_of_once(tmp_path: Path) -> None:

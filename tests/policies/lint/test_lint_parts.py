@@ -9,19 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from lint_runs import TAINT_RULE, UNTAINTED_POOL, found, linted
+from lint_runs import TAINT_RULE, UNTAINTED_POOL, WHOLE_POOL, found, linted, rules
 
 from policies.lint.file_reading import Skipped
 from policies.lint.parts import is_assertion_file
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-WHOLE_POOL = UNTAINTED_POOL + "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: gpu}\n"
-
-
-def rules(folder: Path, **files: str) -> set[str]:
-    return {rule for _, _, rule in found(linted(folder, configuration=None, **files), folder)}
 
 
 @pytest.mark.parametrize(
@@ -37,14 +31,14 @@ def rules(folder: Path, **files: str) -> set[str]:
 )
 @pytest.mark.parametrize("name", ["kustomization_yaml", "kustomization_yml"])
 def test_a_patch_is_one_whatever_the_kustomization_says_of_itself(kustomization: str, name: str, tmp_path: Path) -> None:
-    report = linted(tmp_path, configuration=None, pool_yaml=UNTAINTED_POOL, **{name: kustomization})
+    report = linted(tmp_path, pool_yaml=UNTAINTED_POOL, **{name: kustomization})
 
     assert [each for each in found(report, tmp_path) if each[0] == "pool.yaml"] == []
     assert report.skipped[Skipped.PATCH] == 1
 
 
 def test_a_resource_of_a_kustomization_is_judged(tmp_path: Path) -> None:
-    assert TAINT_RULE in rules(tmp_path, kustomization_yaml="resources: [pool.yaml]\n", pool_yaml=UNTAINTED_POOL)
+    assert TAINT_RULE in rules(linted(tmp_path, kustomization_yaml="resources: [pool.yaml]\n", pool_yaml=UNTAINTED_POOL))
 
 
 @pytest.mark.parametrize(
@@ -78,7 +72,7 @@ def test_what_a_test_of_chainsaw_compares_with_is_a_part(operation: str, file: s
         f"        - apply: {{file: pool.yaml}}\n        - {operation}: {{file: '{file}'}}\n"
     )
     files = {"case__chainsaw-test_yaml": test, "case__expected_yaml": UNTAINTED_POOL, "case__pool_yaml": UNTAINTED_POOL}
-    report = linted(tmp_path, configuration=None, **files)
+    report = linted(tmp_path, **files)
 
     assert {path for path, _, rule in found(report, tmp_path) if rule == TAINT_RULE} == {"case/pool.yaml"}
     assert report.skipped[Skipped.ASSERTION] == 1
@@ -94,29 +88,17 @@ def test_a_page_that_shows_three_fields_of_a_pool_is_not_told_what_it_leaves_out
             "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: a}\nspec: {cohortName: b}\n",
         ]
     ):
-        assert rules(tmp_path / str(number), guide_md=f"```yaml\n{shown}```\n") == set()
+        assert rules(linted(tmp_path / str(number), guide_md=f"```yaml\n{shown}```\n")) == set()
 
 
 def test_a_page_that_shows_a_whole_pool_is_judged(tmp_path: Path) -> None:
-    assert TAINT_RULE in rules(tmp_path, guide_md=f"```yaml\n{WHOLE_POOL}```\n")
+    assert TAINT_RULE in rules(linted(tmp_path, guide_md=f"```yaml\n{WHOLE_POOL}```\n"))
 
 
 def test_what_a_fragment_shows_wrong_is_told(tmp_path: Path) -> None:
     quota = "apiVersion: v1\nkind: ResourceQuota\nspec: {hard: {limits.nvidia.com/gpu: 8}}\n"
 
-    assert rules(tmp_path, guide_md=f"```yaml\n{quota}```\n") == {"quota-key-never-enforced"}
-
-
-def test_the_objects_of_a_json_array_are_judged_each_at_its_line(tmp_path: Path) -> None:
-    pool = (
-        '{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "gpu"},\n"spec": {"limits": {"nvidia.com/gpu": 8}, '
-        '"template": {"spec": {"requirements": [{"key": "karpenter.k8s.aws/instance-family", "operator": "In", "values": ["g6"]}]}}}}'
-    )
-    other = pool.replace('"name": "gpu"', '"name": "two"')
-    report = linted(tmp_path, pools_json=f"[\n{pool},\n{other}\n]\n")
-
-    assert report.objects == 2
-    assert [line for _, line, rule in found(report, tmp_path) if rule == TAINT_RULE] == [3, 5]
+    assert rules(linted(tmp_path, guide_md=f"```yaml\n{quota}```\n")) == {"quota-key-never-enforced"}
 
 
 def test_a_class_that_a_template_makes_is_not_held_to_be_nowhere(tmp_path: Path) -> None:
@@ -126,8 +108,7 @@ def test_a_class_that_a_template_makes_is_not_held_to_be_nowhere(tmp_path: Path)
     without = linted(tmp_path / "without", pool_yaml=WHOLE_POOL, other_yaml=other)
     report = linted(tmp_path / "with", pool_yaml=WHOLE_POOL, other_yaml=other, chart__templates__class_yaml=template)
 
-    rule = "nodepool-references-missing-class"
-    assert rule in {each.finding.rule for each in without.open}
-    assert rule not in {each.finding.rule for each in report.open}
+    assert "nodepool-references-missing-class" in rules(without)
+    assert "nodepool-references-missing-class" not in rules(report)
     assert report.objects == 2
     assert report.skipped[Skipped.TEMPLATE] == 1

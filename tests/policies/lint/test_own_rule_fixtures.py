@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from own_rule_configurations import ONE_RULE, RIGHT, WRONG, configured
+from lint_runs import ONE_RULE, RIGHT, RULES, WRONG, configured
 from typer.testing import CliRunner
 
 from capacity.values.errors import ExplainedError
@@ -48,7 +48,7 @@ def test_an_object_that_gets_another_verdict_is_told_with_its_place(tmp_path: Pa
 
 
 def test_a_rule_without_fixtures_is_not_tested(tmp_path: Path) -> None:
-    configured(tmp_path)
+    configured(tmp_path, RULES)
     fixtures(tmp_path, passes_one=RIGHT, fails_one=WRONG)
 
     code, told = tried(tmp_path)

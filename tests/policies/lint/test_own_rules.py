@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from lint_runs import linted, valid_sarif
-from own_rule_configurations import ONE_RULE, RULES, WRONG, configured, deployment, verdict
+from lint_runs import ONE_RULE, RULES, WRONG, configured, deployment, linted, valid_sarif
 
 from capacity.values.errors import ExplainedError
 from capacity.values.verdict import Verdict
+from policies.core import judge
+from policies.inventory.reading.source import from_manifest
+from policies.judging import DEFAULTS
 from policies.lint.configuration import selected
 from policies.lint.formats import as_json, as_sarif, as_text
 from policies.lint.junit import as_junit
@@ -24,6 +26,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from policies.lint.configuration import Configuration
+
+
+def verdict(configuration: Configuration, manifest: dict[str, Any], rule: str = "image-of-our-registry") -> tuple[Verdict, str]:
+    [finding] = [each for each in judge(from_manifest(manifest), configuration.own, DEFAULTS) if each.rule == rule]
+    return finding.verdict, finding.message
 
 
 def with_variable(value: Any) -> dict[str, Any]:
@@ -52,14 +59,14 @@ def with_variable(value: Any) -> dict[str, Any]:
     ],
 )
 def test_an_own_rule_judges_what_it_says_it_is_about(manifest: dict[str, Any], wanted: Verdict, tmp_path: Path) -> None:
-    assert verdict(configured(tmp_path), manifest)[0] is wanted
+    assert verdict(configured(tmp_path, RULES), manifest)[0] is wanted
 
 
 def test_a_check_that_fails_on_an_object_refuses_it_as_the_api_server_does(tmp_path: Path) -> None:
     manifest = deployment("a")
     del manifest["spec"]["template"]["spec"]["containers"][0]["image"]
 
-    found, message = verdict(configured(tmp_path), manifest)
+    found, message = verdict(configured(tmp_path, RULES), manifest)
 
     assert found is Verdict.FAIL
     assert message.startswith(
@@ -69,7 +76,7 @@ def test_a_check_that_fails_on_an_object_refuses_it_as_the_api_server_does(tmp_p
 
 
 def test_quantities_are_compared_as_quantities(tmp_path: Path) -> None:
-    configuration = configured(tmp_path)
+    configuration = configured(tmp_path, RULES)
 
     def of(limit: str) -> Verdict:
         queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort", "metadata": {"name": "a"}, "spec": {"limit": limit}}
@@ -79,12 +86,12 @@ def test_quantities_are_compared_as_quantities(tmp_path: Path) -> None:
 
 
 def test_lint_tells_of_own_rules_like_of_any(tmp_path: Path) -> None:
-    configuration = configured(tmp_path)
+    configuration = configured(tmp_path, RULES)
     accepted = deployment("docker.io/b:1", name="b", annotations={"flexspot.dev/ignore-image-of-our-registry": "moves in May"})
     files = {"a_yaml": yaml.safe_dump(deployment("docker.io/a:1")), "b_yaml": yaml.safe_dump(accepted)}
     commented = "# flexspot.dev/ignore-image-of-our-registry: moves in June\n" + yaml.safe_dump(deployment("docker.io/c:1", name="c"))
 
-    report = linted(tmp_path, configuration=configuration, **files, c_yaml=commented)
+    report = linted(tmp_path, configuration, **files, c_yaml=commented)
 
     ours = [each for each in report.findings if each.finding.rule == "image-of-our-registry"]
     assert [(each.path.rpartition("/")[2], each.line, each.suppressed.reason if each.suppressed else "") for each in ours] == [
@@ -103,7 +110,7 @@ def test_levels_suppressions_and_paths_take_own_rules(tmp_path: Path) -> None:
     more = "flexspot: {image-of-our-registry: {level: advisory, locked: true}}\n"
     more += "paths: [{match: [old/*], rules: {image-of-our-registry: disabled}}]\n"
     manifest = yaml.safe_dump(deployment("docker.io/a:1", annotations={"flexspot.dev/ignore-image-of-our-registry": "no"}))
-    report = linted(tmp_path, configuration=configured(tmp_path, RULES + more), a_yaml=manifest, old__a_yaml=manifest)
+    report = linted(tmp_path, configured(tmp_path, RULES + more), a_yaml=manifest, old__a_yaml=manifest)
 
     [ours] = [each for each in report.open if each.finding.rule == "image-of-our-registry"]
     assert (ours.path.removeprefix(f"{tmp_path}/"), ours.binding, ours.suppressed) == ("a.yaml", False, None)
@@ -126,34 +133,31 @@ def test_what_an_expression_may_read_of_an_unknown_value_is_undecided(check: str
     assert verdict(configuration, deployment("a", labels=labels), "labelled")[0] is wanted
 
 
+ENTRY = {"name": "a", "kinds": ["Job"], "check": "true", "message": "m"}
+
+
 @pytest.mark.parametrize(
     "entry,told",
     [
-        ({"name": "a", "kinds": ["Job"], "check": "object.spec.", "message": "m"}, "own-rules.0.check: it is not a CEL expression"),
-        ({"name": "a", "kinds": ["Job"], "check": "objct.spec == 1", "message": "m"}, "undeclared reference to 'objct"),
-        ({"name": "a", "kinds": ["Job"], "check": "1 + 1", "message": "m"}, "own-rules.0.check: it returns a value of type int"),
-        (
-            {"name": "a", "kinds": ["Job"], "check": "true", "variables": {"x": "variables.y", "y": "1"}, "message": "m"},
-            "own-rules.0.variables.x: it uses variables.y, which is not defined before it",
-        ),
-        (
-            {"name": "a", "kinds": ["Job"], "check": "variables.nope == 1", "message": "m"},
-            "own-rules.0.check: it uses variables.nope, which is not defined",
-        ),
-        ({"name": "a", "kinds": ["Job"], "message": "m"}, "own-rules.0.check: it is missing"),
-        ({"name": "A b", "kinds": ["Job"], "check": "true", "message": "m"}, "own-rules.0.name: 'A b' is not allowed"),
-        ({"name": "fractional-gpu", "kinds": ["Job"], "check": "true", "message": "m"}, "name: fractional-gpu is already taken"),
-        ({"name": "a", "kinds": ["Job"], "check": "true", "message": "m", "code": "FLX001"}, "code: FLX001 is already taken"),
-        ({"name": "a", "kinds": "Job", "check": "true", "message": "m"}, "own-rules.0.kinds: must be a list of kinds"),
-        ({"name": "a", "kinds": ["Job"], "check": "true", "message": "m", "levl": "x"}, "did you mean level?"),
-        ({"name": "a", "kinds": ["Job"], "check": "true", "message": "m", "severity": "loud"}, "'loud' is not allowed"),
+        ({"check": "object.spec."}, "own-rules.0.check: it is not a CEL expression"),
+        ({"check": "objct.spec == 1"}, "undeclared reference to 'objct"),
+        ({"check": "1 + 1"}, "own-rules.0.check: it returns a value of type int"),
+        ({"variables": {"x": "variables.y", "y": "1"}}, "own-rules.0.variables.x: it uses variables.y, which is not defined before it"),
+        ({"check": "variables.nope == 1"}, "own-rules.0.check: it uses variables.nope, which is not defined"),
+        ({"check": None}, "own-rules.0.check: it is missing"),
+        ({"name": "A b"}, "own-rules.0.name: 'A b' is not allowed"),
+        ({"name": "fractional-gpu"}, "name: fractional-gpu is already taken"),
+        ({"code": "FLX001"}, "code: FLX001 is already taken"),
+        ({"kinds": "Job"}, "own-rules.0.kinds: must be a list of kinds"),
+        ({"levl": "x"}, "did you mean level?"),
+        ({"severity": "loud"}, "'loud' is not allowed"),
         ("a", "own-rules.0: must be a mapping with name, kinds, check, message"),
     ],
 )
 def test_what_is_wrong_with_a_rule_is_told_where_it_stands(entry: Any, told: str) -> None:
     problems: list[str] = []
-
-    read_own_rules([entry], ["fractional-gpu", "FLX001"], problems)
+    changed = {key: value for key, value in {**ENTRY, **entry}.items() if value is not None} if isinstance(entry, dict) else entry
+    read_own_rules([changed], ["fractional-gpu", "FLX001"], problems)
 
     assert any(told in each for each in problems), problems
 
@@ -168,7 +172,7 @@ def test_who_has_not_the_evaluator_is_told_what_to_install(monkeypatch: pytest.M
 
     monkeypatch.setattr(builtins, "__import__", without)
     problems: list[str] = []
-    read_own_rules([{"name": "a", "kinds": ["Job"], "check": "true", "message": "m"}], [], problems)
+    read_own_rules([ENTRY], [], problems)
 
     assert problems == ["own-rules.0.check: the CEL evaluator is not installed: install flexspot with its extra, flexspot[own-rules]"]
 
@@ -178,16 +182,16 @@ def test_a_baseline_tells_own_rules_apart(tmp_path: Path) -> None:
         return yaml.safe_dump({"own-rules": [{"name": each, "kinds": ["Deployment"], "check": "false", "message": each} for each in names]})
 
     manifest = yaml.safe_dump(deployment("a"))
-    before = linted(tmp_path, configuration=configured(tmp_path, rules("second")), a_yaml=manifest)
+    before = linted(tmp_path, configured(tmp_path, rules("second")), a_yaml=manifest)
     (tmp_path / "baseline.json").write_text(written_baseline(before, tmp_path / "baseline.json"))
 
-    after = with_baseline(linted(tmp_path, configuration=configured(tmp_path, rules("first", "second"))), tmp_path / "baseline.json")
+    after = with_baseline(linted(tmp_path, configured(tmp_path, rules("first", "second"))), tmp_path / "baseline.json")
 
     assert {each.finding.rule for each in after.open} == {"first"}
 
 
 def test_two_own_rules_of_one_code_are_refused(tmp_path: Path) -> None:
-    rules = [{"name": each, "code": "ACME1", "kinds": ["Job"], "check": "true", "message": "m"} for each in ("a", "b")]
+    rules = [{**ENTRY, "name": each, "code": "ACME1"} for each in ("a", "b")]
 
     with pytest.raises(ExplainedError) as raised:
         configured(tmp_path, yaml.safe_dump({"own-rules": rules}))
@@ -196,7 +200,7 @@ def test_two_own_rules_of_one_code_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_own_rule_without_a_code_is_selected_by_that_of_its_name(tmp_path: Path) -> None:
-    configuration = configured(tmp_path)
+    configuration = configured(tmp_path, RULES)
 
     assert selected(["own-*"], configuration.known_rules) == {"quota-is-small"}
 
@@ -255,7 +259,7 @@ def test_the_least_the_most_and_the_sum_are_of_whatever_a_list_holds(check: str,
 
 def test_formats_describe_own_rules_and_refer_to_no_page_of_theirs(tmp_path: Path) -> None:
     configuration = configured(tmp_path, f"pages: https://git.acme.com/flexspot\n{ONE_RULE}")
-    report = linted(tmp_path, configuration=configuration, a_yaml=yaml.safe_dump(WRONG))
+    report = linted(tmp_path, configuration, a_yaml=yaml.safe_dump(WRONG))
 
     told = json.loads(as_sarif(report, "1", configuration))
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from policies.metrics.label_use import labels_asked
+from policies.metrics.label_use import HISTOGRAM_SERIES, amounts_by_container, histograms, labels_asked
 from policies.metrics.promql import parsed
-
-
-def asked(text: str) -> list[str]:
-    tree = parsed(text)
-    assert tree
-    return [f"{series}.{label}" for series, label in labels_asked(tree)]
 
 
 @pytest.mark.parametrize(
@@ -27,23 +23,26 @@ def asked(text: str) -> list[str]:
         ("max by (node) (gpu or other)", ["gpu.node", "other.node"]),
         ("vector(1) > on (node) abs(gpu)", ["gpu.node"]),
         ("vector(1)", []),
+        # What the expression itself gives is asked of no series, and what an aggregation has taken away of none either.
+        ('sum by (node) (label_replace(gpu, "node", "$1", "Hostname", "(.*)"))', ["gpu.Hostname"]),
+        ('sum by (both) (label_join(gpu, "both", "/", "a", "b"))', ["gpu.a", "gpu.b"]),
+        ("sum by (zone) (gpu * on (node) group_left (zone) info)", ["gpu.node", "info.node", "info.zone"]),
+        ("sum by (team) (gpu) * on (node) info", ["gpu.team", "info.node"]),
+        ("topk(3, gpu) * on (node) info", ["gpu.node", "info.node"]),
+        ("sum by (node) (gpu) / count by (node) (gpu)", ["gpu.node"]),
         ('{__name__=~"gpu.*", node="a"}', []),
     ],
 )
 def test_a_label_is_asked_of_the_series_that_must_have_it(text: str, expected: list[str]) -> None:
-    assert asked(text) == expected
+    tree = parsed(text)
+
+    assert tree
+    assert [f"{series}.{label}" for series, label in labels_asked(tree)] == expected
 
 
-def test_a_label_that_the_expression_gives_is_not_asked_of_the_series() -> None:
-    assert asked('sum by (node) (label_replace(gpu, "node", "$1", "Hostname", "(.*)"))') == ["gpu.Hostname"]
-    assert asked('sum by (both) (label_join(gpu, "both", "/", "a", "b"))') == ["gpu.a", "gpu.b"]
-    assert asked("sum by (zone) (gpu * on (node) group_left (zone) info)") == ["gpu.node", "info.node", "info.zone"]
+def test_names_of_the_data_are_those_of_families_and_not_of_their_series() -> None:
+    names = histograms() | amounts_by_container()
 
-
-def test_what_an_aggregation_has_taken_away_is_asked_of_nobody() -> None:
-    assert asked("sum by (team) (gpu) * on (node) info") == ["gpu.team", "info.node"]
-    assert asked("topk(3, gpu) * on (node) info") == ["gpu.node", "info.node"]
-
-
-def test_a_label_is_told_once() -> None:
-    assert asked("sum by (node) (gpu) / count by (node) (gpu)") == ["gpu.node"]
+    assert [name for name in names if not re.fullmatch(r"[a-z_:][a-z0-9_:]*", name) or name.endswith(HISTOGRAM_SERIES)] == []
+    assert "kueue_admission_wait_time_seconds" in names
+    assert "karpenter_nodes_termination_duration_seconds" not in names, "a summary has series of its own name"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from manifests import manifest, views
 
-from policies.inventory.reading import views_of
-from policies.inventory.reading.source import from_manifest
 from policies.inventory.views import PodSet
 from policies.pods.volumes import checkpoint_places
 
@@ -18,7 +17,6 @@ from policies.pods.volumes import checkpoint_places
     ],
 )
 def test_what_a_shell_is_given_is_read_word_by_word(command: list[str]) -> None:
-    spec = {"containers": [{"name": "train", "command": command}]}
-    [pods] = [each for each in views_of(from_manifest({"apiVersion": "v1", "kind": "Pod", "spec": spec})) if isinstance(each, PodSet)]
+    [pods] = views(PodSet, manifest("v1", "Pod", {"containers": [{"name": "train", "command": command}]}))
 
     assert len(list(checkpoint_places(pods, ("checkpoint", "ckpt"), ("checkpoint-dir", "ckpt-path")))) == 1

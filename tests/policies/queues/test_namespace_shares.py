@@ -8,17 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from manifests import Manifest, inventory, kueue
 
 from capacity.catalog.accelerators import NVIDIA
-from policies.inventory.reading import views_of
-from policies.inventory.reading.source import from_manifest
-from policies.inventory.views import Inventory
 from policies.queues.cohorts import Share, share_of
 from policies.values.field import UNKNOWN
-
-
-def kueue(kind: str, name: str, spec: dict[str, Any], **metadata: str) -> dict[str, Any]:
-    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
 
 
 def quotas(**by_flavor: Any) -> list[dict[str, Any]]:
@@ -30,20 +24,16 @@ def quotas(**by_flavor: Any) -> list[dict[str, Any]]:
     return [{"coveredResources": ["nvidia.com/gpu"], "flavors": flavors}]
 
 
-def queue(name: str, cohort: str = "", **by_flavor: Any) -> dict[str, Any]:
-    return kueue("ClusterQueue", name, {"cohortName": cohort, "resourceGroups": quotas(**by_flavor)})
+def queue(name: str, cohort: Any = "", **by_flavor: Any) -> Manifest:
+    return kueue("ClusterQueue", name, cohortName=cohort, resourceGroups=quotas(**by_flavor))
 
 
-def local(cluster_queue: str, namespace: str = "team") -> dict[str, Any]:
-    return kueue("LocalQueue", f"to-{cluster_queue}", {"clusterQueue": cluster_queue}, namespace=namespace)
+def local(cluster_queue: str) -> Manifest:
+    return kueue("LocalQueue", f"to-{cluster_queue}", clusterQueue=cluster_queue)
 
 
-def among(*manifests: dict[str, Any]) -> Inventory:
-    return Inventory(tuple(view for each in manifests for view in views_of(from_manifest(each))))
-
-
-def share(*manifests: dict[str, Any]) -> Share:
-    return share_of("team", among(local("a"), *manifests), NVIDIA)
+def share(*manifests: Manifest) -> Share:
+    return share_of("team-a", inventory(local("a"), *manifests), NVIDIA)
 
 
 def test_without_a_cohort_it_is_the_nominal_quota_of_all_flavors() -> None:
@@ -60,35 +50,28 @@ def test_what_others_lend_is_borrowed_up_to_the_limits_of_both() -> None:
 
 
 def test_a_cohort_lends_its_own_quota_and_passes_on_what_is_above_within_its_limits() -> None:
-    top = kueue("Cohort", "top", {"resourceGroups": quotas(l4=100)})
-    other = kueue("Cohort", "other", {"parentName": "top", "resourceGroups": quotas(l4={"nominalQuota": 10, "lendingLimit": 3})})
-    below = kueue("Cohort", "all", {"parentName": "top", "resourceGroups": quotas(l4={"nominalQuota": 4, "borrowingLimit": 50})})
+    top = kueue("Cohort", "top", resourceGroups=quotas(l4=100))
+    other = kueue("Cohort", "other", parentName="top", resourceGroups=quotas(l4={"nominalQuota": 10, "lendingLimit": 3}))
+    below = kueue("Cohort", "all", parentName="top", resourceGroups=quotas(l4={"nominalQuota": 4, "borrowingLimit": 50}))
 
     assert share(queue("a", "all", l4=8), below, other) == Share(Decimal(8 + 4 + 3))
     assert share(queue("a", "all", l4=8), below, other, top) == Share(Decimal(8 + 4 + 50))
 
 
 def test_each_queue_counts_once_and_one_that_is_not_there_leaves_the_share_open() -> None:
-    twice = kueue("LocalQueue", "again", {"clusterQueue": "a"}, namespace="team")
+    twice = kueue("LocalQueue", "again", clusterQueue="a")
 
     assert share(queue("a", l4=8), twice, local("b"), queue("b", t4=2)) == Share(Decimal(10))
     assert share(queue("a", l4=8), local("elsewhere")) == Share(Decimal(8), complete=False)
 
 
-@pytest.mark.parametrize(
-    "unknown",
-    [
-        {"nominalQuota": UNKNOWN},
-        {"nominalQuota": 3, "lendingLimit": UNKNOWN},
-    ],
-)
+@pytest.mark.parametrize("unknown", [{"nominalQuota": UNKNOWN}, {"nominalQuota": 3, "lendingLimit": UNKNOWN}])
 def test_a_number_that_is_not_known_yet_counts_nothing_and_leaves_the_share_open(unknown: dict[str, Any]) -> None:
     assert share(queue("a", "all", l4=8), queue("b", "all", l4=unknown)) == Share(Decimal(8), complete=False)
 
 
 def test_a_queue_of_which_nobody_knows_the_cohort_may_be_in_any() -> None:
-    floating = queue("b", l4=100)
-    floating["spec"]["cohortName"] = UNKNOWN
+    floating = queue("b", UNKNOWN, l4=100)
 
     assert share(queue("a", "all", l4=8), floating) == Share(Decimal(8), complete=False)
     assert share(queue("a", l4=8), floating) == Share(Decimal(8))
@@ -111,7 +94,7 @@ def test_a_share_is_between_what_is_promised_and_all_there_is(
         queue("abcde"[place], cohort, l4=quota(nominal, borrowing, lending))
         for place, (cohort, nominal, borrowing, lending) in enumerate(members)
     ]
-    cohorts = [kueue("Cohort", name, {"parentName": above}) for name, above in parents.items()]
+    cohorts = [kueue("Cohort", name, parentName=above) for name, above in parents.items()]
     whole = share(*queues, *cohorts)
 
     assert members[0][1] <= whole.least <= sum(nominal for _, nominal, _, _ in members)

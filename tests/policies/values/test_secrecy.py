@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inventories import Resource, runs
+from manifests import found, idle_job
 from policy_server import PolicyServer
 from rule_fixtures import UNKNOWN_STRING, Case, cases
 
 from capacity.values.engine_marks import SECRET, SIGNATURE
-from capacity.values.verdict import ObjectIdentity, Severity, Verdict
+from capacity.values.verdict import Verdict
 from policies.core import judge_all
 from policies.engine import Gate, violation_text
 from policies.inventory.reading.source import from_manifest, from_pulumi
 from policies.judging import DEFAULTS
 from policies.rules import all_rules
-from policies.values.finding import Finding, Suppression
+from policies.values.finding import Suppression
 from policies.values.secrecy import SHOWN, Secrets, secrets_in
 
 if TYPE_CHECKING:
@@ -159,17 +161,9 @@ def test_a_secret_that_begins_another_leaves_nothing_of_it() -> None:
 
 
 def test_everything_in_a_finding_that_comes_from_an_object_is_hidden() -> None:
-    finding = Finding(
-        rule="a-rule",
-        code="FLX999",
-        severity=Severity.LOW,
-        verdict=Verdict.SUPPRESSED,
-        object=ObjectIdentity("v1", "Pod", HUNTER, HUNTER),
-        message=HUNTER,
-        remediation=f"write {HUNTER}",
-        at=f'spec["{HUNTER}"]',
-        suppressed=Suppression(HUNTER, by=HUNTER),
-    )
+    [judged_one] = found(idle_job(name=HUNTER, namespace=HUNTER), rule="gpu-container-without-limit")
+    accepted = Suppression(HUNTER, by=HUNTER)
+    finding = replace(judged_one, message=HUNTER, remediation=f"write {HUNTER}", at=f'spec["{HUNTER}"]', suppressed=accepted)
 
     hidden = Secrets(frozenset({HUNTER})).hide(finding)
 

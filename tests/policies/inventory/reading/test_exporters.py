@@ -5,24 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from manifests import manifest, views
 
 from policies.inventory.objects import Exporter
-from policies.inventory.reading import views_of
-from policies.inventory.reading.source import from_manifest, from_pulumi
 from policies.values.field import UNKNOWN
 
-
-def exporters(manifest: dict[str, Any]) -> list[Exporter]:
-    return [view for view in views_of(from_manifest(manifest)) if isinstance(view, Exporter)]
+RELEASE = "kubernetes:helm.sh/v3:Release"
 
 
 def monitor(kind: str = "ServiceMonitor", name: str = "dcgm-exporter", group: str = "monitoring.coreos.com", **spec: Any) -> list[Exporter]:
-    return exporters({"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+    return views(Exporter, manifest(f"{group}/v1", kind, spec, name=name))
 
 
 def release(chart: str, **values: Any) -> list[Exporter]:
-    views = views_of(from_pulumi("kubernetes:helm.sh/v3:Release", "it", {"chart": chart, "values": values}))
-    return [view for view in views if isinstance(view, Exporter)]
+    return views(Exporter, (RELEASE, {"chart": chart, "values": values}))
 
 
 UTIL = "DCGM_FI_DEV_GPU_UTIL"
@@ -87,14 +83,7 @@ def test_monitors_of_other_programs_are_none_of_these() -> None:
 def test_kube_state_metrics_shows_the_labels_that_it_was_told_to(written: str, series: str, label: str, given: object) -> None:
     image = "registry.k8s.io/kube-state-metrics/kube-state-metrics:v2.20.0"
     containers = [{"name": "ksm", "image": image, "args": [f"--metric-labels-allowlist={written}", "--port=8080"]}]
-    [run] = exporters(
-        {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": "k"},
-            "spec": {"template": {"spec": {"containers": containers}}},
-        }
-    )
+    [run] = views(Exporter, manifest("apps/v1", "Deployment", {"template": {"spec": {"containers": containers}}}))
     [charted] = release("kube-state-metrics", metricLabelsAllowlist=[written])
     [stacked] = release(
         "oci://ghcr.io/prometheus-community/charts/kube-prometheus-stack", **{"kube-state-metrics": {"extraArgs": containers[0]["args"]}}
@@ -106,9 +95,8 @@ def test_kube_state_metrics_shows_the_labels_that_it_was_told_to(written: str, s
 
 def test_a_chart_whose_values_are_elsewhere_may_say_more() -> None:
     inputs: dict[str, Any] = {"chart": "kube-state-metrics", "values": {}, "valueYamlFiles": [{"path": "values.yaml"}]}
-    views = views_of(from_pulumi("kubernetes:helm.sh/v3:Release", "it", inputs))
 
-    assert [view.complete for view in views if isinstance(view, Exporter)] == [False]
+    assert [each.complete for each in views(Exporter, (RELEASE, inputs))] == [False]
     assert [each.complete for each in release("kube-state-metrics", metricAnnotationsAllowList=UNKNOWN)] == [False]
 
 

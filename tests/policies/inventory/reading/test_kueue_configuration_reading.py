@@ -5,26 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from manifests import Manifest, views
 
 from policies.inventory.objects import KueueConfiguration
-from policies.inventory.reading import views_of
-from policies.inventory.reading.source import Source, from_manifest, from_pulumi
 from policies.values.field import UNKNOWN, Tri
 
 NEW = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
 OLD = "apiVersion: config.kueue.x-k8s.io/v1beta1\nkind: Configuration\n"
 
 
-def read(source: Source) -> list[tuple[str, Tri]]:
-    return [(view.where, view.fair_sharing) for view in views_of(source) if isinstance(view, KueueConfiguration)]
+def read(written: Manifest | tuple[str, Any]) -> list[tuple[str, Tri]]:
+    return [(view.where, view.fair_sharing) for view in views(KueueConfiguration, written)]
 
 
-def config_map(text: str) -> Source:
-    return from_manifest({"apiVersion": "v1", "kind": "ConfigMap", "data": {"controller_manager_config.yaml": text}})
+def config_map(text: str) -> Manifest:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "data": {"controller_manager_config.yaml": text}}
 
 
-def release(**inputs: Any) -> Source:
-    return from_pulumi("kubernetes:helm.sh/v3:Release", "kueue", {"chart": "oci://registry.k8s.io/kueue/charts/kueue", **inputs})
+def release(**inputs: Any) -> tuple[str, Any]:
+    return "kubernetes:helm.sh/v3:Release", {"chart": "oci://registry.k8s.io/kueue/charts/kueue", **inputs}
 
 
 @pytest.mark.parametrize(
@@ -58,4 +57,4 @@ def test_what_is_in_a_file_or_no_yaml_is_not_known() -> None:
 @pytest.mark.parametrize("text", ["kind: Configuration\n", "a: 1\n", "- 1\n", ": : :\n", ""])
 def test_another_programs_entry_of_the_same_name_is_not_kueues(text: str) -> None:
     assert read(config_map(text)) == []
-    assert read(from_manifest({"apiVersion": "v1", "kind": "ConfigMap", "data": None})) == []
+    assert read({"apiVersion": "v1", "kind": "ConfigMap", "data": None}) == []

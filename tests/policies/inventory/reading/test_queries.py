@@ -6,25 +6,23 @@ import json
 from typing import Any
 
 import pytest
+from manifests import manifest, views
 
 from policies.inventory.objects import Query
-from policies.inventory.reading import views_of
-from policies.inventory.reading.source import from_manifest
 
 
-def queries(manifest: dict[str, Any]) -> list[Query]:
-    return [view for view in views_of(from_manifest(manifest)) if isinstance(view, Query)]
+def config_map(key: str, text: str) -> list[Query]:
+    return views(Query, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "d"}, "data": {key: text}})
 
 
 def dashboard(*expressions: Any, key: str = "gpu.json") -> list[Query]:
-    text = json.dumps({"rows": [{"panels": [{"targets": [{"expr": each, "refId": "A"} for each in expressions]}]}]})
-    return queries({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "d"}, "data": {key: text}})
+    return config_map(key, json.dumps({"rows": [{"panels": [{"targets": [{"expr": each, "refId": "A"} for each in expressions]}]}]}))
 
 
 def test_rules_are_named_by_what_they_make() -> None:
     rules = [{"alert": "Idle", "expr": "a"}, {"record": "a:b", "expr": 1}, {"expr": "c"}]
     spec = {"groups": [{"name": "g", "rules": rules}]}
-    found = queries({"apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule", "metadata": {"name": "r"}, "spec": spec})
+    found = views(Query, manifest("monitoring.coreos.com/v1", "PrometheusRule", spec))
 
     assert [each.described for each in found] == [
         "spec.groups[0].rules[0].expr (alert Idle)",
@@ -57,10 +55,10 @@ def test_a_dashboards_expressions_are_found_with_their_paths() -> None:
 
 @pytest.mark.parametrize("text", ['"expr"', '{"expr": ', "[" * 100_000 + '"expr"', '{"expr": "a"}' + " " * 5_000_000])
 def test_what_is_no_dashboard_is_passed_over(text: str) -> None:
-    assert queries({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "d"}, "data": {"a.json": text}}) == []
+    assert config_map("a.json", text) == []
 
 
 def test_the_operator_of_grafana_has_dashboards_of_its_own() -> None:
-    manifest = {"apiVersion": "grafana.integreatly.org/v1beta1", "kind": "GrafanaDashboard", "metadata": {"name": "d"}}
+    dashboards = manifest("grafana.integreatly.org/v1beta1", "GrafanaDashboard", {"json": '{"panels": [{"expr": "a"}]}'})
 
-    assert [each.where for each in queries(manifest | {"spec": {"json": '{"panels": [{"expr": "a"}]}'}})] == ["spec.json: panels[0].expr"]
+    assert [each.where for each in views(Query, dashboards)] == ["spec.json: panels[0].expr"]

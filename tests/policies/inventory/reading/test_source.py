@@ -5,27 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from manifests import manifest, views
 
-from policies.inventory.reading import views_of
 from policies.inventory.reading.source import from_manifest, from_pulumi
-from policies.inventory.views import PodSet
+from policies.inventory.views import PodSet, View
 from policies.values.field import UNKNOWN
 
-NAMED = {"name": "a", "namespace": "n"}
 EMPTY: dict[str, Any] = {}
+PODS = {"template": {"spec": EMPTY}}
+RAY = {"headGroupSpec": PODS, "workerGroupSpecs": [PODS]}
+OF_JOBS = [f"spec.replicatedJobs[{place}].template.spec.template.spec" for place in (0, 1)]
 
 
 @pytest.mark.parametrize(
     "token,inputs,named,family,partial",
     [
         ("kubernetes:core/v1:Pod", {}, "core/v1/Pod/resource", "", False),
-        (
-            "kubernetes:core/v1:Pod",
-            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "n"}},
-            "v1/Pod/n/a",
-            "",
-            False,
-        ),
+        ("kubernetes:core/v1:Pod", manifest("v1", "Pod", {}, namespace="n"), "v1/Pod/n/a", "", False),
         ("kubernetes:apps/v1:DeploymentPatch", {"metadata": {"name": "a"}}, "apps/v1/Deployment/a", "apps", True),
         ("kubernetes:karpenter.sh/v1beta1:NodePool", {}, "karpenter.sh/v1beta1/NodePool/resource", "karpenter.sh", False),
         ("kubernetes:yaml/v2:ConfigGroup", {}, "yaml/v2/ConfigGroup/resource", "yaml", False),
@@ -44,46 +40,27 @@ def test_a_resource_is_named_by_its_token_and_what_its_inputs_say(
 
 
 def test_a_manifest_is_named_by_itself() -> None:
-    source = from_manifest({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": "team-a"}})
-
-    assert str(source.identity) == "batch/v1/Job/team-a/train"
+    assert str(from_manifest(manifest("batch/v1", "Job", {}, name="train", namespace="team-a")).identity) == "batch/v1/Job/team-a/train"
 
 
 @pytest.mark.parametrize(
-    "manifest", [{}, {"kind": "Pod"}, {"apiVersion": 3, "kind": ["Pod"]}, {"apiVersion": "v1", "kind": "Pod", "spec": []}]
+    "document", [{}, {"kind": "Pod"}, {"apiVersion": 3, "kind": ["Pod"]}, {"apiVersion": "v1", "kind": "Pod", "spec": []}]
 )
-def test_a_document_that_is_no_whole_object_is_read_without_complaint(manifest: dict[str, Any]) -> None:
-    assert {view.identity.kind for view in views_of(from_manifest(manifest))} in (set(), {"Pod"})
+def test_a_document_that_is_no_whole_object_is_read_without_complaint(document: dict[str, Any]) -> None:
+    assert {view.identity.kind for view in views(View, document)} in (set(), {"Pod"})
 
 
 @pytest.mark.parametrize(
     "api_version,kind,spec,places",
     [
         ("v1", "Pod", EMPTY, ["spec"]),
-        ("batch/v1", "CronJob", {"jobTemplate": {"spec": {"template": {"spec": EMPTY}}}}, ["spec.jobTemplate.spec.template.spec"]),
-        (
-            "jobset.x-k8s.io/v1alpha2",
-            "JobSet",
-            {"replicatedJobs": [{"template": {"spec": {"template": {"spec": EMPTY}}}}] * 2},
-            [f"spec.replicatedJobs[{place}].template.spec.template.spec" for place in (0, 1)],
-        ),
-        (
-            "ray.io/v1",
-            "RayCluster",
-            {"headGroupSpec": {"template": {"spec": EMPTY}}, "workerGroupSpecs": [{"template": {"spec": EMPTY}}]},
-            ["spec.headGroupSpec.template.spec", "spec.workerGroupSpecs[0].template.spec"],
-        ),
-        (
-            "kubeflow.org/v1",
-            "PyTorchJob",
-            {"pytorchReplicaSpecs": {"Master": {"template": {"spec": EMPTY}}}},
-            ["spec.pytorchReplicaSpecs[Master].template.spec"],
-        ),
+        ("batch/v1", "CronJob", {"jobTemplate": {"spec": PODS}}, ["spec.jobTemplate.spec.template.spec"]),
+        ("jobset.x-k8s.io/v1alpha2", "JobSet", {"replicatedJobs": [{"template": {"spec": PODS}}] * 2}, OF_JOBS),
+        ("ray.io/v1", "RayCluster", RAY, ["spec.headGroupSpec.template.spec", "spec.workerGroupSpecs[0].template.spec"]),
+        ("kubeflow.org/v1", "PyTorchJob", {"pytorchReplicaSpecs": {"Master": PODS}}, ["spec.pytorchReplicaSpecs[Master].template.spec"]),
     ],
 )
 def test_the_pods_of_a_workload_are_found_where_its_kind_keeps_them(
     api_version: str, kind: str, spec: dict[str, Any], places: list[str]
 ) -> None:
-    views = views_of(from_manifest({"apiVersion": api_version, "kind": kind, "spec": spec}))
-
-    assert [view.where for view in views if isinstance(view, PodSet)] == places
+    assert [view.where for view in views(PodSet, manifest(api_version, kind, spec))] == places

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from manifests import manifest, views
 
 from policies.inventory.objects import TerminationHandler
-from policies.inventory.reading import views_of
-from policies.inventory.reading.source import from_manifest, from_pulumi
 from policies.values.field import UNKNOWN, Tri
 
 NAMES = {
@@ -27,23 +26,17 @@ CASES: list[tuple[dict[str, str], bool]] = [
 ]
 
 
-def handler(views: list[Any]) -> TerminationHandler:
-    [found] = [view for view in views if isinstance(view, TerminationHandler)]
+def by_chart(**inputs: Any) -> TerminationHandler:
+    chart = "oci://public.ecr.aws/aws-ec2/helm/aws-node-termination-handler"
+    [found] = views(TerminationHandler, ("kubernetes:helm.sh/v3:Release", {"chart": chart, **inputs}))
     return found
 
 
-def by_chart(**inputs: Any) -> TerminationHandler:
-    chart = "oci://public.ecr.aws/aws-ec2/helm/aws-node-termination-handler"
-    return handler(views_of(from_pulumi("kubernetes:helm.sh/v3:Release", "nth", {"chart": chart, **inputs})))
-
-
 def by_container(**container: Any) -> TerminationHandler:
-    pod = {
-        "nodeSelector": {"pool": "spot"},
-        "containers": [{"image": "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.1", **container}],
-    }
-    manifest = {"apiVersion": "apps/v1", "kind": "DaemonSet", "spec": {"template": {"spec": pod}}}
-    return handler(views_of(from_manifest(manifest)))
+    containers = [{"image": "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.1", **container}]
+    pod = {"nodeSelector": {"pool": "spot"}, "containers": containers}
+    [found] = views(TerminationHandler, manifest("apps/v1", "DaemonSet", {"template": {"spec": pod}}))
+    return found
 
 
 @pytest.mark.parametrize("variables,drains", CASES)

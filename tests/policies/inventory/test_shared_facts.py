@@ -6,11 +6,13 @@ import pytest
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.workload_classes import SCALE_UP_CUTOFF
+from capacity.settings.network import WIDEST, too_wide
+from policies.inventory.cloud_resources import lets_in_everybody
 from policies.inventory.gke_nodes import notice_of
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS
 from policies.pods.placement import SCALE_UP_CUT_OFF
 from policies.rules.grace_exceeds_notice import RULE
-from policies.values.field import Field
+from policies.values.field import UNKNOWN, Field
 
 
 @pytest.mark.parametrize("cloud,parameter", [("gke", "gke-seconds"), ("eks", "ec2-seconds")])
@@ -25,3 +27,17 @@ def test_so_do_the_readers_of_pools() -> None:
 
 def test_so_do_settings_and_rules_with_the_priority_below_which_no_node_is_made() -> None:
     assert SCALE_UP_CUT_OFF == SCALE_UP_CUTOFF
+
+
+@pytest.mark.parametrize("prefix", range(33))
+def test_a_rule_and_the_settings_of_a_stack_call_the_same_ranges_too_wide(prefix: int) -> None:
+    written = f"0.0.0.0/{prefix}"
+
+    assert lets_in_everybody(Field(written)) is too_wide([written]) is (prefix < WIDEST)
+
+
+@pytest.mark.parametrize(
+    "written,answer", [("::/0", True), ("2000::/3", True), ("2001:db8::/32", False), ("office", False), (UNKNOWN, UNKNOWN)]
+)
+def test_other_ranges(written: object, answer: object) -> None:
+    assert lets_in_everybody(Field(written)) is answer
