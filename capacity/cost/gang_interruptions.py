@@ -14,14 +14,6 @@ size meets `r / share_taken` at most.
 from __future__ import annotations
 
 import math
-from itertools import pairwise
-from typing import TYPE_CHECKING
-
-from capacity.values.quantities import SECONDS_OF_AN_HOUR
-
-if TYPE_CHECKING:
-    from capacity.cost.replay import Trace
-
 
 _ONE_BY_ONE = 1e-12
 """Below it a share is 0, as far as floats can tell."""
@@ -33,21 +25,3 @@ def gang_interruptions_per_hour(node_interruptions_per_hour: float, nodes: int, 
         return node_interruptions_per_hour * nodes
     met = 1.0 if share_taken == 1 else -math.expm1(nodes * math.log1p(-share_taken))
     return node_interruptions_per_hour * met / share_taken
-
-
-def node_interruptions_per_hour(trace: Trace) -> float:
-    """How often one node was taken back in an hour of running, over all nodes of the record; 0 if none ever ran."""
-    taken = sum(max(0, before - after) for before, after in pairwise(trace.available))
-    hours = sum(trace.available) * trace.gap_seconds / SECONDS_OF_AN_HOUR
-    return taken / hours if hours else 0.0
-
-
-def share_taken(trace: Trace, nodes: int) -> float | None:
-    """What a strike on a full gang of `nodes` took of it, on average: the model's share, as it was in the record.
-
-    A strike that took no node is none that anybody sees, so that this is somewhat more than the model's share where shares are small. None
-    where the gang was never struck.
-    """
-    there = [min(each, nodes) for each in trace.available]
-    strikes = [(before - after) / nodes for before, after in pairwise(there) if before == nodes > after]
-    return sum(strikes) / len(strikes) if strikes else None

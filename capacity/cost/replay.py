@@ -10,15 +10,14 @@ Instance Savings under Deadlines", NSDI 2024.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from capacity.catalog.capacity_type import CapacityType
 from capacity.values.errors import ExitCode, ExplainedError
-from capacity.values.quantities import SECONDS_OF_AN_HOUR, usd_of_seconds
+from capacity.values.quantities import usd_of_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,30 +45,9 @@ class Trace:
     gap_seconds: int
     available: tuple[int, ...]
 
-    @property
-    def hours(self) -> float:
-        """How long the record is."""
-        return len(self.available) * self.gap_seconds / SECONDS_OF_AN_HOUR
-
     def available_share(self, nodes: int) -> float:
         """The share of the time in which that many nodes could be had together."""
         return sum(each >= nodes for each in self.available) / len(self.available)
-
-    def interruptions_per_hour(self, nodes: int) -> float:
-        """How often a gang of that many nodes, running whenever it could, lost its capacity in an hour of running; 0 if it never ran."""
-        up = [each >= nodes for each in self.available]
-        lost = sum(before and not after for before, after in pairwise(up))
-        hours = sum(up) * self.gap_seconds / SECONDS_OF_AN_HOUR
-        return lost / hours if hours else 0.0
-
-    def mean_wait_hours(self, nodes: int) -> float:
-        """How long such a gang had to wait on average until it could run again; 0 if it never lost its capacity."""
-        up = [each >= nodes for each in self.available]
-        lost = sum(before and not after for before, after in pairwise(up))
-        if not lost:
-            return 0.0
-        first_up = up.index(True)
-        return sum(not each for each in up[first_up:]) * self.gap_seconds / SECONDS_OF_AN_HOUR / lost
 
     def since(self, tick: int) -> Trace:
         """The same record from a later tick on."""
@@ -144,9 +122,14 @@ class Job:
             raise ValueError(f"a checkpoint must fit into the notice: {self}")
 
     @property
+    def on_demand_seconds(self) -> int:
+        """How long the job takes on on-demand capacity."""
+        return Progress().started(self).to_finish_seconds(self)
+
+    @property
     def feasible(self) -> bool:
         """True when on-demand capacity, taken at once, ends before the deadline."""
-        return Progress().started(self).to_finish_seconds(self) <= self.deadline_seconds
+        return self.on_demand_seconds <= self.deadline_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,52 +180,14 @@ class Progress:
 
 @dataclass(frozen=True)
 class Rates:
-    """Prices of one node in US dollars an hour, and how long flex-start makes wait. Without its price there is no flex-start."""
+    """Prices of one node in US dollars an hour."""
 
     spot_usd_per_hour: Decimal
     on_demand_usd_per_hour: Decimal
-    flex_start_usd_per_hour: Decimal | None = None
-    flex_start_wait_seconds: int = 0
-    flex_start_limit_seconds: int = 7 * 24 * SECONDS_OF_AN_HOUR
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a job runs: a capacity type and, for Spot, the zone by its number."""
-
-    capacity_type: CapacityType
-    zone: int = 0
-
-
-ON_DEMAND = Place(CapacityType.ON_DEMAND)
-FLEX_START = Place(CapacityType.FLEX_START)
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What was to be seen of Spot since the job began, whole ticks that are over.
-
-    `spot_seconds` with capacity in any zone and `outage_seconds` with none, `outages` and `returns` the changes between the two;
-    `zone_seconds` with capacity, summed over the zones, and `losses` how often a zone lost it.
-    """
-
-    spot_seconds: int = 0
-    outage_seconds: int = 0
-    outages: int = 0
-    returns: int = 0
-    zone_seconds: int = 0
-    losses: int = 0
-
-    def after(self, gap_seconds: int, before: frozenset[int], now: frozenset[int]) -> Seen:
-        """With a tick more, in which the zones `before` had capacity, and the change to those that have it `now`."""
-        return Seen(
-            self.spot_seconds + (gap_seconds if before else 0),
-            self.outage_seconds + (0 if before else gap_seconds),
-            self.outages + bool(before and not now),
-            self.returns + bool(now and not before),
-            self.zone_seconds + gap_seconds * len(before),
-            self.losses + len(before - now),
-        )
+ON_DEMAND = -1
+"""A job's place is the number of the zone on whose Spot capacity it runs, or this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,26 +195,29 @@ class View:
     """What a strategy knows at the begin of a tick: nothing of the future.
 
     `place` is where the job has been until now and could stay; None when it waits, or was just interrupted. `spot` are the zones with
-    capacity in this tick, `seen` is what there was before it.
+    capacity in this tick.
     """
 
     job: Job
-    rates: Rates
     gap_seconds: int
     elapsed_seconds: int
     progress: Progress
-    place: Place | None
-    spot: tuple[Place, ...]
-    seen: Seen = Seen()
+    place: int | None
+    spot: tuple[int, ...]
 
-    def at(self, place: Place | None) -> Progress:
+    @property
+    def spot_place(self) -> int | None:
+        """The zone where the job is already, else the first that has Spot; None without any."""
+        return self.place if self.place in self.spot else next(iter(self.spot), None)
+
+    def at(self, place: int | None) -> Progress:
         """The progress at the begin of this tick if the job is there from now on."""
         if place == self.place:
             return self.progress
         kept = self.progress.left(self.job) if self.place is not None else self.progress
         return kept if place is None else kept.started(self.job)
 
-    def is_safe(self, place: Place | None) -> bool:
+    def is_safe(self, place: int | None) -> bool:
         """True when a tick spent there leaves time for on-demand even if the job is interrupted right after it."""
         begun = self.at(place)
         needed = begun.to_finish_seconds(self.job)
@@ -280,85 +228,45 @@ class View:
         return self.elapsed_seconds + self.gap_seconds + on_demand <= self.job.deadline_seconds
 
 
-class Strategy(Protocol):
-    """Decides where a job runs in the next tick; None is waiting. It may choose a Spot place only from the view's."""
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        ...
-
-    def choose(self, view: View) -> Place | None:
-        """The place for the tick that begins."""
-        ...
+Strategy = Callable[[View], int | None]
+"""Returns the place for the tick that begins: on-demand, a zone of the view's, or None to wait."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job went. `finish_seconds` is None for a job that did not end before its record did; `work_seconds` is what it then had saved.
+    """How a job went. Seconds on Spot and on-demand are those of one node; `usd` is for all."""
 
-    `played_seconds` is how long the job was followed. `billed_seconds` are of one node. `restarts` counts starts after the first.
-    """
-
-    strategy: str
-    finish_seconds: int | None
-    played_seconds: int
-    work_seconds: int
-    billed_seconds: dict[CapacityType, int]
+    finish_seconds: int
+    spot_seconds: int
+    on_demand_seconds: int
     interruptions: int
-    restarts: int
     usd: Decimal
-
-    def meets(self, deadline_seconds: int) -> bool:
-        """True when the job ended in time."""
-        return self.finish_seconds is not None and self.finish_seconds <= deadline_seconds
 
 
 def replay(zones: Sequence[Trace], job: Job, rates: Rates, strategy: Strategy) -> Outcome:
-    """The job from the traces' begin on, until it ends or nothing more is known of Spot.
+    """Play the job from the traces' begin on, until it ends. `zones` have the same gap.
 
-    Spot that no trace tells of is not there; on-demand and flex-start go on for as long as the deadline and an on-demand run need. `zones`
-    have the same gap. Raises ValueError when a strategy chooses a place that is not there.
+    Spot that no trace tells of is not there; on-demand always is. A strategy that waits for good is never done.
     """
-    gap = zones[0].gap_seconds
-    known = len(zones[0].available)
-    on_demand_ticks = -(-Progress().started(job).to_finish_seconds(job) // gap)
-    last = max(known, -(-job.deadline_seconds // gap) + on_demand_ticks)
+    gap, tick = zones[0].gap_seconds, 0
     progress, place = Progress(), None
-    billed: dict[CapacityType, int] = {}
-    interruptions = starts = 0
-    finish: int | None = None
-    seen, before = Seen(), frozenset[int]()
-    for tick in range(last):
-        now = frozenset(number for number, each in enumerate(zones) if tick < known and each.available[tick] >= job.nodes)
-        seen, before = seen.after(gap, before, now) if tick else seen, now
-        spot = tuple(Place(CapacityType.SPOT, number) for number in sorted(now))
-        if place is not None and place.capacity_type is CapacityType.SPOT and place not in spot:
+    spot_seconds = on_demand_seconds = interruptions = 0
+    while True:
+        spot = tuple(number for number, each in enumerate(zones) if tick < len(each.available) and each.available[tick] >= job.nodes)
+        if place not in {None, ON_DEMAND, *spot}:
             progress, place, interruptions = progress.lost(job), None, interruptions + 1
-        view = View(job, rates, gap, tick * gap, progress, place, spot, seen)
-        chosen = strategy.choose(view)
-        if chosen is not None and chosen.capacity_type is CapacityType.SPOT and chosen not in spot:
-            raise ValueError(f"{strategy.name} chose {chosen} at tick {tick}, where there is no capacity")
-        progress = view.at(chosen)
-        starts += chosen is not None and chosen != place
-        place = chosen
-        if place is None:
-            continue
-        needed = progress.to_finish_seconds(job)
-        billed[place.capacity_type] = billed.get(place.capacity_type, 0) + min(needed, gap)
-        if needed <= gap:
-            finish = tick * gap + needed
-            break
-        progress = progress.after(gap, job)
-    work = job.work_seconds if finish is not None else progress.saved_seconds
-    played = last * gap if finish is None else finish
-    return Outcome(strategy.name, finish, played, work, billed, interruptions, max(0, starts - 1), _usd(billed, rates, job.nodes))
-
-
-def _usd(billed: dict[CapacityType, int], rates: Rates, nodes: int) -> Decimal:
-    prices = {
-        CapacityType.SPOT: rates.spot_usd_per_hour,
-        CapacityType.ON_DEMAND: rates.on_demand_usd_per_hour,
-        CapacityType.FLEX_START: rates.flex_start_usd_per_hour or rates.on_demand_usd_per_hour,
-    }
-    return sum((usd_of_seconds(prices[each], seconds, nodes) for each, seconds in billed.items()), start=rates.spot_usd_per_hour * 0)
+        view = View(job, gap, tick * gap, progress, place, spot)
+        place = strategy(view)
+        progress = view.at(place)
+        if place is not None:
+            needed = progress.to_finish_seconds(job)
+            if place == ON_DEMAND:
+                on_demand_seconds += min(needed, gap)
+            else:
+                spot_seconds += min(needed, gap)
+            if needed <= gap:
+                on_spot = usd_of_seconds(rates.spot_usd_per_hour, spot_seconds, job.nodes)
+                usd = on_spot + usd_of_seconds(rates.on_demand_usd_per_hour, on_demand_seconds, job.nodes)
+                return Outcome(tick * gap + needed, spot_seconds, on_demand_seconds, interruptions, usd)
+            progress = progress.after(gap, job)
+        tick += 1

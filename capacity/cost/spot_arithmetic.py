@@ -122,21 +122,8 @@ def spot_run(work_hours: float, interval_hours: float, conditions: SpotCondition
     return SpotRun(work_hours, billed, billed + waiting, interruptions, saving, lost, restart, waiting)
 
 
-def lost_hours_an_interruption(interval_hours: float, interruptions_per_hour: float) -> float:
-    """How much work an interruption within an interval loses on average: a little under half of it, as early ones are likelier."""
-    exponent = interval_hours * interruptions_per_hour
-    if exponent < 1e-6:  # noqa: PLR2004 -- below it the difference of the two terms is rounding alone, and the limit is exact enough
-        return interval_hours / 2
-    return 1 / interruptions_per_hour - interval_hours / math.expm1(exponent)
-
-
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _INTERVAL_STEPS = 120
-
-
-def young_interval_hours(checkpoint_hours: float, interruptions_per_hour: float) -> float:
-    """Young's interval of work between checkpoints: the root of two checkpoint times by the mean time between interruptions."""
-    return math.sqrt(2 * checkpoint_hours / interruptions_per_hour)
 
 
 def daly_interval_hours(checkpoint_hours: float, interruptions_per_hour: float) -> float:
@@ -353,10 +340,3 @@ def _poisson_above(count: int, mean: float) -> float:
         return 0.0
     logarithms = [each * math.log(mean) - mean - math.lgamma(each + 1) for each in range(count + 1)]
     return min(1.0, max(0.0, 1.0 - math.fsum(math.exp(each) for each in logarithms)))
-
-
-def latest_change_hours(work_left_hours: float, interval_hours: float, conditions: SpotConditions, deadline_hours: float) -> float:
-    """Hours from the start at which a run with so much work left must be on on-demand to be sure to end in time; negative: too late
-    already.
-    """
-    return deadline_hours - on_demand_hours(work_left_hours, interval_hours, conditions)

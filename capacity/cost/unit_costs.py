@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from capacity.catalog.price_book import HOURS_OF_A_MONTH
 from capacity.values.quantities import HOURS_OF_A_YEAR, SECONDS_OF_AN_HOUR, exact, saved_percent, usd_of_hours
 
 if TYPE_CHECKING:
-    from capacity.cost.spot_arithmetic import SpotRun
-
+    from decimal import Decimal
 
 _REQUESTS = 1000
 
@@ -21,9 +19,9 @@ def usd_per_gpu_hour(usd_per_hour: Decimal, gpus_per_node: int) -> Decimal:
     return usd_per_hour / gpus_per_node
 
 
-def usd_per_year(usd_per_hour: Decimal, nodes: int = 1) -> Decimal:
-    """Around the clock, for a year of 365 days."""
-    return usd_of_hours(usd_per_hour, HOURS_OF_A_YEAR, nodes)
+def usd_per_year(usd_per_hour: Decimal) -> Decimal:
+    """A node around the clock, for a year of 365 days."""
+    return usd_of_hours(usd_per_hour, HOURS_OF_A_YEAR)
 
 
 def usd_per_epoch(gpu_hour_usd: Decimal, gpus: int, hours_per_epoch: float) -> Decimal:
@@ -49,25 +47,6 @@ def usd_per_1000_requests(gpu_hour_usd: Decimal, gpu_hours_per_1000: float, busy
 def usd_per_idle_hour(gpu_hour_usd: Decimal, idle_gpus: int) -> Decimal:
     """What GPUs that nobody uses cost in an hour."""
     return gpu_hour_usd * idle_gpus
-
-
-@dataclass(frozen=True)
-class SpendingPart:
-    """A part of what is spent. `useful_share` is the share of it that does work; the rest is idle, over-provisioned or done twice."""
-
-    name: str
-    usd: Decimal
-    useful_share: Decimal
-
-    @property
-    def useful_usd(self) -> Decimal:
-        """What of it does work."""
-        return self.usd * self.useful_share
-
-
-def wasted_usd(parts: list[SpendingPart]) -> Decimal:
-    """What of all parts does no work."""
-    return sum((part.usd - part.useful_usd for part in parts), start=Decimal(0))
 
 
 _HOURS_OF_A_DAY = 24
@@ -118,21 +97,9 @@ class Savings:
         return saved_percent(self.usd, self.always_on_usd)
 
 
-def scaled_to_zero(
-    use: DevelopmentUse,
-    on_demand_usd_per_hour: Decimal,
-    usd_per_hour: Decimal | None = None,
-    *,
-    billed_days: float | None = None,
-    spot: SpotRun | None = None,
-) -> Savings:
-    """A month of the pool at `usd_per_hour` (on-demand when not given) against the same nodes on on-demand around the clock.
-
-    Both months have 730 hours, unless `billed_days` gives the scaled pool another number of days: then two different months are compared.
-    `spot` lengthens the billed hours by the overhead of interruptions.
-    """
-    days = HOURS_OF_A_MONTH / _HOURS_OF_A_DAY if billed_days is None else billed_days
-    hours = use.billed_hours_per_day * days * (1 + (spot.overhead_share if spot else 0.0))
+def scaled_to_zero(use: DevelopmentUse, on_demand_usd_per_hour: Decimal, usd_per_hour: Decimal | None = None) -> Savings:
+    """A month of the pool at `usd_per_hour` (on-demand when not given) against the same nodes on on-demand around the clock."""
+    hours = use.billed_hours_per_day * HOURS_OF_A_MONTH / _HOURS_OF_A_DAY
     price = on_demand_usd_per_hour if usd_per_hour is None else usd_per_hour
     always_on = usd_of_hours(on_demand_usd_per_hour, HOURS_OF_A_MONTH, use.nodes)
     return Savings(always_on, hours, usd_of_hours(price, hours, use.nodes))

@@ -12,7 +12,6 @@ from rich.table import Table
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.advise_report import (
     AsFormat,
-    Number,
     OnDemandUsd,
     OneMachine,
     PricesFile,
@@ -25,7 +24,6 @@ from infra.cli.advise_report import (
     show_prices,
     shown_usd,
     spot_price,
-    usd,
     write_json,
 )
 from infra.cli.console import Format, err, out, show_table
@@ -126,7 +124,15 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         row["late_share"] = late_share(hours, interval, conditions, deadline)
         row["late_share_at_most"] = finite(late_share_at_most(hours, interval, conditions, deadline))
     _show(row, form, unknown, prices)
+    if deadline is not None and form is Format.TEXT:
+        out.print(_UNIFORM_PROGRESS)
 
+
+_UNIFORM_PROGRESS = (
+    "A policy never to be late: Uniform Progress (NSDI 2024). Over five public records it was measured at 1.03 to 1.16 times the least "
+    "possible cost, 1.11 on average; no promise for others. `flexspot advise simulate` plays it over yours."
+)
+"""From the guide's table, which a test plays anew."""
 
 _OF_SPOT_PRICE = frozenset({"spot_usd_per_hour", "usd_per_useful_hour", "break_even_interruptions_per_node_hour"})
 """What nobody can say without a Spot price."""
@@ -278,24 +284,14 @@ def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         int | None,
         typer.Option("--notice-seconds", min=0, max=3600, help=_NOTICE),
     ] = None,
-    flex_usd: Annotated[
-        str | None,
-        typer.Option(
-            "--flex-start-usd", metavar=Number.USD, help="The flex-start price of a machine per hour; adds flex-start to the comparison."
-        ),
-    ] = None,
-    flex_wait: Annotated[
-        float, typer.Option("--flex-start-wait-hours", min=0, max=8760, help="Hours that flex-start waits for capacity.")
-    ] = 12.0,
     starts: Annotated[int, typer.Option("--starts", min=1, max=1000, help="How many start times to try in each trace.")] = 10,
-    html: Annotated[Path | None, typer.Option("--html", help="Write the table and plot to this HTML page.")] = None,
     on_demand_usd: OnDemandUsd = None,
     spot_usd: SpotUsd = None,
     prices_file: PricesFile = None,
     form: AsFormat = Format.TEXT,
 ) -> None:
     """Replay strategies over records of Spot availability; exit code 1 if even on-demand misses the deadline."""
-    from capacity.cost.comparison import compare, comparison_page  # noqa: PLC0415
+    from capacity.cost.comparison import compare  # noqa: PLC0415
     from capacity.cost.replay import Job, Rates, read_traces  # noqa: PLC0415
 
     prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
@@ -308,12 +304,8 @@ def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         restart_seconds=round(restart_minutes * 60),
         notice_seconds=_notice_seconds(machine, checkpoint_minutes, notice),
     )
-    rates = Rates(
-        spot_price(prices, machine, region), prices.on_demand_usd_per_hour, usd("--flex-start-usd", flex_usd), round(flex_wait * 3600)
-    )
+    rates = Rates(spot_price(prices, machine, region), prices.on_demand_usd_per_hour)
     found = [compare(zones, job, rates, starts=starts) for zones in read_traces(folder)]
-    if html is not None:
-        _write_page(html, comparison_page(found))
     if form is Format.JSON:
         write_json({"notice_seconds": job.notice_seconds, "comparisons": [_comparison_data(each) for each in found]}, prices)
     else:
@@ -358,13 +350,10 @@ def comparison_table(found: Comparison) -> Table:
     """The strategies of one record, as a table; `tests/bench_traces.py` prints the same."""
     share = f"Spot {found.available_share * 100:.0f} % of the time"
     title = f"{found.name}: {share}; knowing the future: {shown_usd(found.bound_usd)} USD at least"
-    table = Table("strategy", "USD", "saved %", "ends in h", "missed", "interrupted", "at least USD", title=title, title_justify="left")
-    for each in found.results:
-        saved = "" if each.saved_percent is None else f"{each.saved_percent:z.0f}"
-        ends = "" if each.mean_finish_hours is None else f"{each.mean_finish_hours:.1f}"
-        missed = f"{each.missed} of {each.starts}"
-        interrupted = f"{each.mean_interruptions:.1f}"
-        table.add_row(each.strategy, shown_usd(each.mean_usd), saved, ends, missed, interrupted, shown_usd(each.mean_bound_usd))
+    table = Table("strategy", "USD", "saved %", "ends in h", "missed", "interrupted", title=title, title_justify="left")
+    for name, each in found.results.items():
+        missed, ends, interrupted = f"{each.missed} of {found.starts}", f"{each.mean_finish_hours:.1f}", f"{each.mean_interruptions:.1f}"
+        table.add_row(name, shown_usd(each.mean_usd), f"{each.saved_percent:z.0f}", ends, missed, interrupted)
     return table
 
 
@@ -373,27 +362,17 @@ def _comparison_data(found: Comparison) -> dict[str, Any]:
         "name": found.name,
         "zones": found.zones,
         "available_share": finite(found.available_share),
+        "starts": found.starts,
         "bound_usd": money(found.bound_usd),
         "strategies": [
             {
-                "strategy": each.strategy,
-                "starts": each.starts,
-                "finished": each.finished,
+                "strategy": name,
                 "missed": each.missed,
                 "mean_usd": money(each.mean_usd),
-                "mean_bound_usd": money(each.mean_bound_usd),
-                "saved_percent": None if each.saved_percent is None else f"{each.saved_percent:.1f}",
-                "mean_finish_hours": None if each.mean_finish_hours is None else finite(each.mean_finish_hours),
+                "saved_percent": f"{each.saved_percent:.1f}",
+                "mean_finish_hours": finite(each.mean_finish_hours),
                 "mean_interruptions": finite(each.mean_interruptions),
             }
-            for each in found.results
+            for name, each in found.results.items()
         ],
     }
-
-
-def _write_page(path: Path, page: str) -> None:
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        remedy = "name a file in an existing, writable folder."
-        raise ExplainedError(f"{path} cannot be written: {error.strerror}.", remedy, exit_code=ExitCode.BAD_USAGE) from error

@@ -163,6 +163,8 @@ def test_spot_says_what_interruptions_cost_and_where_it_stops_paying() -> None:
     assert found["gang_share_taken"] == 0.5
     assert found["usd_per_useful_hour"] == "14.86"
     assert 0 <= found["late_share"] <= found["late_share_at_most"] <= 1
+    shown = run("spot", *P4D, "--hours", "1", "--interruptions-per-hour", "0.25", "--deadline-hours", "2")
+    assert "Uniform Progress (NSDI 2024)" in shown
     assert "never ends" in run("spot", *P4D, "--hours", "500", "--interruptions-per-hour", "1", "--interval-minutes", "30000")
 
 
@@ -191,35 +193,26 @@ def test_an_idle_pool_is_told_for_on_demand_and_spot() -> None:
     assert "always on, on demand" in run("idle", *P4D, "--active-hours-per-day", "10")
 
 
-def test_strategies_are_played_and_drawn(tmp_path: Path) -> None:
+def test_strategies_are_played_over_zones(tmp_path: Path) -> None:
     (tmp_path / "zones").mkdir()
     for seed in (1, 2):
         write_trace(made_trace(seed, ticks=300), tmp_path / "zones" / f"{seed}.json")
     played = ("simulate", str(tmp_path), *P4D, "--hours", "6", "--deadline-hours", "9", "--starts", "2")
 
-    found = data(*played, "--flex-start-usd", "10", "--html", str(tmp_path / "page.html"))
+    (comparison,) = data(*played)["comparisons"]
 
-    (comparison,) = found["comparisons"]
-    assert comparison["zones"] == 2
-    assert {each["missed"] for each in comparison["strategies"] if "on-demand" in each["strategy"]} == {0}
-    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
-    assert "paced" in run(*played)
+    assert (comparison["zones"], comparison["starts"]) == (2, 2)
+    assert [each["strategy"] for each in comparison["strategies"]] == ["on-demand", "Spot, then on-demand", "uniform progress"]
+    assert {each["missed"] for each in comparison["strategies"]} == {0}
+    assert "uniform progress" in run(*played)
 
 
-def test_a_deadline_that_on_demand_cannot_meet_is_unmet(tmp_path: Path) -> None:
+def test_a_deadline_that_on_demand_cannot_meet_is_unmet_and_a_folder_without_traces_is_bad_usage(tmp_path: Path) -> None:
+    asked = ("simulate", str(tmp_path), *P4D, "--hours", "6", "--deadline-hours", "6", "--starts", "1")
+    assert "there are no traces under" in run(*asked, code=ExitCode.BAD_USAGE)
+
     write_trace(made_trace(1, ticks=300), tmp_path / "one.json")
-
-    told = run("simulate", str(tmp_path), *P4D, "--hours", "6", "--deadline-hours", "6", "--starts", "1", code=ExitCode.UNMET)
-
-    assert "the deadline cannot be met even on demand" in told
-
-
-def test_a_page_that_cannot_be_written_and_a_folder_without_traces_are_bad_usage(tmp_path: Path) -> None:
-    short = (*P4D, "--hours", "1", "--deadline-hours", "2", "--starts", "1")
-    assert "there are no traces under" in run("simulate", str(tmp_path), *short, code=ExitCode.BAD_USAGE)
-
-    write_trace(made_trace(1, ticks=30), tmp_path / "one.json")
-    assert "cannot be written" in run("simulate", str(tmp_path), *short, "--html", str(tmp_path / "no" / "page"), code=ExitCode.BAD_USAGE)
+    assert "the deadline cannot be met even on demand" in run(*asked, code=ExitCode.UNMET)
 
 
 @pytest.mark.parametrize(

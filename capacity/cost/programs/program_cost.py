@@ -98,7 +98,6 @@ class ProgramCost:
     lines: tuple[ResourceCost, ...]
     not_priced: dict[str, int]
     before: tuple[ResourceCost, ...] | None
-    before_not_priced: dict[str, int]
     not_shown: int
 
     @property
@@ -135,14 +134,14 @@ def program_cost(program: Program, books: Mapping[Cloud, PriceBook]) -> ProgramC
     """A month of a program at the prices of the books."""
     lines, not_priced = _side(program.after, books, program.region)
     if program.before is None:
-        return ProgramCost(program.name, tuple(lines), not_priced, None, {}, program.not_shown)
-    before, before_not_priced = _side(program.before, books, program.region)
-    return ProgramCost(program.name, tuple(lines), not_priced, tuple(before), before_not_priced, program.not_shown)
+        return ProgramCost(program.name, tuple(lines), not_priced, None, program.not_shown)
+    before, _ = _side(program.before, books, program.region)
+    return ProgramCost(program.name, tuple(lines), not_priced, tuple(before), program.not_shown)
 
 
 def compared(before: ProgramCost, after: ProgramCost) -> ProgramCost:
     """The cost of a program against that of another file: what is there of it is what the other says."""
-    return ProgramCost(after.name, after.lines, after.not_priced, before.lines, before.not_priced, after.not_shown + before.not_shown)
+    return ProgramCost(after.name, after.lines, after.not_priced, before.lines, after.not_shown + before.not_shown)
 
 
 def _side(resources: Iterable[Declared], books: Mapping[Cloud, PriceBook], region: str | None) -> tuple[list[ResourceCost], dict[str, int]]:

