@@ -88,7 +88,6 @@ test-torch: .torch/.synced ## what PyTorch, Transformers and Lightning themselve
 
 bench: setup tools-all ## how long things take, as ratios within one run
 	$(call step,settings to plan,$(RUN)/python -m capacity.bench)
-	$(call step,settings that could end in a traceback,$(RUN)/python tests/bench_settings.py)
 	$(call step,lint,$(RUN)/python tests/bench_lint.py)
 	$(call step,policy rules over a state,$(RUN)/python -m policies.bench)
 	$(call step,strategies over records of Spot,$(RUN)/python tests/bench_traces.py $(TRACES))

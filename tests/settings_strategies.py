@@ -1,23 +1,20 @@
-"""Hypothesis strategies for settings: documents as broken as a file can be, and valid settings of every kind.
-
-A benchmark raises the number of documents: `find_tracebacks(10_000)`.
-"""
+"""Hypothesis strategies for settings: documents as broken as a file can be, and valid settings of every kind."""
 
 from __future__ import annotations
 
 import copy
+import json
 from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import yaml
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.catalog.workload_classes import WorkloadClass
 from capacity.plan.build import build_plan
-from capacity.plan.model import plan_json
+from capacity.plan.model import plan_data
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.stack_file import SETTINGS_KEY, parse_settings
 from capacity.settings.teams import TeamSettings
@@ -133,7 +130,7 @@ def check_document(document: object) -> None:
     refused: SettingsError | None = None
     try:
         plan = build_plan(parse_settings(document, "document"))
-        assert plan_json(plan)
+        assert json.dumps(plan_data(plan))
         assert all(each.path and each.text for each in plan.warnings)
     except SettingsError as error:
         refused = error
@@ -141,14 +138,3 @@ def check_document(document: object) -> None:
         assert refused.problems
         assert len(str(refused).splitlines()) > len(refused.problems)
         assert all(each.path and each.problem for each in refused.problems), str(refused)
-
-
-def find_tracebacks(examples: int, *, repeatable: bool = False) -> None:
-    """Checks so many documents. Raises what `check_document` raised, with the smallest document that does so."""
-
-    @settings(max_examples=examples, deadline=None, database=None, derandomize=repeatable)
-    @given(documents())
-    def check(document: object) -> None:
-        check_document(document)
-
-    check()

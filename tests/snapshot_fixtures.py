@@ -8,15 +8,25 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
+
+from capacity.plan.model import plan_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from capacity.plan.model import Plan
+
 REWRITE = "FLEXSPOT_REWRITE_SNAPSHOTS"
 """The environment variable that, set to 1, writes snapshots anew instead of comparing with them."""
 
 _HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+\d+(,\d+)? @@")
+
+
+def plan_text(plan: Plan) -> str:
+    """The plan as YAML, a line for each value, so that the difference of two plans reads well."""
+    return yaml.dump(plan_data(plan), Dumper=yaml.CSafeDumper, sort_keys=False, width=140, default_flow_style=False)
 
 
 def assert_snapshot(text: str, path: Path) -> None:

@@ -143,22 +143,15 @@ class ForbiddenOption(Record):
     only: bool | int | str | None
 
 
-class BlockEnd(Record):
-    """When an EC2 capacity block loses its nodes, in minutes before its end: Karpenter starts to drain, then EC2 to terminate."""
-
-    drain_minutes_before_end: Positive
-    termination_minutes_before_end: Positive
-
-
 class CapacityTypeFacts(Record):
     """One capacity type on one platform.
 
     `requested_by` names the fields that ask for it. `notice_seconds` is what user pods get between the signal and the end by default; None:
     the cloud does not interrupt before a known end. `max_notice_seconds` is what `notice_raised_by` can make of it; where nothing can, the
     two are the same. `min_run_seconds` and `max_run_seconds` bound the run time that `run_time_set_by` holds; None: there is no such bound.
-    `block_end` is of reservations with an end, `ultraserver_block_end` of those on UltraServers. `excludes` are the types that cannot share
-    one pool with it, `forbids` the options that a pool of it must leave alone. `autoscaler_labels` are what pods may select before a node
-    exists; those that `marks` do not hold, the pool must declare. `autopilot` is how GKE Autopilot is asked for it; None: it has it not.
+    `excludes` are the types that cannot share one pool with it, `forbids` the options that a pool of it must leave alone.
+    `autoscaler_labels` are what pods may select before a node exists; those that `marks` do not hold, the pool must declare. `autopilot` is
+    how GKE Autopilot is asked for it; None: it has it not.
     """
 
     requested_by: str
@@ -168,8 +161,6 @@ class CapacityTypeFacts(Record):
     min_run_seconds: Positive | None = None
     max_run_seconds: Positive | None = None
     run_time_set_by: RunTimeSetting | None = None
-    block_end: BlockEnd | None = None
-    ultraserver_block_end: BlockEnd | None = None
     excludes: tuple[CapacityType, ...] = ()
     forbids: tuple[ForbiddenOption, ...] = ()
     quota: CloudQuota

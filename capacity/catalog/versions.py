@@ -106,11 +106,6 @@ class KarpenterVersions(Record):
         """What a version works with; None for a minor version that is not known."""
         return self.kubernetes.get(minor_version(version))
 
-    @property
-    def newest_kubernetes(self) -> str:
-        """The newest Kubernetes that any known version works with."""
-        return max((each.most for each in self.kubernetes.values()), key=version_order)
-
 
 class KueueVersions(Record):
     """Kueue's chart, what it needs of Kubernetes, and what the platform needs of it."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any
-
-import yaml
 
 from capacity.catalog.data_files import Record
 from capacity.catalog.node_labels import GPU_RESOURCE
@@ -99,11 +96,6 @@ class PoolPlan:
     def max_gpus(self) -> int:
         """The pool's ceiling in GPUs."""
         return self.ceiling.gpus
-
-    @property
-    def least_gpus(self) -> int:
-        """The GPUs, or devices, that work takes at once at the least; it takes this many, or several times as many."""
-        return self.gpus_per_node * max(1, self.slice_nodes) if self.whole_hosts else 1
 
     @property
     def selector(self) -> dict[str, str]:
@@ -337,16 +329,6 @@ class Plan:
 def plan_data(plan: Plan) -> dict[str, Any]:
     """The plan in dicts, lists, texts and numbers, its fields in their own order; the same plan gives the same data."""
     return _plain(plan)
-
-
-def plan_json(plan: Plan) -> str:
-    """The plan as JSON: same plan, same bytes."""
-    return json.dumps(plan_data(plan), indent=2) + "\n"
-
-
-def plan_yaml(plan: Plan) -> str:
-    """The plan as YAML, a line for each value, so that the difference of two plans reads well."""
-    return yaml.dump(plan_data(plan), Dumper=yaml.CSafeDumper, sort_keys=False, width=140, default_flow_style=False)
 
 
 def _left_out(value: Any, each: Field[Any]) -> bool:

@@ -69,7 +69,6 @@ def quantity(written: str | float) -> Decimal | None:
 
 
 HOURS_OF_A_YEAR = 8760
-HOURS_OF_A_WEEK = 168
 SECONDS_OF_AN_HOUR = 3600
 
 

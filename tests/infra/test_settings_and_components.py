@@ -1,7 +1,7 @@
 """Whatever settings accept, components accept, and so do the clouds' providers and the clouds' own descriptions of their requests.
 
-`flexspot settings check` promises that a preview will not refuse them. Half of the settings are drawn from the catalogs, half are a shipped
-stack with several edits at once, which between them change every setting that there is.
+`flexspot settings check` promises that a preview will not refuse them. Half of the settings have pools, classes and teams drawn from the
+catalogs, half are a shipped stack with several edits at once, which between them change every setting that there is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from google_models import refused_requests as refused_by_google
 from hypothesis import HealthCheck, assume, given, seed, settings
 from program_declarations import declared
 from request_judge import refused_requests
-from whole_settings import whole_settings
+from valid_settings import valid_settings
 
 from capacity.catalog.platform import Platform
 from capacity.plan.build import build_plan
@@ -41,7 +41,7 @@ AT_NIGHT = pytest.mark.nightly(held_by="test_what_settings_accept_is_declared_an
 @pytest.mark.parametrize("part", [0, *(pytest.param(number, marks=AT_NIGHT) for number in range(1, 5))])
 @pytest.mark.parametrize("drawn", ["from the catalogs", "by edits"])
 def test_what_settings_accept_is_declared_and_nobody_refuses_it(drawn: str, part: int, cloud: Platform) -> None:
-    documents = whole_settings(cloud) if drawn == "from the catalogs" else edited_stacks(cloud.value)
+    documents = valid_settings([cloud]) if drawn == "from the catalogs" else edited_stacks(cloud.value)
 
     run(documents, part, (MANY if part else EXAMPLES)[cloud])
 

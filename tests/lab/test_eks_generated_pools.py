@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, cast
 import pulumi
 import pytest
 from auto_mode_settings import auto_mode_settings
+from edited_stacks import edited_stacks
 from hypothesis import HealthCheck, assume, given, settings
 from kubernetes.client.exceptions import ApiException
 from program_declarations import as_shipped, declared
 from pulumi_aws import Provider as AwsProvider
 from pulumi_kubernetes import Provider
 from server_questions import changed, integers, serving
-from whole_settings import whole_settings
+from valid_settings import valid_settings
 
 from capacity.catalog.platform import Platform
 from capacity.plan.build import build_plan
@@ -66,7 +67,7 @@ def generated(count: int) -> list[tuple[Plan, EksSettings]]:
     found: list[tuple[Plan, EksSettings]] = []
 
     @settings(max_examples=count, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-    @given(whole_settings(Platform.EKS))
+    @given(valid_settings([Platform.EKS]) | edited_stacks(Platform.EKS.value))
     def draw(document: dict[str, Any]) -> None:
         try:
             wanted = parse_settings(document, "settings")

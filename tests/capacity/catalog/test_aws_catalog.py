@@ -1,4 +1,4 @@
-"""The shipped machines and prices of EKS."""
+"""The shipped machines and zones of EKS, against EC2's own answers as moto has recorded them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Any
 
 import moto
 import pytest
+from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-from capacity.catalog.machines import Cloud, Gpu, Machine, machines_of, unserved_family
+from capacity.catalog.machine_list import vcpu_of
+from capacity.catalog.machines import Cloud, Gpu, Machine, machines_of, unserved_family, zone_id_prefix
 from capacity.catalog.node_labels import karpenter_aws_labels
+from capacity.catalog.zone_ids import is_zone_id
 
 MACHINES = machines_of(Cloud.AWS)
 NEURON_MACHINES = [machine for machine in MACHINES.values() if machine.gpu is not None and machine.gpu.manufacturer == "aws"]
@@ -88,3 +91,36 @@ def test_a_family_with_accelerators_that_nothing_counts_is_told_apart() -> None:
     assert [name for name in sorted(others) if unserved_family(Cloud.AWS, name) is None] == []
     assert unserved_family(Cloud.AWS, "g4ad.xlarge") is not None, "AMD's, which the record lacks"
     assert [name for name in MACHINES if unserved_family(Cloud.AWS, name)] == []
+
+
+OFFERINGS = Path(moto.__file__).parent / "ec2/resources/instance_type_offerings/availability-zone-id"
+REGIONS = sorted({region for machine in MACHINES.values() for region in machine.zones})
+
+
+@pytest.mark.parametrize("region", REGIONS)
+def test_the_zones_of_each_machine_by_id_are_those_that_ec2_offers_it_in(region: str) -> None:
+    recorded = json.loads(gzip.decompress((OFFERINGS / f"{region}.json.gz").read_bytes()))
+    offered: dict[str, set[str]] = {}
+    for each in recorded:
+        offered.setdefault(each["InstanceType"], set()).add(each["Location"])
+
+    known = {name: set(machine.zone_ids[region]) for name, machine in MACHINES.items() if region in machine.zones}
+
+    assert known == {name: {zone for zone in offered[name] if is_zone_id(zone)} for name in known}
+
+
+@pytest.mark.parametrize("file", sorted(OFFERINGS.iterdir()), ids=lambda file: file.name.partition(".")[0])
+def test_the_ids_of_every_regions_zones_begin_as_its_name_says(file: Path) -> None:
+    region = file.name.partition(".")[0]
+    zones = {each["Location"] for each in json.loads(gzip.decompress(file.read_bytes()))}
+
+    # A Local Zone's id names its city: use1-bos1-az1.
+    assert {zone for zone in zones if is_zone_id(zone)} == {zone for zone in zones if zone.startswith(zone_id_prefix(region))} != set()
+
+
+def test_the_rule_by_size_says_what_ec2_says_wherever_it_says_anything() -> None:
+    recorded = {name: each["VCpuInfo"]["DefaultVCpus"] for name, each in INSTANCE_TYPES.items()}
+    said = {name: vcpu for name in recorded if (vcpu := vcpu_of(Cloud.AWS, name)) is not None}
+
+    assert len(said) > 500
+    assert {name: (vcpu, recorded[name]) for name, vcpu in said.items() if vcpu != recorded[name]} == {}

@@ -1,21 +1,10 @@
-"""The shipped facts about capacity types, and what is refused in such files."""
+"""The shipped facts about capacity types, and one order of them out of several."""
 
 from __future__ import annotations
 
 import pytest
 
-from capacity.catalog.capacity_type import (
-    BlockEnd,
-    CapacityType,
-    CapacityTypeFacts,
-    Origin,
-    RunTimeSetting,
-    facts_of,
-)
-
-
-def only_values(facts: CapacityTypeFacts) -> dict[str, bool | int | str | None]:
-    return {each.option: each.only for each in facts.forbids}
+from capacity.catalog.capacity_type import CapacityType, OrderConflictError, Origin, facts_of, merged_order
 
 
 def test_another_platform_is_refused_and_the_known_ones_named() -> None:
@@ -28,31 +17,6 @@ def test_only_spot_is_interrupted_without_a_known_end(platform: str) -> None:
     assert [name for name, facts in facts_of(platform).items() if facts.notice_seconds is not None] == [CapacityType.SPOT]
 
 
-@pytest.mark.parametrize("capacity_type", [CapacityType.FLEX_START, CapacityType.QUEUED])
-@pytest.mark.parametrize(
-    "option,only",
-    [
-        ("node_config.reservation_affinity.consume_reservation_type", "NO_RESERVATION"),
-        ("autoscaling.location_policy", "ANY"),
-        ("autoscaling.max_node_count", None),
-        ("upgrade_settings.strategy", None),
-    ],
-)
-def test_a_dws_pool_leaves_these_options_alone(capacity_type: CapacityType, option: str, only: str | None) -> None:
-    values = only_values(facts_of("gke")[capacity_type])
-
-    assert values[option] == only
-    assert values["management.auto_repair"] is False
-
-
-def test_the_run_time_of_queued_capacity_is_set_by_the_request_and_never_on_the_pool() -> None:
-    queued = facts_of("gke")[CapacityType.QUEUED]
-
-    assert queued.run_time_set_by is RunTimeSetting.PROVISIONING_REQUEST
-    assert only_values(queued)["node_config.max_run_duration"] is None
-    assert "node_config.max_run_duration" not in only_values(facts_of("gke")[CapacityType.FLEX_START])
-
-
 def test_the_queued_label_is_the_only_one_that_a_gke_pool_must_declare_itself() -> None:
     to_declare = {
         name: facts.autoscaler_labels.keys() - facts_of("gke")[name].marks[Origin.NODE_POOL].labels.keys()
@@ -62,8 +26,31 @@ def test_the_queued_label_is_the_only_one_that_a_gke_pool_must_declare_itself() 
     assert {name: keys for name, keys in to_declare.items() if keys} == {CapacityType.QUEUED: {"cloud.google.com/gke-queued"}}
 
 
-def test_a_capacity_block_is_drained_ten_minutes_before_ec2_takes_it() -> None:
-    reserved = facts_of("eks")[CapacityType.RESERVED]
+RESERVED, FLEX, QUEUED, SPOT, ON_DEMAND = CapacityType
 
-    assert reserved.block_end == BlockEnd(drain_minutes_before_end=40, termination_minutes_before_end=30)
-    assert reserved.ultraserver_block_end == BlockEnd(drain_minutes_before_end=70, termination_minutes_before_end=60)
+
+@pytest.mark.parametrize(
+    "orders,merged",
+    [
+        ([], ()),
+        ([(SPOT,)], (SPOT,)),
+        ([(SPOT, RESERVED)], (SPOT, RESERVED)),
+        ([(RESERVED, SPOT), (SPOT, ON_DEMAND)], (RESERVED, SPOT, ON_DEMAND)),
+        ([(SPOT, ON_DEMAND), (RESERVED, SPOT)], (RESERVED, SPOT, ON_DEMAND)),
+    ],
+)
+def test_every_given_order_is_kept(orders: list[tuple[CapacityType, ...]], merged: tuple[CapacityType, ...]) -> None:
+    assert merged_order(orders) == merged
+
+
+def test_what_the_orders_leave_open_is_as_capacity_types_are_listed() -> None:
+    assert merged_order([(ON_DEMAND,), (SPOT,), (RESERVED,), (QUEUED,), (FLEX,)]) == tuple(CapacityType)
+
+
+def test_orders_that_contradict_each_other_are_named() -> None:
+    with pytest.raises(OrderConflictError) as conflict:
+        merged_order([(RESERVED, SPOT), (SPOT, ON_DEMAND), (ON_DEMAND, RESERVED)])
+
+    first, second, third = conflict.value.capacity_types
+    assert {first, second, third} == {RESERVED, SPOT, ON_DEMAND}
+    assert (first, second) in {(RESERVED, SPOT), (SPOT, ON_DEMAND), (ON_DEMAND, RESERVED)}, "each would come before the next"

@@ -28,21 +28,15 @@ prices:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "prices.yaml"
-    path.write_text(PRICES)
-    return path
-
-
-@pytest.fixture
 def own(tmp_path: Path) -> Path:
     path = tmp_path / "negotiated.yaml"
     path.write_text(PRICES.replace("0.3", "0.2").replace("the vendor's price list", "the contract of May"))
     return path
 
 
-def test_the_rows_of_ones_own_file_go_first_and_name_the_file_in_their_source(file: Path, own: Path) -> None:
-    book = read_prices(file).overridden_by(own)
+def test_the_rows_of_ones_own_file_go_first_and_name_the_file_in_their_source(own: Path) -> None:
+    (own.parent / "prices.yaml").write_text(PRICES)
+    book = read_prices(own.parent / "prices.yaml").overridden_by(own)
 
     price = book.find("g6.xlarge", "us-east-1", SPOT)
 
@@ -54,33 +48,6 @@ def test_the_rows_of_ones_own_file_go_first_and_name_the_file_in_their_source(fi
 def test_the_prices_of_another_cloud_are_refused(own: Path) -> None:
     with pytest.raises(DataFileError, match=r"negotiated\.yaml has prices of aws, but those of gcp are needed"):
         prices_of(Cloud.GCP).overridden_by(own)
-
-
-@pytest.mark.parametrize(
-    "line,broken,problem",
-    [
-        ("source: list}", "source: rumour}", r"g6\.xlarge: source 'rumour' is not one of list"),
-        ('usd_per_hour: "0.3"', 'usd_per_hour: "0"', r"prices\.0\.usd_per_hour: Input should be greater than 0"),
-        ('usd_per_hour: "0.3"', 'usd_per_hour: "nan"', r"prices\.0\.usd_per_hour: Input should be a finite number"),
-        ("capacity_type: spot", "capacity_type: preemptible", r"prices\.0\.capacity_type: Input should be 'reserved', 'flex-start', "),
-        ("cloud: aws", "cloud: azure", "cloud: Input should be 'aws' or 'gcp'"),
-        ("as_of: 2026-11-21, ", "", r"sources\.list\.as_of: Field required"),
-        ("region: us-east-1, ", "region: us-east-1, currency: eur, ", r"prices\.0\.currency: Extra inputs"),
-    ],
-)
-def test_a_broken_price_row_is_named(line: str, broken: str, problem: str, file: Path) -> None:
-    assert line in PRICES
-    file.write_text(PRICES.replace(line, broken))
-
-    with pytest.raises(DataFileError, match=problem):
-        read_prices(file)
-
-
-def test_two_prices_for_the_same_are_refused(file: Path) -> None:
-    file.write_text(PRICES + PRICES.splitlines()[-1] + "\n")
-
-    with pytest.raises(DataFileError, match=r"g6\.xlarge us-east-1 spot has two prices"):
-        read_prices(file)
 
 
 @pytest.mark.parametrize("cloud", Cloud)
@@ -116,19 +83,28 @@ def test_a_service_has_the_price_of_its_region_or_that_of_all_others(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "change,told",
+    "text,line,broken,problem",
     [
-        (('"1", source: list', '"1", source: hearsay'), "kms-key: source 'hearsay' is not one of list"),
-        (("item: kms-key", "item: nat-gateway"), "nat-gateway in all regions has two prices"),
-        (("item: kms-key", "item: kms"), "services.2.item"),
-        (('usd: "1"', 'usd: "0"'), "services.2.usd"),
+        (PRICES, "source: list}", "source: rumour}", "g6.xlarge: source 'rumour' is not one of list"),
+        (PRICES, 'usd_per_hour: "0.3"', 'usd_per_hour: "0"', "prices.0.usd_per_hour: Input should be greater than 0"),
+        (PRICES, 'usd_per_hour: "0.3"', 'usd_per_hour: "nan"', "prices.0.usd_per_hour: Input should be a finite number"),
+        (PRICES, "capacity_type: spot", "capacity_type: preemptible", "prices.0.capacity_type: Input should be 'reserved', 'flex-start', "),
+        (PRICES, "cloud: aws", "cloud: azure", "cloud: Input should be 'aws' or 'gcp'"),
+        (PRICES, "as_of: 2026-11-21, ", "", "sources.list.as_of: Field required"),
+        (PRICES, "region: us-east-1, ", "region: us-east-1, currency: eur, ", "prices.0.currency: Extra inputs"),
+        (PRICES, "prices:", f"prices:\n{PRICES.splitlines()[-1]}", "g6.xlarge us-east-1 spot has two prices"),
+        (SERVICES, '"1", source: list', '"1", source: hearsay', "kms-key: source 'hearsay' is not one of list"),
+        (SERVICES, "item: kms-key", "item: nat-gateway", "nat-gateway in all regions has two prices"),
+        (SERVICES, "item: kms-key", "item: kms", "services.2.item"),
+        (SERVICES, 'usd: "1"', 'usd: "0"', "services.2.usd"),
     ],
 )
-def test_a_service_price_is_refused_without_source_twice_unknown_or_free(change: tuple[str, str], told: str, tmp_path: Path) -> None:
-    path = tmp_path / "services.yaml"
-    path.write_text(SERVICES.replace(*change))
+def test_a_broken_row_is_named(text: str, line: str, broken: str, problem: str, tmp_path: Path) -> None:
+    assert line in text
+    path = tmp_path / "prices.yaml"
+    path.write_text(text.replace(line, broken))
 
-    with pytest.raises(DataFileError, match=re.escape(told)):
+    with pytest.raises(DataFileError, match=re.escape(problem)):
         read_prices(path)
 
 

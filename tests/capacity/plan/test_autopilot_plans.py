@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from autopilot_settings import autopilot_settings
 from plan_settings import flavor_of, gke, own_class, plan_of, pool, pool_of, route_of, team
-from snapshot_fixtures import assert_snapshot
+from snapshot_fixtures import assert_snapshot, plan_text
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.plan.model import Plan, Taint, plan_yaml
+from capacity.plan.model import Plan, Taint
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "autopilot.plan.yaml"
 
@@ -27,7 +27,7 @@ def autopilot(*pools: dict[str, Any], unqueued: str = "inference", **more: Any) 
 
 
 def test_the_plan_of_the_development_stack_on_autopilot_is_its_snapshot() -> None:
-    assert_snapshot(plan_yaml(plan_of(autopilot_settings())), SNAPSHOT)
+    assert_snapshot(plan_text(plan_of(autopilot_settings())), SNAPSHOT)
 
 
 OWN = {"own": own_class("own", capacity=[each.value for each in CapacityType])}

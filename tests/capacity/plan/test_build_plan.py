@@ -1,17 +1,21 @@
-"""From settings to plan, or to everything that keeps them from working."""
+"""From settings to plan, or to everything that keeps them from working; admission, add-ons and how long jobs may wait for nodes."""
 
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
-from plan_settings import eks, local, plan_of, pool, refusals, team
+from plan_settings import Settings, eks, gke, local, plan_of, pool, refusals, team
+from program_declarations import STACKS, shipped
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import Price, PriceBook
-from capacity.plan.build import build_plan
+from capacity.plan.build import IN_LINE, build_plan, image_book_of, price_book_of
+from capacity.plan.kueue_configuration import ONE_BOOT
 from capacity.settings.stack_file import parse_settings
+from capacity.settings.teams import AdmissionMode
 from capacity.values.errors import SettingsError
 
 
@@ -70,3 +74,74 @@ def test_an_amount_beyond_all_sense_is_told_and_does_not_crash() -> None:
 
 def test_a_ceiling_beyond_all_sense_is_told_and_does_not_crash() -> None:
     refusals(local({**pool("p", "g6.xlarge", "spot", 2, "training"), "max_nodes": None, "max_gpus": 10**4299, "max_vcpu": 5}))
+
+
+ON_GKE = {"reservation": {"name": "bought"}}
+
+
+@pytest.mark.parametrize("kind,more", [("spot", {}), ("reserved", ON_GKE), ("queued", {})])
+def test_capacity_that_comes_within_a_boot_or_not_at_all_has_the_time_of_a_boot(kind: str, more: Settings) -> None:
+    # A job on queued capacity is admitted when its nodes are there.
+    assert plan_of(gke(pool("p", "a3-highgpu-8g", kind, 1, "training", **more))).pods_ready == ONE_BOOT
+
+
+def test_a_place_in_the_line_for_flex_start_is_not_given_up_after_a_boot() -> None:
+    flex = pool("flex", "a3-highgpu-8g", "flex-start", 1, "training")
+    spot = pool("spot", "g2-standard-8", "spot", 1, "interactive")
+
+    times = plan_of(gke(flex, spot)).pods_ready
+
+    assert times == IN_LINE
+    assert times.timeout_seconds > ONE_BOOT.timeout_seconds
+
+
+def test_what_can_never_start_ends_within_about_a_day_either_way() -> None:
+    for times in (ONE_BOOT, IN_LINE):
+        waits = [min(1800, 60 * 2**number) for number in range(times.requeues)]
+
+        assert (times.requeues + 1) * times.timeout_seconds + sum(waits) < 25 * 3600
+
+
+def planned(**admission: Any) -> tuple[AdmissionMode, bool]:
+    plan = plan_of(local(pool("l4", "g6.xlarge", "spot", 4, "training"), admission=admission))
+    return plan.admission.mode, plan.admission.owner_labels
+
+
+def test_rules_are_enforced_and_labels_filled_in_where_nobody_says_otherwise() -> None:
+    assert planned() == (AdmissionMode.ENFORCE, True)
+
+
+@pytest.mark.parametrize("mode,labels", [("enforce", True), ("warn", True), ("none", False)])
+def test_without_rules_no_labels_are_filled_in(mode: str, labels: bool) -> None:  # noqa: FBT001 -- a column of the table
+    assert planned(mode=mode, default_owner_labels=True) == (AdmissionMode(mode), labels)
+
+
+def test_labels_can_be_left_alone() -> None:
+    assert planned(default_owner_labels=False) == (AdmissionMode.ENFORCE, False)
+
+
+@pytest.mark.parametrize("version,labels", [("1.35", False), ("1.36", True), ("1.37", True)])
+def test_on_eks_the_version_says_whether_labels_can_be_filled_in(version: str, labels: bool) -> None:  # noqa: FBT001 -- a column of the table
+    l4 = pool("l4", "g6.xlarge", "spot", 4, "training")
+
+    cluster, karpenter = {"version": version, "ami": "al2023@v20261112"}, {"version": "1.15.0"}
+    assert plan_of(eks(l4, cluster=cluster, controllers={"karpenter": karpenter})).admission.owner_labels == labels
+
+
+@pytest.mark.parametrize("cluster", [{}, {"min_version": "1.36", "existing": "ours"}])
+def test_on_gke_a_version_that_is_not_certain_fills_in_no_labels(cluster: dict[str, Any]) -> None:
+    l4 = pool("l4", "g2-standard-8", "spot", 4, "training")
+
+    assert not plan_of(gke(l4, cluster=cluster)).admission.owner_labels
+
+
+@pytest.mark.parametrize("name", ["kube-proxy", "vpc-cni", "aws-ebs-csi-driver", "metrics-server"])
+def test_the_plan_has_the_word_and_warns_of_nothing_more(name: str) -> None:
+    written: dict[str, Any] = shipped("dev-eks")
+    written["cluster"]["addon_versions"] = {name: "recommended"}
+    settings = parse_settings(written, "dev-eks")
+    plan = build_plan(settings, "dev-eks", price_book_of(settings, STACKS, "dev-eks"), image_book_of(settings, STACKS, "dev-eks"))
+
+    assert plan.versions.addons[name] == "recommended"
+    assert plan.versions.parts()[name] == "recommended"
+    assert [each.path for each in plan.warnings if "addon" in each.path] == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -14,37 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lab.tools.build import Tools
-
-FIELDS = {
-    "namespace",
-    "webhook",
-    "leaderElection",
-    "metrics",
-    "health",
-    "controller",
-    "tls",
-    "manageJobsWithoutQueueName",
-    "managedJobsNamespaceSelector",
-    "internalCertManagement",
-    "waitForPodsReady",
-    "clientConnection",
-    "integrations",
-    "multiKueue",
-    "fairSharing",
-    "admissionFairSharing",
-    "resources",
-    "featureGates",
-    "objectRetentionPolicies",
-    "visibilityServer",
-}
-"""Those of config.kueue.x-k8s.io/v1beta2 in Kueue 0.19, which refuses any other."""
-
-
-def test_it_is_of_the_served_version_and_has_only_its_fields() -> None:
-    written = kueue_configuration(ONE_BOOT)
-
-    assert (written.pop("apiVersion"), written.pop("kind")) == ("config.kueue.x-k8s.io/v1beta2", "Configuration")
-    assert written.keys() <= FIELDS
 
 
 def test_addresses_are_those_of_the_charts_services_and_one_replica_leads() -> None:
@@ -86,16 +55,6 @@ def test_a_teams_job_is_never_deleted_because_its_workload_was_given_up() -> Non
     assert kueue_configuration(ONE_BOOT)["objectRetentionPolicies"] == {"workloads": {"afterFinished": "168h"}}
 
 
-def kueues_answer(tools: Tools, folder: Path, written: dict[str, Any]) -> str:
-    """What Kueue says when it starts with a configuration: it reads that first, and ends because there is no kubeconfig."""
-    path = folder / "configuration.yaml"
-    path.write_text(yaml.safe_dump(written))
-    command = [tools.binary("kueue"), f"--config={path}", f"--kubeconfig={folder / 'none'}"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert ended.returncode == 1
-    return ended.stdout + ended.stderr
-
-
 @pytest.mark.lab
 @pytest.mark.parametrize(
     "frameworks",
@@ -109,36 +68,17 @@ def kueues_answer(tools: Tools, folder: Path, written: dict[str, Any]) -> str:
     ],
 )
 def test_kueue_itself_accepts_it(frameworks: list[str] | None, tools: Tools, tmp_path: Path) -> None:
+    """It reads its configuration first, and ends because there is no kubeconfig."""
     written = kueue_configuration(ONE_BOOT, *([frameworks] if frameworks else []))
+    path = tmp_path / "configuration.yaml"
+    path.write_text(yaml.safe_dump(written))
+    command = [tools.binary("kueue"), f"--config={path}", f"--kubeconfig={tmp_path / 'none'}"]
 
-    told = kueues_answer(tools, tmp_path, written)
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    told = ended.stdout + ended.stderr
+    assert ended.returncode == 1
 
     assert "Unable to" not in told
     assert "Configuration loaded" in told
     assert "unable to get kubeconfig" in told, "it went on to look for a cluster"
-
-
-@pytest.mark.lab
-@pytest.mark.nightly(held_by="test_kueue_itself_accepts_it, test_it_is_of_the_served_version_and_has_only_its_fields")
-@pytest.mark.parametrize(
-    "section,field,problem",
-    [
-        ("waitForPodsReady", "enable", 'unknown field \\"waitForPodsReady.enable\\"'),
-        ("fairSharing", "enable", 'unknown field \\"fairSharing.enable\\"'),
-        ("integrations", "podOptions", 'unknown field \\"integrations.podOptions\\"'),
-    ],
-)
-def test_kueue_itself_refuses_fields_of_earlier_versions(section: str, field: str, problem: str, tools: Tools, tmp_path: Path) -> None:
-    written = kueue_configuration(ONE_BOOT)
-    written[section] |= {field: True}
-
-    assert problem in kueues_answer(tools, tmp_path, written)
-
-
-@pytest.mark.lab
-@pytest.mark.nightly(held_by="test_kueue_itself_accepts_it, test_what_no_queue_counts_holds_no_pod_back")
-def test_kueue_itself_refuses_excluded_prefixes_beside_what_is_ignored_anyway(tools: Tools, tmp_path: Path) -> None:
-    written = kueue_configuration(ONE_BOOT)
-    written["resources"] |= {"excludeResourcePrefixes": ["vpc.amazonaws.com/"]}
-
-    assert "excludeResourcePrefixes is not allowed" in kueues_answer(tools, tmp_path, written)

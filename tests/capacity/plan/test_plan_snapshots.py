@@ -5,23 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from snapshot_fixtures import assert_snapshot
+from snapshot_fixtures import assert_snapshot, plan_text
 
 from capacity.plan.build import build_plan
-from capacity.plan.model import plan_yaml
 from capacity.settings.stack_file import read_stack_file
 
 STACKS = Path(__file__).resolve().parents[3] / "stacks"
 SNAPSHOTS = Path(__file__).resolve().parents[1] / "snapshots"
 
 
-def plan_text(stack: str) -> str:
-    return plan_yaml(build_plan(read_stack_file(STACKS / f"Pulumi.{stack}.yaml")))
-
-
 @pytest.mark.parametrize("stack", ["local", "dev-gke", "prod-gke", "dev-eks", "prod-eks"])
 def test_the_plan_of_a_shipped_stack_is_its_snapshot(stack: str) -> None:
-    assert_snapshot(plan_text(stack), SNAPSHOTS / f"{stack}.plan.yaml")
+    assert_snapshot(plan_text(build_plan(read_stack_file(STACKS / f"Pulumi.{stack}.yaml"))), SNAPSHOTS / f"{stack}.plan.yaml")
 
 
 def test_every_shipped_stack_has_a_snapshot_and_no_other_does() -> None:

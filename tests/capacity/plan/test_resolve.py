@@ -1,4 +1,4 @@
-"""Looking up machines, GPUs and classes, and what is said of those that are not there."""
+"""Looking up machines, GPUs and classes, what is said of those that are not there, and how much belongs to a GPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from plan_settings import eks, gke, local, plan_of, pool, pool_of, refusals, route_of, team
 
+from capacity.catalog.machines import Cloud, machines_of
 from capacity.plan.model import Amount
+from capacity.plan.resolve import node_amount, with_gpus
 
 
 @pytest.mark.parametrize(
@@ -76,3 +78,24 @@ def test_a_field_of_a_class_that_cannot_be_is_refused_where_it_stands(field: str
     problems = refusals(local(pool("p", "g6.xlarge", "spot", 1, "training"), classes={"training": {field: value}}))
 
     assert [problem.path for problem in problems] == [f"classes.training.{field}"]
+
+
+AWS = machines_of(Cloud.AWS)
+
+
+def test_gpus_come_with_vcpu_and_memory_in_proportion() -> None:
+    assert with_gpus([Amount(8, 192, 2_097_152)], 2) == Amount(2, 48, 524_288)
+    assert with_gpus([Amount(8, 192, 2_097_152)], 0) == Amount(0, 0, 0)
+
+
+def test_parts_of_a_vcpu_or_mebibyte_are_rounded_up() -> None:
+    assert with_gpus([Amount(3, 10, 100)], 1) == Amount(1, 4, 34)
+    assert with_gpus([Amount(3, 10, 100)], 2) == Amount(2, 7, 67)
+
+
+def test_of_several_kinds_of_node_each_figure_is_that_of_the_one_with_most_for_a_gpu() -> None:
+    assert with_gpus([Amount(4, 48, 400), Amount(1, 64, 50)], 4) == Amount(4, 256, 400)
+
+
+def test_a_node_of_several_machines_counts_as_the_largest_in_each_way() -> None:
+    assert node_amount([AWS["g6.xlarge"], AWS["g6.4xlarge"], AWS["g6.2xlarge"]], 1) == Amount(1, 16, 65_536)

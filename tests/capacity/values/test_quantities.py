@@ -1,12 +1,25 @@
-"""Quantities are written as the API server writes them."""
+"""Quantities as the API server reads and writes them, and money, which is exact."""
 
 from __future__ import annotations
+
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.values.quantities import count_quantity, gib_quantity, mib_quantity, quantity
+from capacity.values.quantities import (
+    cents,
+    count_quantity,
+    exact,
+    gib_quantity,
+    mib_quantity,
+    quantity,
+    saved_percent,
+    usd_of_hours,
+    usd_of_seconds,
+    whole,
+)
 
 
 @pytest.mark.parametrize("number,written", [(0, "0"), (8, "8"), (999, "999"), (1000, "1k"), (1500, "1500"), (2_000_000, "2M")])
@@ -27,3 +40,68 @@ def test_gibibytes_are_written_alike() -> None:
 def test_no_suffix_changes_the_amount(number: int) -> None:
     assert quantity(count_quantity(number)) == number
     assert quantity(mib_quantity(number)) == number * 2**20
+
+
+@pytest.mark.parametrize(
+    "written,number",
+    [
+        (8, "8"),
+        (0.5, "0.5"),
+        (9.2e18, "9.2e18"),
+        ("8", "8"),
+        ("+8.", "8"),
+        ("-1", "-1"),
+        (".5", "0.5"),
+        ("100m", "0.1"),
+        ("1k", "1000"),
+        ("2M", "2000000"),
+        ("1e3", "1000"),
+        ("1E3", "1000"),
+        ("9E", "9000000000000000000"),
+        ("16Gi", "17179869184"),
+        ("1Ei", "1152921504606846976"),
+    ],
+)
+def test_a_quantity_means_a_number(written: str | float, number: str) -> None:
+    assert quantity(written) == Decimal(number)
+
+
+@pytest.mark.parametrize("written", ["", "many", "1 Gi", "1mi", "1ki", "1e", "0x10", "1.2.3", "inf", "nan"])
+def test_what_the_api_server_would_refuse_is_no_quantity(written: str) -> None:
+    assert quantity(written) is None
+
+
+@given(st.integers(min_value=0, max_value=10**12))
+def test_a_whole_number_is_itself_however_it_is_written(number: int) -> None:
+    assert quantity(number) == quantity(str(number)) == quantity(f"{number * 1000}m") == number
+
+
+def test_a_float_becomes_the_number_that_a_person_would_write() -> None:
+    assert exact(0.1) == Decimal("0.1")
+    assert exact(0.1) + exact(0.2) == Decimal("0.3"), "in floats it is 0.30000000000000004"
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_what_is_not_finite_is_no_amount(number: float) -> None:
+    with pytest.raises(ValueError, match="cannot become an amount of money"):
+        exact(number)
+
+
+def test_hours_and_seconds_cost_the_same() -> None:
+    price = Decimal("32.77")
+
+    assert usd_of_hours(price, 1.5, 8) == Decimal("393.24")
+    assert usd_of_seconds(price, 5400, 8) == Decimal("393.24")
+
+
+@pytest.mark.parametrize("usd,rounded", [("2.125", "2.13"), ("2.124", "2.12"), ("-0.005", "-0.01")])
+def test_half_a_cent_is_rounded_up_as_on_invoices(usd: str, rounded: str) -> None:
+    assert cents(Decimal(usd)) == Decimal(rounded)
+
+
+def test_whole_dollars_are_rounded_likewise() -> None:
+    assert whole(Decimal("287065.50")) == Decimal(287066)
+
+
+def test_what_costs_more_saves_less_than_nothing() -> None:
+    assert saved_percent(Decimal(15), Decimal(10)) == Decimal(-50)
