@@ -70,10 +70,8 @@ def test_an_eks_module_becomes_pools_of_its_groups_and_of_its_node_pools() -> No
         "efa": True,
         "serves": ["training"],
     }
-    assert (found["t4-spot"]["machine"], found["t4-spot"]["alternatives"], found["t4-spot"]["max_nodes"]) == (
-        *("g4dn.xlarge", ["g4dn.2xlarge"]),
-        6,
-    )
+    t4 = found["t4-spot"]
+    assert (t4["machine"], t4["alternatives"], t4["max_nodes"]) == ("g4dn.xlarge", ["g4dn.2xlarge"], 6)
     assert (found["gpu-l4"]["capacity_type"], found["gpu-l4"]["max_gpus"]) == ("spot", 8)
     # Nothing says how many, so it is the least, and a guess.
     assert found["a10g"]["max_nodes"] == 1

@@ -8,7 +8,7 @@ import plan_settings
 import pytest
 from autopilot_settings import autopilot_settings
 from plan_settings import local, pool, team
-from workload_plans import IMAGE, objects, plan_of, pod_of, pools_of
+from workload_plans import IMAGE, plan_of, pod_of, pools_of
 
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
@@ -39,26 +39,6 @@ def test_the_affinity_names_the_pools_whose_gpus_are_as_wished(stack: str, field
 def test_what_a_pod_asks_for_beside_its_gpus_goes_by_the_machines_that_are_left() -> None:
     """A share of the smallest machine of a class is less than what an H100 comes with."""
     assert pod_of("prod-gke", gpu_models=["h100"])["containers"][0]["resources"]["requests"]["memory"] == "175Gi"
-
-
-@pytest.mark.parametrize(
-    "stack,fields,told",
-    [
-        ("prod-eks", {"gpu_models": ["h200"]}, "it can have h100-80gb (80 GB; h100-reserved), a100-40gb (40 GB; a100-spot); name one"),
-        ("prod-eks", {"gpu_models": ["l4"]}, "pool l4-on-demand has it, for inference; pool l4-reserved has it, for inference"),
-        ("prod-eks", {"gpu_memory_gb": 141}, "gpu_memory_gb (is 141): is more than a GPU has that work of class training"),
-        ("prod-eks", {"gpu_models": ["a100"], "gpu_memory_gb": 80}, "gpu_memory_gb (is 80): is more than a GPU has"),
-        ("prod-eks", {"team": "search", "gpu_models": ["a100"]}, "it can have h100-80gb (80 GB; h100-reserved); pool a100-spot has"),
-        ("prod-gke", {"gpu_models": ["l4"], "gpus": 8}, "gpus (is 8): is more than a node of class training has (l4-spot has 2)"),
-        ("local", {"gpu_models": ["H100"]}, "does not have the form that it must; allowed: the name of a GPU in lower case, such as h100"),
-    ],
-)
-def test_a_gpu_that_work_cannot_have_is_refused_with_those_that_it_can(stack: str, fields: dict[str, Any], told: str) -> None:
-    with pytest.raises(WorkloadError) as refused:
-        objects(stack, "checkpointed-job", **fields)
-    [problem] = refused.value.problems
-
-    assert told in str(problem)
 
 
 def test_where_the_autoscaler_chooses_among_pools_kueue_is_told_by_the_gpus_labels_which_flavors_are_meant() -> None:

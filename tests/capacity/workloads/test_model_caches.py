@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from service_plans import of_kind, service, standing_plan
 from workload_plans import job_of
@@ -46,25 +44,6 @@ def test_a_job_mounts_it_like_a_server() -> None:
 
     assert template["metadata"]["annotations"]["gke-gcsfuse/ephemeral-storage-limit"] == "15Gi"
     assert template["spec"]["containers"][0]["volumeMounts"][-1] == {"name": "models", "mountPath": "/models", "readOnly": True}
-
-
-@pytest.mark.parametrize(
-    "stack,fields,told",
-    [
-        ("prod-gke", {"bucket_region": "US"}, "bucket_region (is 'US'): is not the cluster's region, us-central1"),
-        ("prod-eks", {"bucket_region": "eu-west-1"}, "copy them into a bucket in us-east-1"),
-        ("local", {}, "cannot be mounted: the local platform has no bucket; take a stack of gke or eks"),
-        ("prod-eks", {"team": "serach"}, "is not a team; did you mean search?"),
-        ("prod-eks", {"bucket": "s3://models"}, "allowed: the name of a bucket, without gs:// or s3://"),
-        ("prod-eks", {"folder": "/models/"}, "allowed: a folder of lower-case names"),
-        ("prod-eks", {"size": 3}, "size: is not an input"),
-    ],
-)
-def test_weights_that_would_cross_regions_or_cannot_be_mounted_are_refused(stack: str, fields: dict[str, Any], told: str) -> None:
-    with pytest.raises(WorkloadError) as refused:
-        service(stack, "model-cache", **fields)
-
-    assert told in str(refused.value)
 
 
 def test_a_volumes_name_that_no_socket_has_room_for_is_refused() -> None:

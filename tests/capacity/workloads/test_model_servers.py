@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 from service_plans import of_kind, service
 
-from capacity.workloads.requests import WorkloadError
-
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -120,23 +118,3 @@ def test_weights_come_from_the_teams_model_cache_with_room_for_what_is_kept_on_t
     assert claim in template["spec"]["volumes"]
     assert {"name": "models", "mountPath": "/models", "readOnly": True} in template["spec"]["containers"][0]["volumeMounts"]
     assert "annotations" not in server("prod-eks", model_cache="weights", model_cache_gib=80)["template"]["metadata"]
-
-
-@pytest.mark.parametrize(
-    "stack,fields,told",
-    [
-        ("prod-eks", {"workload_class": "training"}, "waits in a queue, which a service would never give its quota back to; allowed"),
-        ("prod-eks", {"replicas": 9}, "replicas (is 9): with 1 GPU(s) each is 9 GPUs, and team search can have 8 for class inference"),
-        ("prod-eks", {"max_replicas": 10}, "max_replicas (is 10): with 1 GPU(s) each is 10 GPUs"),
-        ("prod-eks", {"team": "nlp"}, "has no share of the pools of class inference"),
-        ("prod-eks", {"drain_seconds": 60}, "leaves the program none of the 60 seconds"),
-        ("prod-eks", {"replicas": 3, "max_replicas": 2}, "max_replicas is 2 and replicas 3; give at least as many"),
-        ("prod-eks", {"metric": "waiting"}, "metric and metric_target belong together"),
-        ("prod-eks", {"ready_path": "health"}, "allowed: a path from the root such as /health"),
-    ],
-)
-def test_what_cannot_serve_is_refused(stack: str, fields: dict[str, Any], told: str) -> None:
-    with pytest.raises(WorkloadError) as refused:
-        service(stack, "model-server", **fields)
-
-    assert told in str(refused.value)

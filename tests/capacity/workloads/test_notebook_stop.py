@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import signal
 import ssl
 import subprocess
 import sys
@@ -16,7 +15,6 @@ import pytest
 from loopback_server import Reply, Request, serving
 from service_plans import of_kind, service
 
-from capacity.workloads import notebook_stop
 from capacity.workloads.notebook_stop import last_activity, look, next_night, reason_to_stop, stop
 from lab.certificates import ensure_certificates
 
@@ -144,19 +142,3 @@ def test_the_text_in_the_pod_runs_by_itself_until_it_is_told_to_end() -> None:
                 pass
             process.terminate()
             assert process.wait(timeout=60) == 0
-
-
-def test_it_ends_at_once_when_its_pod_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    handler = signal.getsignal(signal.SIGTERM)
-
-    def end_of_the_pod(_environment: dict[str, str], active: float, _started: float) -> float:
-        signal.raise_signal(signal.SIGTERM)
-        return active
-
-    monkeypatch.setattr(notebook_stop, "look", end_of_the_pod)
-    try:
-        with pytest.raises(SystemExit) as ended:
-            notebook_stop.main()
-    finally:
-        signal.signal(signal.SIGTERM, handler)
-    assert ended.value.code == 0

@@ -9,7 +9,6 @@ from service_plans import of_kind, service, standing_plan
 
 from capacity.plan.queues import STAY_ANNOTATION
 from capacity.workloads.notebook_stop import LIMIT_VARIABLE, SCALE_VARIABLE
-from capacity.workloads.requests import WorkloadError
 
 
 def session(stack: str = "prod-eks", **fields: Any) -> dict[str, Any]:
@@ -115,22 +114,6 @@ def test_who_stops_and_who_starts_may_do_that_with_this_one_object_and_nothing_e
     assert {name for each in rules["desk-start"] for name in each["resourceNames"]} == {"desk"}
     assert [each["name"] for each in subjects["desk-stop"]] == ["workloads"]
     assert [(each["kind"], each["name"]) for each in subjects["desk-start"]] == [("Group", "ml-search")]
-
-
-@pytest.mark.parametrize(
-    "fields,problem",
-    [
-        ({"idle_seconds": 60}, "idle_seconds (is 60): should be at least 300"),
-        ({"nightly_stop": "8 pm"}, "a time of day in UTC, in quotes, such as '02:00'"),
-        ({"gpus": 2}, "is more than a node of class interactive has"),
-        ({"home": "home"}, "a path from the root such as /home/jovyan"),
-    ],
-)
-def test_what_cannot_be_a_notebook_is_refused(fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(WorkloadError) as refused:
-        service("prod-eks", "notebook", **fields)
-
-    assert problem in str(refused.value)
 
 
 MOVED = {"remove": "underutilized", "idle_seconds": 600}

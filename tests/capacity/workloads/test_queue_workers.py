@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from service_plans import PUBSUB, SQS, of_kind, service
 
-from capacity.workloads.requests import WorkloadError
 from capacity.workloads.workers import LEASE_VARIABLE, QUEUE_VARIABLE
 
 
@@ -67,21 +65,3 @@ def test_without_keda_a_deployment_has_as_many_workers_as_were_asked_for_and_nee
     assert deployment["spec"]["replicas"] == 4
     assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": "25%"}
     assert QUEUE_VARIABLE in variables(deployment["spec"]["template"]["spec"])
-
-
-@pytest.mark.parametrize(
-    "stack,fields,told",
-    [
-        ("prod-gke", {"queue": SQS}, "is no queue that workers of this platform pull from; a subscription such as projects/"),
-        ("prod-eks", {"queue": PUBSUB}, "a URL such as https://sqs.us-east-1.amazonaws.com/111122223333/prod_nlp_work"),
-        ("prod-eks", {"lease_seconds": 89}, "must outlast the 60 s that an interrupted worker has by 30, and be had at once; 90 to 43200"),
-        ("prod-gke", {"lease_seconds": 601}, "90 to 600 are allowed; longer tasks live by extensions"),
-        ("prod-eks", {"team": "ads", "workers": 17}, "workers (is 17): with 1 GPU(s) each is 17 GPUs, and team ads can have 16"),
-        ("prod-eks", {"workers": 0}, "workers (is 0): should be at least 1"),
-    ],
-)
-def test_what_cannot_pull_is_refused(stack: str, fields: dict[str, Any], told: str) -> None:
-    with pytest.raises(WorkloadError) as refused:
-        service(stack, "queue-workers", **fields)
-
-    assert told in str(refused.value)

@@ -32,19 +32,6 @@ def test_pods_that_train_together_are_all_there_at_once_and_find_pod_0_by_name()
     assert found["FLEXSPOT_JOB"] == "nlp/bert"
 
 
-@pytest.mark.parametrize("kind", ["checkpointed-job", "queued-job"])
-def test_one_pod_alone_meets_itself_by_the_same_variables(kind: str) -> None:
-    found = variables(objects("prod-eks", kind, gpus=8, port=12_345)[0]["spec"]["template"]["spec"])
-
-    assert {name: found[name] for name in ("MASTER_ADDR", "MASTER_PORT", "NNODES", "NODE_RANK", "NPROC_PER_NODE")} == {
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": "12345",
-        "NNODES": "1",
-        "NODE_RANK": "0",
-        "NPROC_PER_NODE": "8",
-    }
-
-
 @pytest.mark.parametrize("pods", [1, 4])
 def test_commands_of_the_guides_name_variables_that_pods_have(pods: int) -> None:
     guides = "".join((GUIDES / name).read_text() for name in ("workloads.md", "training.md"))

@@ -1,4 +1,4 @@
-"""The pods of a workload: where they run, what they may, how long they have, what they find."""
+"""What is in every pod: who it is, what it asks for, where it goes, what it mounts and how it ends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from workload_plans import IMAGE, job_of, objects, pod_of, pools_of, variables
 
+from capacity.catalog.work_labels import USER_LABEL
 from capacity.workloads.amounts import mebibytes, millicores
+from capacity.workloads.requests import WorkloadError
 
 
 @pytest.mark.parametrize(
@@ -176,3 +178,12 @@ def test_work_without_gpus_has_the_vcpu_and_memory_that_it_asks_for_in_each_part
     assert [each["metadata"]["name"] for each in jobs] == ["bert-0", "bert-1", "bert-2"]
     asked = [each["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] for each in jobs]
     assert asked == [{"cpu": "3500m", "memory": "7Gi"}] * 3
+
+
+@pytest.mark.parametrize("stack,kind", [("prod-gke", "checkpointed-job"), ("prod-eks", "queued-job")])
+def test_a_request_says_for_whom_its_work_is_and_its_pods_carry_that(stack: str, kind: str) -> None:
+    labels = job_of(stack, kind, labels={USER_LABEL: "ana"})["spec"]["template"]["metadata"]["labels"]
+
+    assert labels[USER_LABEL] == "ana"
+    with pytest.raises(WorkloadError):
+        job_of(stack, kind, labels={USER_LABEL: "no label value"})

@@ -9,6 +9,7 @@ import plan_settings
 import pytest
 from autopilot_settings import autopilot_settings
 from plan_settings import local, pool, team
+from service_plans import PUBSUB, SQS, service
 from workload_plans import IMAGE, objects, plan_of
 
 from capacity.plan.build import build_plan
@@ -56,6 +57,13 @@ def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> li
         ("local", {"retries": 0}, "retries (is 0): should be at least 1"),
         ("local", {"epochs": 3}, "epochs: is not an input; did you mean pods? allowed: "),
         ("local", {"image": None}, "image: is missing; give it"),
+        ("prod-eks", {"gpu_models": ["h200"]}, "it can have h100-80gb (80 GB; h100-reserved), a100-40gb (40 GB; a100-spot); name one"),
+        ("prod-eks", {"gpu_models": ["l4"]}, "pool l4-on-demand has it, for inference; pool l4-reserved has it, for inference"),
+        ("prod-eks", {"gpu_memory_gb": 141}, "gpu_memory_gb (is 141): is more than a GPU has that work of class training"),
+        ("prod-eks", {"gpu_models": ["a100"], "gpu_memory_gb": 80}, "gpu_memory_gb (is 80): is more than a GPU has"),
+        ("prod-eks", {"team": "search", "gpu_models": ["a100"]}, "it can have h100-80gb (80 GB; h100-reserved); pool a100-spot has"),
+        ("prod-gke", {"gpu_models": ["l4"], "gpus": 8}, "gpus (is 8): is more than a node of class training has (l4-spot has 2)"),
+        ("local", {"gpu_models": ["H100"]}, "does not have the form that it must; allowed: the name of a GPU in lower case, such as h100"),
     ],
 )
 def test_a_job_that_cannot_run_is_refused_with_what_can(stack: str, fields: dict[str, Any], told: str) -> None:
@@ -86,6 +94,48 @@ def test_a_kind_that_does_not_suit_is_refused_with_one_that_does(stack: str, kin
     [problem] = problems_of(stack, kind, **fields)
 
     assert told in problem
+
+
+SERVER_EKS, NOTEBOOK = ("prod-eks", "model-server"), ("prod-eks", "notebook")
+CACHE_GKE, CACHE_EKS, CACHE_LOCAL = (("prod-gke", "model-cache"), ("prod-eks", "model-cache"), ("local", "model-cache"))
+WORKER_GKE, WORKER_EKS = ("prod-gke", "queue-workers"), ("prod-eks", "queue-workers")
+
+
+@pytest.mark.parametrize(
+    "asked,fields,told",
+    [
+        (SERVER_EKS, {"workload_class": "training"}, "waits in a queue, which a service would never give its quota back to; allowed"),
+        (SERVER_EKS, {"replicas": 9}, "replicas (is 9): with 1 GPU(s) each is 9 GPUs, and team search can have 8 for class inference"),
+        (SERVER_EKS, {"max_replicas": 10}, "max_replicas (is 10): with 1 GPU(s) each is 10 GPUs"),
+        (SERVER_EKS, {"team": "nlp"}, "has no share of the pools of class inference"),
+        (SERVER_EKS, {"drain_seconds": 60}, "leaves the program none of the 60 seconds"),
+        (SERVER_EKS, {"replicas": 3, "max_replicas": 2}, "max_replicas is 2 and replicas 3; give at least as many"),
+        (SERVER_EKS, {"metric": "waiting"}, "metric and metric_target belong together"),
+        (SERVER_EKS, {"ready_path": "health"}, "allowed: a path from the root such as /health"),
+        (CACHE_GKE, {"bucket_region": "US"}, "bucket_region (is 'US'): is not the cluster's region, us-central1"),
+        (CACHE_EKS, {"bucket_region": "eu-west-1"}, "copy them into a bucket in us-east-1"),
+        (CACHE_LOCAL, {}, "cannot be mounted: the local platform has no bucket; take a stack of gke or eks"),
+        (CACHE_EKS, {"team": "serach"}, "is not a team; did you mean search?"),
+        (CACHE_EKS, {"bucket": "s3://models"}, "allowed: the name of a bucket, without gs:// or s3://"),
+        (CACHE_EKS, {"folder": "/models/"}, "allowed: a folder of lower-case names"),
+        (CACHE_EKS, {"size": 3}, "size: is not an input"),
+        (WORKER_GKE, {"queue": SQS}, "is no queue that workers of this platform pull from; a subscription such as projects/"),
+        (WORKER_EKS, {"queue": PUBSUB}, "a URL such as https://sqs.us-east-1.amazonaws.com/111122223333/prod_nlp_work"),
+        (WORKER_EKS, {"lease_seconds": 89}, "must outlast the 60 s that an interrupted worker has by 30, and be had at once; 90 to 43200"),
+        (WORKER_GKE, {"lease_seconds": 601}, "90 to 600 are allowed; longer tasks live by extensions"),
+        (WORKER_EKS, {"team": "ads", "workers": 17}, "workers (is 17): with 1 GPU(s) each is 17 GPUs, and team ads can have 16"),
+        (WORKER_EKS, {"workers": 0}, "workers (is 0): should be at least 1"),
+        (NOTEBOOK, {"idle_seconds": 60}, "idle_seconds (is 60): should be at least 300"),
+        (NOTEBOOK, {"nightly_stop": "8 pm"}, "a time of day in UTC, in quotes, such as '02:00'"),
+        (NOTEBOOK, {"gpus": 2}, "is more than a node of class interactive has"),
+        (NOTEBOOK, {"home": "home"}, "a path from the root such as /home/jovyan"),
+    ],
+)
+def test_a_service_that_cannot_be_is_refused_with_what_can(asked: tuple[str, str], fields: dict[str, Any], told: str) -> None:
+    with pytest.raises(WorkloadError) as refused:
+        service(*asked, **fields)
+
+    assert told in str(refused.value)
 
 
 def test_everything_that_is_wrong_is_told_at_once_in_the_words_of_the_inputs() -> None:

@@ -1,0 +1,328 @@
+"""What each capacity type and each cloud asks of a pool, and what a pool's options must agree with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from resolved_fixtures import CLASS, pool, told
+from settings_documents import LEFT_OUT
+
+from capacity.plan.checks.places import the_efa_plugins_image_can_be_pulled
+from capacity.plan.checks.pool_options import (
+    a_capacity_block_is_in_one_zone,
+    a_class_is_placed_everywhere_or_nowhere,
+    a_placement_group_is_in_one_zone,
+    blocks_are_of_a_reservation_of_the_project,
+    blocks_are_of_machines_that_come_in_them,
+    efa_is_on_machines_that_have_it,
+    gke_takes_the_pools,
+    nodes_with_efa_reach_one_another,
+    placed_nodes_say_where_they_are,
+    placed_pods_come_from_a_queue,
+    placed_pods_find_nodes,
+    split_gpus_are_for_services,
+    the_floor_is_below_the_ceiling,
+    user_data_is_of_the_images_form,
+    vcpu_and_memory_leave_the_gpus_in_reach,
+    work_fits_into_the_run_time,
+)
+from capacity.settings.eks_nodes import EksNodes
+
+
+@pytest.mark.parametrize("zones", [[], ["us-east-1a", "us-east-1b"]])
+def test_a_capacity_block_is_in_one_zone(zones: list[str]) -> None:
+    block: dict[str, Any] = {"pools.0.capacity_type": "reserved", "pools.0.reservation": {"kind": "capacity-block", "ids": ["cr-0a1b2c3d"]}}
+
+    assert told(a_capacity_block_is_in_one_zone, "eks", block | {"pools.0.zones": zones}) == [
+        "refused: capacity-block-without-zone at pools.0.zones"
+    ]
+    assert told(a_capacity_block_is_in_one_zone, "eks", block | {"pools.0.zones": ["us-east-1b"]}) == []
+    odcr = block | {"pools.0.zones": zones, "pools.0.reservation": {"kind": "on-demand", "ids": ["cr-0a1b2c3d"]}}
+    assert told(a_capacity_block_is_in_one_zone, "eks", odcr) == []
+
+
+def test_a_node_does_not_end_before_work_that_cannot_go_on_elsewhere() -> None:
+    half_a_day: dict[str, Any] = {"pools.0.capacity_type": "flex-start", "pools.0.serves": ["spot-low"], "pools.0.max_run_hours": 12}
+
+    assert told(work_fits_into_the_run_time, "gke", half_a_day) == ["refused: run-limit-beyond-nodes at pools.0.serves"]
+    assert told(work_fits_into_the_run_time, "gke", half_a_day | {"classes.spot-low.run_limit_hours": 12}) == []
+
+
+def test_work_with_checkpoints_that_outlives_its_node_gets_a_warning() -> None:
+    flex: dict[str, Any] = {"pools.0.capacity_type": "flex-start"}
+
+    assert told(work_fits_into_the_run_time, "gke", flex | {"pools.0.max_run_hours": 24}) == [
+        "warned: run-limit-beyond-nodes at pools.0.serves"
+    ]
+    assert told(work_fits_into_the_run_time, "gke", flex | {"pools.0.max_run_hours": 168}) == []
+
+
+def test_a_service_that_never_ends_does_not_run_on_flex_start() -> None:
+    flex: dict[str, Any] = {"pools.0.capacity_type": "flex-start", "classes.training.checkpoint": False}
+
+    assert told(work_fits_into_the_run_time, "gke", flex | {"classes.training.run_limit_hours": None}) == [
+        "refused: run-limit-beyond-nodes at pools.0.serves"
+    ]
+    assert told(work_fits_into_the_run_time, "gke", flex) == [], "the seven days of training are those of flex-start"
+
+
+P4D: dict[str, Any] = {"pools.0.machine": "p4d.24xlarge", "pools.0.max_nodes": LEFT_OUT}
+"""Eight GPUs a node, 96 vCPU, 1152 GiB."""
+
+
+def test_vcpu_and_memory_do_not_end_a_pool_before_its_gpus_do() -> None:
+    gpus = P4D | {"pools.0.max_gpus": 16}
+
+    for cap, least in {"max_vcpu": 2 * 96, "max_memory_gib": 2 * 1152}.items():
+        assert told(vcpu_and_memory_leave_the_gpus_in_reach, "eks", gpus | {f"pools.0.{cap}": least - 1}) == [
+            "refused: gpu-limit-unreachable at pools.0"
+        ]
+        assert told(vcpu_and_memory_leave_the_gpus_in_reach, "eks", gpus | {f"pools.0.{cap}": least}) == []
+
+
+def test_the_vcpu_ceiling_counts_for_every_machine_of_a_pool() -> None:
+    larger: dict[str, Any] = {"pools.0.alternatives": ["g6.2xlarge"], "pools.0.max_vcpu": 4 * 4}
+
+    assert told(vcpu_and_memory_leave_the_gpus_in_reach, "eks", larger) == ["refused: gpu-limit-unreachable at pools.0"]
+    assert told(vcpu_and_memory_leave_the_gpus_in_reach, "eks", larger | {"pools.0.max_vcpu": 4 * 8}) == []
+
+
+def test_the_nodes_that_are_kept_are_no_more_than_the_ceiling() -> None:
+    assert told(the_floor_is_below_the_ceiling, "gke", {"pools.0.min_nodes": 5}) == ["refused: floor-above-ceiling at pools.0.min_nodes"]
+    assert told(the_floor_is_below_the_ceiling, "gke", {"pools.0.min_nodes": 4}) == []
+
+
+def test_a_ceiling_in_gpus_is_of_no_more_nodes_than_one_in_nodes_can_be() -> None:
+    assert told(the_floor_is_below_the_ceiling, "eks", P4D | {"pools.0.max_gpus": 5001 * 8}) == [
+        "refused: ceiling-above-any-cluster at pools.0.max_gpus"
+    ]
+    assert told(the_floor_is_below_the_ceiling, "eks", P4D | {"pools.0.max_gpus": 5000 * 8}) == []
+
+
+def test_the_machines_of_a_pool_with_efa_have_the_same_network_cards() -> None:
+    mixed: dict[str, Any] = {"pools.0.efa": True, "pools.0.machine": "g6.8xlarge", "pools.0.alternatives": ["g6.16xlarge", "g6.4xlarge"]}
+
+    assert told(efa_is_on_machines_that_have_it, "eks", mixed) == ["refused: mixed-efa-in-pool at pools.0.alternatives.1"]
+    assert told(efa_is_on_machines_that_have_it, "eks", mixed | {"pools.0.efa": False}) == []
+
+
+def test_nodes_with_efa_are_in_one_zone_and_close_or_a_warning_says_so() -> None:
+    efa: dict[str, Any] = {"pools.0.efa": True, "pools.0.machine": "g6.8xlarge"}
+    one_zone = efa | {"pools.0.zones": ["us-east-1a"]}
+    reserved = {"pools.0.capacity_type": "reserved", "pools.0.reservation": {"tags": {"for": "training"}}}
+
+    assert told(nodes_with_efa_reach_one_another, "eks", efa) == ["warned: efa-over-zones at pools.0.efa"]
+    assert told(nodes_with_efa_reach_one_another, "eks", one_zone) == ["warned: efa-not-placed at pools.0.efa"]
+    assert told(nodes_with_efa_reach_one_another, "eks", one_zone | {"pools.0.compact_placement": True}) == []
+    assert told(nodes_with_efa_reach_one_another, "eks", one_zone | reserved) == []
+    assert told(nodes_with_efa_reach_one_another, "eks") == []
+
+
+def test_a_placement_group_is_in_one_zone() -> None:
+    compact: dict[str, Any] = {"pools.0.compact_placement": True}
+
+    assert told(a_placement_group_is_in_one_zone, "eks", compact) == ["refused: compact-over-zones at pools.0.compact_placement"]
+    assert told(a_placement_group_is_in_one_zone, "eks", compact | {"pools.0.zones": ["us-east-1a"]}) == []
+    reserved = {"pools.0.capacity_type": "reserved", "pools.0.zones": ["us-east-1a"], "pools.0.reservation": {"tags": {"for": "training"}}}
+    assert told(a_placement_group_is_in_one_zone, "eks", compact | reserved) == [
+        "refused: compact-reservation at pools.0.compact_placement"
+    ]
+
+
+@pytest.mark.parametrize(
+    "nodes,ami,verdicts",
+    [
+        (
+            {"user_data": "[settings]\nmotd = 'ours'\n"},
+            "al2023@v20260903",
+            ["refused: user-data-of-another-form at cluster.nodes.user_data"],
+        ),
+        ({"user_data": "[settings]\nmotd = 'ours'\n"}, "bottlerocket@1.65.0", []),
+        ({"fast_image_pull": True}, "al2023@v20260903", []),
+        ({"fast_image_pull": True}, "bottlerocket@1.65.0", ["refused: al2023-alone at cluster.nodes.fast_image_pull"]),
+        ({"kubelet": {"pods_per_core": 10}}, "bottlerocket@1.65.0", ["refused: al2023-alone at cluster.nodes.kubelet.pods_per_core"]),
+    ],
+)
+def test_nodes_are_told_what_their_image_reads(nodes: dict[str, Any], ami: str, verdicts: list[str]) -> None:
+    assert told(user_data_is_of_the_images_form, "eks", {"cluster.nodes": nodes, "cluster.ami": ami}) == verdicts
+
+
+def test_fast_image_pull_is_nodeadms_switch_and_stands_alone() -> None:
+    [told_to_nodeadm] = [yaml.safe_load(EksNodes(fast_image_pull=True).boot_data or "")]
+
+    assert told_to_nodeadm == {
+        "apiVersion": "node.eks.aws/v1alpha1",
+        "kind": "NodeConfig",
+        "spec": {"featureGates": {"FastImagePull": True}},
+    }
+    with pytest.raises(ValueError, match="fast_image_pull does not go with user_data"):
+        EksNodes(fast_image_pull=True, user_data="#!/bin/sh\n")
+
+
+def test_the_efa_plugins_image_is_asked_for_where_the_charts_own_cannot_be_pulled() -> None:
+    check, image = the_efa_plugins_image_can_be_pulled, {"controllers.efa_device_plugin": {"image": "registry.example.com/mirror/efa"}}
+    efa: dict[str, Any] = {"pools.0.efa": True, "pools.0.machine": "g6.8xlarge"}
+    abroad: dict[str, Any] = efa | {"region": "cn-north-1", "zones": ["cn-north-1a", "cn-north-1b"]}
+
+    assert told(check, "eks", efa) == []
+    assert told(check, "eks", abroad) == ["refused: efa-image-of-another-partition at controllers.efa_device_plugin.image"]
+    assert told(check, "eks", abroad | image) == []
+    assert told(check, "eks", image) == ["warned: efa-image-not-used at controllers.efa_device_plugin.image"]
+
+
+SERVICE: dict[str, Any] = {"classes.rendering": CLASS | {"queued": False}, "pools.0.serves": ["rendering"], "teams.0.shares": {}}
+
+
+@pytest.mark.parametrize(
+    "field,written", [("gpu_sharing", {"strategy": "time-sharing", "clients_per_gpu": 4}), ("mig_partition", "1g.5gb")]
+)
+def test_a_queue_never_gives_away_parts_of_a_gpu_as_whole_ones(field: str, written: object) -> None:
+    split = {f"pools.0.{field}": written}
+
+    assert told(split_gpus_are_for_services, "gke", split) == [f"refused: split-gpus-in-a-queue at pools.0.{field}"]
+    assert told(split_gpus_are_for_services, "gke", SERVICE | split) == []
+    assert told(split_gpus_are_for_services, "gke") == []
+
+
+FLEX: dict[str, Any] = {"pools.0.capacity_type": "flex-start"}
+QUEUED: dict[str, Any] = {"pools.0.capacity_type": "queued"}
+RESERVED: dict[str, Any] = {"pools.0.capacity_type": "reserved"}
+A100: dict[str, Any] = {"pools.0.machine": "a2-highgpu-1g"}
+N1: dict[str, Any] = {"pools.0.machine": "n1-standard-4", "pools.0.gpus_per_node": 1}
+PARTS: dict[str, Any] = {"pools.0.mig_partition": "1g.5gb"}
+
+
+@pytest.mark.parametrize(
+    "changes,rule,option",
+    [
+        (QUEUED | {"pools.0.machine": "a3-edgegpu-8g"}, "machine-not-in-dws", "machine"),
+        (FLEX | {"pools.0.surge": {"max_surge": 1}}, "upgrades-of-dws-pool", "surge"),
+        (FLEX | {"pools.0.hold_upgrades": True}, "upgrades-of-dws-pool", "hold_upgrades"),
+        (FLEX | {"pools.0.compact_placement": True}, "no-compact-placement", "compact_placement"),
+        (N1 | {"pools.0.compact_placement": True}, "no-compact-placement", "compact_placement"),
+        (A100 | {"pools.0.compact_placement": True}, "compact-over-zones", "compact_placement"),
+        ({"pools.0.reservation": {"name": "acme-l4"}}, "reservation-not-used", "reservation"),
+        (RESERVED | {"pools.0.reservation": {"use": "any", "project": "acme-shared"}}, "reservation-not-used", "reservation.project"),
+        ({"pools.0.machine": "g2-standard-24", "pools.0.local_ssd_disks": 1}, "number-of-local-disks", "local_ssd_disks"),
+        ({"pools.0.machine": "a2-highgpu-2g", "pools.0.local_ssd_disks": 3}, "number-of-local-disks", "local_ssd_disks"),
+        ({"pools.0.local_ssd_disks": 32}, "too-many-local-disks", "local_ssd_disks"),
+        ({"pools.0.machine": "a3-highgpu-2g", "pools.0.confidential_nodes": "tdx"}, "machine-not-confidential", "confidential_nodes"),
+        (A100 | {"pools.0.mig_partition": "1g.80gb"}, "gpu-without-partitions", "mig_partition"),
+        (
+            A100 | PARTS | {"pools.0.gpu_sharing": {"strategy": "mps", "clients_per_gpu": 2}},
+            "partitions-shared-by-mps",
+            "gpu_sharing.strategy",
+        ),
+    ],
+)
+def test_what_gke_would_refuse_is_told_with_the_option_that_asks_for_it(changes: dict[str, Any], rule: str, option: str) -> None:
+    """Besides the mistakes of wrong_settings.yaml."""
+    assert told(gke_takes_the_pools, "gke", changes) == [f"refused: {rule} at pools.0.{option}"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        FLEX | {"pools.0.max_run_hours": 168},
+        QUEUED | {"pools.0.machine": "a3-highgpu-8g"},
+        {"pools.0.machine": "a3-edgegpu-8g"},
+        {"pools.0.shutdown_grace_seconds": 120},
+        {"pools.0.min_nodes": 1},
+        RESERVED | {"pools.0.reservation": {"name": "acme-l4", "project": "acme-shared"}},
+        A100 | PARTS | {"pools.0.compact_placement": True, "pools.0.zones": ["us-central1-a"]},
+        {"pools.0.local_ssd_disks": 1},
+        {"pools.0.machine": "a3-highgpu-1g", "pools.0.confidential_nodes": "tdx"},
+        {"pools.0.machine": "a2-highgpu-2g", "pools.0.local_ssd_disks": 4},
+    ],
+)
+def test_what_gke_takes_is_not_refused(changes: dict[str, Any]) -> None:
+    assert told(gke_takes_the_pools, "gke", changes) == []
+
+
+PROJECTS: dict[str, dict[str, str]] = {"theirs": {"project": "shared"}, "ours": {"project": "acme-ai-test"}, "not said": {}}
+H200: dict[str, Any] = RESERVED | {"pools.0.machine": "a3-ultragpu-8g", "pools.0.zones": []}
+
+
+def test_a_block_is_of_a_reservation_of_machines_that_come_in_blocks() -> None:
+    block = {"pools.0.reservation": {"name": "acme", "block": "acme-block-1"}}
+
+    assert told(blocks_are_of_machines_that_come_in_them, "gke", H200 | block) == []
+    assert told(blocks_are_of_machines_that_come_in_them, "gke", RESERVED | block) == [
+        "warned: block-not-documented at pools.0.reservation.block"
+    ]
+    assert told(blocks_are_of_machines_that_come_in_them, "gke", RESERVED | {"pools.0.reservation": {"name": "acme"}}) == []
+
+
+def test_a_block_of_another_projects_reservation_is_told_of() -> None:
+    block = {"name": "acme-h200", "block": "one"}
+    pools = {whose: H200 | {"pools.0.reservation": block | project} for whose, project in PROJECTS.items()}
+
+    assert told(blocks_are_of_a_reservation_of_the_project, "gke", pools["theirs"]) == [
+        "warned: block-of-another-project at pools.0.reservation.block"
+    ]
+    assert told(blocks_are_of_a_reservation_of_the_project, "gke", pools["ours"]) == []
+    assert told(blocks_are_of_a_reservation_of_the_project, "gke", pools["not said"]) == []
+
+
+def test_pools_of_eks_are_not_judged_by_gkes_rules() -> None:
+    assert told(gke_takes_the_pools, "eks") == []
+
+
+BOUGHT: dict[str, Any] = {"reservation": {"name": "bought"}}
+
+
+def pools(*written: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"pools": list(written), "teams.0.shares": {}, **more}
+
+
+def placed(name: str, machine: str, capacity_type: str, *serves: str, **others: Any) -> dict[str, Any]:
+    return pool(name, machine, capacity_type, *serves, topology=True, **others)
+
+
+@pytest.mark.parametrize("machine", ["a3-highgpu-8g", "a3-megagpu-8g", "a3-ultragpu-8g"])
+def test_machines_of_large_training_say_where_they_are(machine: str) -> None:
+    reserved = pools(placed("p", machine, "reserved", "training", **BOUGHT))
+
+    assert told(placed_nodes_say_where_they_are, "gke", reserved) == []
+
+
+def test_spot_nodes_say_it_with_compact_placement_alone() -> None:
+    spot = placed("p", "a3-highgpu-8g", "spot", "training")
+
+    assert told(placed_nodes_say_where_they_are, "gke", pools(spot)) == ["refused: topology-without-labels at pools.0.topology"]
+    assert told(placed_nodes_say_where_they_are, "gke", pools(spot | {"compact_placement": True, "zones": ["us-central1-a"]})) == []
+
+
+@pytest.mark.parametrize("nodes,found", [(0, 1), (3, 1), (4, 0)])
+def test_all_nodes_are_always_there(nodes: int, found: int) -> None:
+    reserved = placed("p", "a3-highgpu-8g", "reserved", "training", min_nodes=nodes, **BOUGHT)
+
+    assert told(placed_pods_find_nodes, "gke", pools(reserved)) == ["refused: topology-without-nodes at pools.0.topology"] * found
+
+
+def test_or_come_before_the_place_is_looked_for() -> None:
+    assert told(placed_pods_find_nodes, "gke", pools(placed("p", "a3-highgpu-8g", "queued", "training"))) == []
+    assert len(told(placed_pods_find_nodes, "gke", pools(placed("p", "a3-highgpu-8g", "flex-start", "training")))) == 1
+
+
+def test_services_and_compute_classes_are_not_placed() -> None:
+    service = placed("p", "a3-highgpu-8g", "reserved", "inference", **BOUGHT)
+    compute_class = {"classes": {"climb": CLASS | {"fallback": "stock-out"}}}
+    refused = ["refused: topology-without-queue at pools.0.topology"]
+
+    assert told(placed_pods_come_from_a_queue, "gke", pools(service)) == refused
+    assert told(placed_pods_come_from_a_queue, "gke", pools(placed("p", "a3-highgpu-8g", "spot", "climb"), **compute_class)) == refused
+    assert told(placed_pods_come_from_a_queue, "gke", pools(placed("p", "a3-highgpu-8g", "spot", "training"))) == []
+
+
+def test_pools_without_it_and_other_platforms_are_not_asked() -> None:
+    checks = (
+        placed_nodes_say_where_they_are,
+        placed_pods_find_nodes,
+        placed_pods_come_from_a_queue,
+        a_class_is_placed_everywhere_or_nowhere,
+    )
+
+    assert [told(check, cloud) for check in checks for cloud in ("local", "gke", "eks")] == [[]] * 12
