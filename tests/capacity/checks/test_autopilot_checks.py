@@ -55,57 +55,35 @@ def test_pools_for_which_pods_ask_by_the_same_labels_are_refused_by_name(other: 
     assert "gke-accelerator: nvidia-l4" in problem.value
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        pool("b", "g2-standard-24", "spot", "training"),
-        pool("b", "a2-highgpu-1g", "spot", "training"),
-        pool("b", "g2-standard-8", "flex-start", "tuning"),
-        pool("b", "g2-standard-8", "on-demand", "steady"),
-        pool("b", "g2-standard-8", "reserved", "steady", reservation={"name": "bought"}),
-    ],
-)
-def test_pools_for_which_pods_ask_otherwise_are_two(other: dict[str, Any]) -> None:
-    assert told(pools_can_be_told_apart, "gke", beside(other)) == []
+BOUGHT = {"reservation": {"name": "bought"}}
+STEADY = {"pools.0": pool("l4-spot", "g2-standard-8", "on-demand", "steady")}
+OF_A_CLASS: dict[str, Any] = AUTOPILOT | MOVES_ON | {"pools.0.serves": ["inference"], "teams.0.shares": {}}
 
 
 @pytest.mark.parametrize(
-    "other",
+    "changes,apart",
     [
-        pool("b", "g2-standard-8", "flex-start", "tuning"),
-        pool("b", "g2-standard-8", "reserved", "steady", reservation={"name": "bought"}),
+        (beside(pool("b", "g2-standard-24", "spot", "training")), True),
+        (beside(pool("b", "a2-highgpu-1g", "spot", "training")), True),
+        (beside(pool("b", "g2-standard-8", "flex-start", "tuning")), True),
+        (beside(pool("b", "g2-standard-8", "on-demand", "steady")), True),
+        (beside(pool("b", "g2-standard-8", "reserved", "steady", **BOUGHT)), True),
+        # No taint keeps on-demand pods off these nodes.
+        (beside(pool("b", "g2-standard-8", "flex-start", "tuning")) | STEADY, False),
+        (beside(pool("b", "g2-standard-8", "reserved", "steady", **BOUGHT)) | STEADY, False),
+        # Priorities of a compute class are told apart by what GKE is to make, and from other pools by the taint of the class.
+        (OF_A_CLASS | {"pools.1": pool("b", "g2-standard-12", "spot", "inference")}, True),
+        (OF_A_CLASS | {"pools.1": pool("b", "g2-standard-8", "spot", "inference", zones=["us-central1-a", "us-central1-b"])}, True),
+        (OF_A_CLASS | {"pools.1": pool("b", "g2-standard-8", "spot", "inference", boot_disk_gib=100)}, True),
+        (OF_A_CLASS | {"pools.1": pool("b", "g2-standard-8", "reserved", "inference", **BOUGHT)}, True),
+        (OF_A_CLASS | {"pools.1": pool("b", "g2-standard-8", "spot", "inference")}, False),
+        (AUTOPILOT | MOVES_ON | {"pools.1": pool("b", "g2-standard-8", "spot", "inference")}, True),
+        # On Standard their names are selected.
+        ({"pools.1": pool("b", "g2-standard-8", "spot", "training")}, True),
     ],
 )
-def test_on_demand_pods_that_no_taint_keeps_off_the_nodes_of_another_pool_are_refused(other: dict[str, Any]) -> None:
-    changes = beside(other) | {"pools.0": pool("l4-spot", "g2-standard-8", "on-demand", "steady")}
-
-    assert told(pools_can_be_told_apart, "gke", changes) == ["refused: pools-not-told-apart at pools.1"]
-
-
-@pytest.mark.parametrize(
-    "other,expected",
-    [
-        (pool("b", "g2-standard-12", "spot", "inference"), []),
-        (pool("b", "g2-standard-8", "spot", "inference", zones=["us-central1-a", "us-central1-b"]), []),
-        (pool("b", "g2-standard-8", "spot", "inference", boot_disk_gib=100), []),
-        (pool("b", "g2-standard-8", "reserved", "inference", reservation={"name": "bought"}), []),
-        (pool("b", "g2-standard-8", "spot", "inference"), ["refused: pools-not-told-apart at pools.1"]),
-    ],
-)
-def test_priorities_of_a_compute_class_are_told_apart_by_what_gke_is_to_make(other: dict[str, Any], expected: list[str]) -> None:
-    changes = AUTOPILOT | MOVES_ON | {"pools.0.serves": ["inference"], "pools.1": other, "teams.0.shares": {}}
-
-    assert told(pools_can_be_told_apart, "gke", changes) == expected
-
-
-def test_a_priority_and_a_pool_that_pods_select_are_told_apart_by_the_taint_of_the_class() -> None:
-    changes = AUTOPILOT | MOVES_ON | {"pools.1": pool("b", "g2-standard-8", "spot", "inference")}
-
-    assert told(pools_can_be_told_apart, "gke", changes) == []
-
-
-def test_on_standard_two_pools_of_one_shape_are_two_because_their_names_are_selected() -> None:
-    assert told(pools_can_be_told_apart, "gke", {"pools.1": pool("b", "g2-standard-8", "spot", "training")}) == []
+def test_pools_are_told_apart_by_what_pods_ask_for(changes: dict[str, Any], apart: object) -> None:
+    assert told(pools_can_be_told_apart, "gke", changes) == ([] if apart else ["refused: pools-not-told-apart at pools.1"])
 
 
 def test_a_class_whose_pools_have_too_little_in_common_to_keep_to_them_is_refused() -> None:
@@ -182,15 +160,6 @@ def test_every_capacity_type_but_queued_can_be_had(capacity_type: CapacityType) 
     assert (facts_of("gke")[capacity_type].autopilot is None) == bool(expected)
     if not expected:
         assert plan_of("gke", changes).pools[0].pool_label is None
-
-
-def test_a_reservation_is_named() -> None:
-    anything = {"pools.0.capacity_type": "reserved", "pools.0.reservation": {"use": "any"}}
-
-    assert told(capacity_types_are_ones_that_autopilot_gives, "gke", AUTOPILOT | anything) == [
-        "refused: any-reservation-on-autopilot at pools.0.reservation.use"
-    ]
-    assert told(capacity_types_are_ones_that_autopilot_gives, "gke", anything) == []
 
 
 OF_NODE_POOLS: dict[str, Any] = {
