@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pytest
 from flexspot_runtime.interval import daly_seconds
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from capacity.cost.spot_arithmetic import (
@@ -133,6 +133,7 @@ def test_the_runtime_uses_the_same_formula(checkpoint_hours: float, rate: float)
     assert daly_interval_hours(checkpoint_hours, rate) == pytest.approx(daly_seconds(checkpoint_hours * 3600, 3600 / rate) / 3600)
 
 
+@example(rate=0.25, checkpoint=2 / 60, saved=0.3, factor=2)
 @given(rate=st.floats(0.02, 1), checkpoint=st.floats(0.005, 0.3), saved=st.sampled_from([0.0, 0.3, 0.9]), factor=st.floats(0.3, 3))
 def test_no_other_interval_is_noticeably_better(rate: float, checkpoint: float, saved: float, factor: float) -> None:
     """Of a run that is so long that its last segment does not matter."""
