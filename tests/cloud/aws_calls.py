@@ -1,215 +1,228 @@
-"""The calls of AWS by which the real provider makes each resource type of the EKS stacks, and those by which it deletes it.
+"""The calls of AWS by which the real provider makes each resource type of the EKS stacks; every input must find its place in one of them.
 
-Written after hashicorp/terraform-provider-aws, internal/service/*/ (the version in provider_rules/aws.json), which Pulumi's provider is
-made of.
+Written after hashicorp/terraform-provider-aws, internal/service/*/ (the version in lab/providers/cloud_rules/aws.json), which Pulumi's
+provider is made of. The calls that delete are left out: the stand-in cloud of the tests has the order of a deletion.
 """
 
 from __future__ import annotations
 
 import hashlib
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from aws_models import UntranslatableError
-from aws_network_calls import NETWORK
-from aws_order import Made, Order, only
+from aws_order import Made, Order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from aws_order import Account, Call
+    from aws_order import Account
 
 
 def create(account: Account, kind: str, inputs: dict[str, Any]) -> Made:
-    """Makes a resource in AWS as the provider does."""
+    """Make a resource in AWS as the provider does. Raises UntranslatableError for an input that no call takes."""
     if kind not in CREATED_BY:
-        raise UntranslatableError(f"{kind}: nobody has said by which calls it is made; add it to aws_calls.py")
+        raise UntranslatableError(f"{kind}: its calls are unknown; add it to aws_calls.py")
     order = Order(account, kind, inputs)
     made = CREATED_BY[kind](order)
-    order.done()
+    if order.left:
+        raise UntranslatableError(f"{kind}: no call takes {', '.join(sorted(order.left))}")
     return made
 
 
-# EFS
+def _only(**inputs: Any) -> dict[str, Any]:
+    return {key: value for key, value in inputs.items() if value is not None}
 
 
-def _token(tags: list[dict[str, str]]) -> str:
+def _at(answer: Any, path: str) -> Any:
+    return reduce(lambda found, key: found[key], path.split("."), answer)
+
+
+def _one_call(
+    service: str, operation: str, identity: str, outputs: Mapping[str, str] | None = None, *, tagged: str = "", **renamed: str
+) -> Callable[[Order], Made]:
+    """A type that one call makes of all its inputs.
+
+    `identity` is its place in the answer, or a text with inputs in braces; `outputs` are places in the answer. `renamed` are inputs whose
+    names in the request are others.
+    """
+
+    def make(order: Order) -> Made:
+        inputs = dict(order.left)
+        tags = order.tagged(tagged) if tagged else {}
+        given = {member: order.take(name) for member, name in renamed.items()}
+        answer = order.call(service, operation, *order.left, **given, **tags)
+        named = identity.format_map(inputs) if "{" in identity else _at(answer, identity)
+        return Made(named, {name: _at(answer, path) for name, path in (outputs or {}).items()})
+
+    return make
+
+
+# EC2
+
+
+def _vpc(order: Order) -> Made:
+    vpc = order.call("ec2", "CreateVpc", "cidrBlock", **order.tagged("vpc"))["Vpc"]["VpcId"]
+    order.call("ec2", "ModifyVpcAttribute", "enableDnsSupport", VpcId=vpc)
+    order.call("ec2", "ModifyVpcAttribute", "enableDnsHostnames", VpcId=vpc)
+    return Made(vpc)
+
+
+def _subnet(order: Order) -> Made:
+    names = ("vpcId", "cidrBlock", "availabilityZone")
+    subnet = order.call("ec2", "CreateSubnet", *names, **order.tagged("subnet"))["Subnet"]["SubnetId"]
+    order.call("ec2", "ModifySubnetAttribute", "mapPublicIpOnLaunch", SubnetId=subnet)
+    return Made(subnet)
+
+
+def _internet_gateway(order: Order) -> Made:
+    gateway = order.call("ec2", "CreateInternetGateway", **order.tagged("internet-gateway"))["InternetGateway"]["InternetGatewayId"]
+    order.call("ec2", "AttachInternetGateway", "vpcId", InternetGatewayId=gateway)
+    return Made(gateway)
+
+
+_EVERYTHING = {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
+
+
+def _security_group(order: Order) -> Made:
+    names = ("description", "vpcId")
+    group = order.call("ec2", "CreateSecurityGroup", *names, GroupName=order.take("name"), **order.tagged("security-group"))["GroupId"]
+    # AWS lets everything out of a new group; the provider takes that away, as the program says which rules there are.
+    order.call("ec2", "RevokeSecurityGroupEgress", GroupId=group, IpPermissions=[_EVERYTHING])
+    for way in ("Ingress", "Egress"):
+        if rules := order.take(way.lower()):
+            permissions = [_within(group, each) for each in rules]
+            order.call("ec2", f"AuthorizeSecurityGroup{way}", GroupId=group, IpPermissions=permissions)
+    return Made(group)
+
+
+def _within(group: str, rule: dict[str, Any]) -> dict[str, Any]:
+    """A rule between the members of a group, the one kind that stands inside a group here."""
+    assert rule.keys() == {"description", "protocol", "fromPort", "toPort", "self"}, f"the calls of {rule} are not written down here"
+    assert rule["self"] is True, f"the calls of {rule} are not written down here"
+    ports = {"FromPort": rule["fromPort"], "ToPort": rule["toPort"]}
+    return {"IpProtocol": rule["protocol"], **ports, "UserIdGroupPairs": [{"GroupId": group, "Description": rule["description"]}]}
+
+
+def _default_security_group(order: Order) -> Made:
+    """The VPC's own group is taken over, not made."""
+    assert order.take("ingress") == order.take("egress") == [], "the calls of rules inside a group are not written down here"
+    filters = [{"Name": "vpc-id", "Values": [order.take("vpcId")]}, {"Name": "group-name", "Values": ["default"]}]
+    group = order.call("ec2", "DescribeSecurityGroups", Filters=filters)["SecurityGroups"][0]["GroupId"]
+    order.call("ec2", "RevokeSecurityGroupEgress", GroupId=group, IpPermissions=[_EVERYTHING])
+    order.call("ec2", "CreateTags", "tags", Resources=[group])
+    return Made(group)
+
+
+def _rule(way: str) -> Callable[[Order], Made]:
+    def make(order: Order) -> Made:
+        cidr, other, description = order.take("cidrIpv4"), order.take("referencedSecurityGroupId"), order.take("description")
+        sources: dict[str, Any] = {"IpRanges": [_only(CidrIp=cidr, Description=description)]} if cidr else {}
+        sources |= {"UserIdGroupPairs": [_only(GroupId=other, Description=description)]} if other is not None else {}
+        ports = _only(FromPort=order.take("fromPort"), ToPort=order.take("toPort"))
+        permission = {"IpProtocol": order.take("ipProtocol"), **ports, **sources}
+        which = {"GroupId": order.take("securityGroupId"), "IpPermissions": [permission], **order.tagged("security-group-rule")}
+        found = order.call("ec2", f"AuthorizeSecurityGroup{way}", **which)
+        return Made(found["SecurityGroupRules"][0]["SecurityGroupRuleId"])
+
+    return make
+
+
+def _launch_template(order: Order) -> Made:
+    names = {"LaunchTemplateName": order.take("name"), "VersionDescription": order.take("description")}
+    order.take("updateDefaultVersion")
+    tags = order.tagged("launch-template")
+    data = order.rest()
+    for each in data["tagSpecifications"]:
+        each["tags"] = [{"Key": key, "Value": value} for key, value in each["tags"].items()]
+    found = order.call("ec2", "CreateLaunchTemplate", **names, LaunchTemplateData=data, **tags)["LaunchTemplate"]
+    numbers = {"latestVersion": found["LatestVersionNumber"], "defaultVersion": found["DefaultVersionNumber"]}
+    return Made(found["LaunchTemplateId"], numbers)
+
+
+def _tag(order: Order) -> Made:
+    resource, key = order.take("resourceId"), order.take("key")
+    order.call("ec2", "CreateTags", Resources=[resource], Tags=[{"Key": key, "Value": order.take("value")}])
+    return Made(f"{resource},{key}")
+
+
+# EFS and FSx
+
+
+def _token(order: Order) -> str:
     """The provider makes tokens up, of 64 characters at most; what has the same one is the same thing to EFS."""
-    return hashlib.sha256(next(each["Value"] for each in tags if each["Key"] == "Name").encode()).hexdigest()
+    return hashlib.sha256(order.left["tags"]["Name"].encode()).hexdigest()
 
 
 def _file_system(order: Order) -> Made:
-    lifecycle, tags = order.take("lifecyclePolicies"), order.tags()
-    names = ("encrypted", "kmsKeyId", "throughputMode", "provisionedThroughputInMibps")
-    found = order.call("efs", "CreateFileSystem", *names, CreationToken=_token(tags), Tags=tags)
-    identity = found["FileSystemId"]
+    lifecycle = order.take("lifecyclePolicies")
+    found = order.call("efs", "CreateFileSystem", *order.left, CreationToken=_token(order))
     if lifecycle:
-        order.call("efs", "PutLifecycleConfiguration", FileSystemId=identity, LifecyclePolicies=lifecycle)
-    return Made(identity, {"arn": found["FileSystemArn"]}, [("efs", "DeleteFileSystem", {"FileSystemId": identity})])
-
-
-def _file_system_policy(order: Order) -> Made:
-    identity = order.take("fileSystemId")
-    order.call("efs", "PutFileSystemPolicy", "policy", FileSystemId=identity)
-    return Made(identity, deleted_by=[("efs", "DeleteFileSystemPolicy", {"FileSystemId": identity})])
-
-
-def _mount_target(order: Order) -> Made:
-    found = order.call("efs", "CreateMountTarget", "fileSystemId", "subnetId", "securityGroups")["MountTargetId"]
-    return Made(found, deleted_by=[("efs", "DeleteMountTarget", {"MountTargetId": found})])
+        order.call("efs", "PutLifecycleConfiguration", FileSystemId=found["FileSystemId"], LifecyclePolicies=lifecycle)
+    return Made(found["FileSystemId"], {"arn": found["FileSystemArn"]})
 
 
 def _access_point(order: Order) -> Made:
-    tags = order.tags()
-    found = order.call("efs", "CreateAccessPoint", "fileSystemId", "posixUser", "rootDirectory", ClientToken=_token(tags), Tags=tags)
-    gone = ("efs", "DeleteAccessPoint", {"AccessPointId": found["AccessPointId"]})
-    return Made(found["AccessPointId"], {"arn": found["AccessPointArn"]}, [gone])
-
-
-# FSx
+    found = order.call("efs", "CreateAccessPoint", *order.left, ClientToken=_token(order))
+    return Made(found["AccessPointId"], {"arn": found["AccessPointArn"]})
 
 
 def _lustre_file_system(order: Order) -> Made:
-    of_lustre = {
-        "DeploymentType": order.take("deploymentType"),
-        "PerUnitStorageThroughput": order.take("perUnitStorageThroughput"),
-    }
-    renamed = {"FileSystemType": "LUSTRE", "LustreConfiguration": only(**of_lustre), "SubnetIds": [order.take("subnetIds")]}
-    names = ("storageCapacity", "storageType", "fileSystemTypeVersion", "kmsKeyId", "securityGroupIds")
-    found = order.call("fsx", "CreateFileSystem", *names, **renamed, Tags=order.tags())["FileSystem"]
-    identity = found["FileSystemId"]
+    of_lustre = _only(**{key: order.take(key) for key in ("deploymentType", "perUnitStorageThroughput")})
+    named = {"FileSystemType": "LUSTRE", "LustreConfiguration": of_lustre}
+    found = order.call("fsx", "CreateFileSystem", *order.left, **named)["FileSystem"]
     # What it is mounted by is AWS's own choice, of which moto makes none.
-    outputs = {"arn": found["ResourceARN"], "dnsName": found["DNSName"], "mountName": "fsxabcde"}
-    return Made(identity, outputs, [("fsx", "DeleteFileSystem", {"FileSystemId": identity})])
-
-
-def _data_repository_association(order: Order) -> Made:
-    batch = {"BatchImportMetaDataOnCreate": order.take("batchImportMetaDataOnCreate")}
-    names = ("fileSystemId", "fileSystemPath", "dataRepositoryPath", "s3")
-    found = order.call("fsx", "CreateDataRepositoryAssociation", *names, **batch, Tags=order.tags())["Association"]["AssociationId"]
-    return Made(found, deleted_by=[("fsx", "DeleteDataRepositoryAssociation", {"AssociationId": found})])
+    return Made(found["FileSystemId"], {"arn": found["ResourceARN"], "dnsName": found["DNSName"], "mountName": "fsxabcde"})
 
 
 # EKS
 
 
 def _cluster(order: Order) -> Made:
-    name, logs = order.take("name"), order.take("enabledClusterLogTypes")
+    name, logs, network = order.take("name"), order.take("enabledClusterLogTypes"), order.take("vpcConfig")
     logging = {"clusterLogging": [{"types": logs, "enabled": True}]} if logs else None
-    network = order.take("vpcConfig")
-    found = order.call("eks", "CreateCluster", *_OF_A_CLUSTER, name=name, logging=logging, resourcesVpcConfig=network)["cluster"]
+    found = order.call("eks", "CreateCluster", *order.left, name=name, logging=logging, resourcesVpcConfig=network)["cluster"]
     own = found["resourcesVpcConfig"]["clusterSecurityGroupId"]
     outputs = {"arn": found["arn"], "endpoint": found["endpoint"], "certificateAuthority": found["certificateAuthority"]}
-    outputs["vpcConfig"] = {**network, "clusterSecurityGroupId": own}
-    protection: list[Call] = [("eks", "UpdateClusterConfig", {"name": name, "deletionProtection": False})]
-    return Made(name, outputs, [*protection, ("eks", "DeleteCluster", {"name": name})])
-
-
-_OF_A_CLUSTER = (
-    "accessConfig",
-    "bootstrapSelfManagedAddons",
-    "computeConfig",
-    "deletionProtection",
-    "encryptionConfig",
-    "kubernetesNetworkConfig",
-    "roleArn",
-    "storageConfig",
-    "tags",
-    "upgradePolicy",
-    "version",
-    "zonalShiftConfig",
-)
+    return Made(name, {**outputs, "vpcConfig": {**network, "clusterSecurityGroupId": own}})
 
 
 def _node_group(order: Order) -> Made:
-    cluster, prefix = order.take("clusterName"), order.take("nodeGroupNamePrefix", "")
+    cluster, prefix = order.left["clusterName"], order.take("nodeGroupNamePrefix", "")
     name = order.take("nodeGroupName") or f"{prefix}{'0' * 26}"
-    renamed = {"nodeRole": order.take("nodeRoleArn"), "subnets": order.take("subnetIds"), "nodegroupName": name, "clusterName": cluster}
-    taken = ("amiType", "capacityType", "labels", "launchTemplate", "nodeRepairConfig", "scalingConfig", "tags", "taints", "updateConfig")
-    found = order.call("eks", "CreateNodegroup", *taken, "version", "releaseVersion", "instanceTypes", "diskSize", **renamed)["nodegroup"]
-    gone = ("eks", "DeleteNodegroup", {"clusterName": cluster, "nodegroupName": name})
-    return Made(f"{cluster}:{name}", {"arn": found["nodegroupArn"], "nodeGroupName": name}, [gone])
+    renamed = {"nodeRole": order.take("nodeRoleArn"), "subnets": order.take("subnetIds"), "nodegroupName": name}
+    found = order.call("eks", "CreateNodegroup", *order.left, **renamed)["nodegroup"]
+    return Made(f"{cluster}:{name}", {"arn": found["nodegroupArn"], "nodeGroupName": name})
 
 
 def _addon(order: Order) -> Made:
-    cluster, addon = order.take("clusterName"), order.take("addonName")
+    which = {"clusterName": order.take("clusterName"), "addonName": order.take("addonName")}
     # Said to the later call of the same kind, and to the deletion.
-    later, keep = order.take("resolveConflictsOnUpdate"), order.take("preserve")
-    renamed = {"resolveConflicts": order.take("resolveConflictsOnCreate"), "clusterName": cluster, "addonName": addon}
-    order.call("eks", "CreateAddon", "addonVersion", "configurationValues", "podIdentityAssociations", "tags", **renamed)
-    order.call("eks", "UpdateAddon", clusterName=cluster, addonName=addon, resolveConflicts=later)
-    return Made(f"{cluster}:{addon}", deleted_by=[("eks", "DeleteAddon", only(clusterName=cluster, addonName=addon, preserve=keep))])
-
-
-def _access_entry(order: Order) -> Made:
-    which = {"clusterName": order.take("clusterName"), "principalArn": order.take("principalArn")}
-    order.call("eks", "CreateAccessEntry", "type", "kubernetesGroups", "userName", "tags", **which)
-    return Made(f"{which['clusterName']}:{which['principalArn']}", deleted_by=[("eks", "DeleteAccessEntry", which)])
-
-
-def _access_policy_association(order: Order) -> Made:
-    which = {"clusterName": order.take("clusterName"), "principalArn": order.take("principalArn"), "policyArn": order.take("policyArn")}
-    order.call("eks", "AssociateAccessPolicy", "accessScope", **which)
-    return Made("#".join(map(str, which.values())), deleted_by=[("eks", "DisassociateAccessPolicy", which)])
-
-
-def _pod_identity_association(order: Order) -> Made:
-    cluster, names = order.take("clusterName"), ("namespace", "serviceAccount", "roleArn", "tags", "targetRoleArn", "disableSessionTags")
-    found = order.call("eks", "CreatePodIdentityAssociation", *names, clusterName=cluster)["association"]["associationId"]
-    return Made(found, deleted_by=[("eks", "DeletePodIdentityAssociation", {"clusterName": cluster, "associationId": found})])
+    later, _ = order.take("resolveConflictsOnUpdate"), order.take("preserve")
+    order.call("eks", "CreateAddon", *order.left, **which, resolveConflicts=order.take("resolveConflictsOnCreate"))
+    order.call("eks", "UpdateAddon", **which, resolveConflicts=later)
+    return Made(":".join(map(str, which.values())))
 
 
 # IAM and KMS
 
 
-def _role(order: Order) -> Made:
-    name, document, tags = order.take("name"), order.take("assumeRolePolicy"), order.tags()
-    renamed = {"RoleName": name, "AssumeRolePolicyDocument": document, "Tags": tags}
-    found = order.call("iam", "CreateRole", "description", "path", "maxSessionDuration", "permissionsBoundary", **renamed)["Role"]
-    return Made(name, {"arn": found["Arn"], "uniqueId": found["RoleId"]}, [("iam", "DeleteRole", {"RoleName": name})])
-
-
-def _policy(order: Order) -> Made:
-    renamed = {"PolicyName": order.take("name"), "PolicyDocument": order.take("policy"), "Tags": order.tags()}
-    arn = order.call("iam", "CreatePolicy", "description", "path", **renamed)["Policy"]["Arn"]
-    return Made(arn, {"arn": arn}, [("iam", "DeletePolicy", {"PolicyArn": arn})])
-
-
-def _role_policy(order: Order) -> Made:
-    which = {"RoleName": order.take("role"), "PolicyName": order.take("name")}
-    order.call("iam", "PutRolePolicy", **which, PolicyDocument=order.take("policy"))
-    return Made(":".join(map(str, which.values())), deleted_by=[("iam", "DeleteRolePolicy", which)])
-
-
-def _role_policy_attachment(order: Order) -> Made:
-    which = {"RoleName": order.take("role"), "PolicyArn": order.take("policyArn")}
-    order.call("iam", "AttachRolePolicy", **which)
-    return Made("/".join(map(str, which.values())), deleted_by=[("iam", "DetachRolePolicy", which)])
-
-
 def _service_linked_role(order: Order) -> Made:
-    service = order.take("awsServiceName")
     # The provider writes its tags by a call of their own.
-    tags = order.tags()
+    service, tags = order.take("awsServiceName"), order.tags()
     found = order.call("iam", "CreateServiceLinkedRole", "description", AWSServiceName=service)["Role"]
     if tags:
         order.call("iam", "TagRole", RoleName=found["RoleName"], Tags=tags)
-    return Made(found["Arn"], {"name": found["RoleName"]}, [("iam", "DeleteServiceLinkedRole", {"RoleName": found["RoleName"]})])
+    return Made(found["Arn"], {"name": found["RoleName"]})
 
 
 def _key(order: Order) -> Made:
-    tags = [{"TagKey": each["Key"], "TagValue": each["Value"]} for each in order.tags()]
-    days, rotated = order.take("deletionWindowInDays"), order.take("enableKeyRotation")
-    found = order.call("kms", "CreateKey", "description", "policy", Tags=tags)["KeyMetadata"]
+    order.take("deletionWindowInDays")
+    rotated = order.take("enableKeyRotation")
+    found = order.call("kms", "CreateKey", *order.left)["KeyMetadata"]
     if rotated:
         order.call("kms", "EnableKeyRotation", KeyId=found["KeyId"])
-    gone = ("kms", "ScheduleKeyDeletion", {"KeyId": found["KeyId"], "PendingWindowInDays": days})
-    return Made(found["KeyId"], {"arn": found["Arn"], "keyId": found["KeyId"]}, [gone])
-
-
-def _alias(order: Order) -> Made:
-    name = order.take("name")
-    order.call("kms", "CreateAlias", "targetKeyId", AliasName=name)
-    return Made(name, deleted_by=[("kms", "DeleteAlias", {"AliasName": name})])
+    return Made(found["KeyId"], {"arn": found["Arn"], "keyId": found["KeyId"]})
 
 
 # S3
@@ -220,44 +233,18 @@ def _bucket(order: Order) -> Made:
     order.take("forceDestroy")
     order.call("s3", "CreateBucket", Bucket=bucket)
     order.call("s3", "PutBucketTagging", Bucket=bucket, Tagging={"TagSet": tags})
-    return Made(bucket, {"arn": f"arn:aws:s3:::{bucket}"}, [("s3", "DeleteBucket", {"Bucket": bucket})])
+    return Made(bucket, {"arn": f"arn:aws:s3:::{bucket}"})
 
 
-def _lifecycle(order: Order) -> Made:
-    bucket, rules = order.take("bucket"), order.take("rules")
-    order.call("s3", "PutBucketLifecycleConfiguration", Bucket=bucket, LifecycleConfiguration={"Rules": rules})
-    return Made(bucket, deleted_by=[("s3", "DeleteBucketLifecycle", {"Bucket": bucket})])
+def _of_bucket(operation: str, member: str) -> Callable[[Order], Made]:
+    """A type that sets one thing of a bucket: all inputs but the bucket are in one member of the request."""
 
+    def make(order: Order) -> Made:
+        bucket = order.take("bucket")
+        order.call("s3", operation, Bucket=bucket, **{member: order.rest()})
+        return Made(bucket)
 
-def _ownership(order: Order) -> Made:
-    bucket, rule = order.take("bucket"), order.take("rule")
-    order.call("s3", "PutBucketOwnershipControls", Bucket=bucket, OwnershipControls={"Rules": [rule]})
-    return Made(bucket, deleted_by=[("s3", "DeleteBucketOwnershipControls", {"Bucket": bucket})])
-
-
-def _bucket_policy(order: Order) -> Made:
-    bucket = order.take("bucket")
-    order.call("s3", "PutBucketPolicy", "policy", Bucket=bucket)
-    return Made(bucket, deleted_by=[("s3", "DeleteBucketPolicy", {"Bucket": bucket})])
-
-
-def _public_access_block(order: Order) -> Made:
-    bucket = order.take("bucket")
-    names = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
-    order.call("s3", "PutPublicAccessBlock", Bucket=bucket, PublicAccessBlockConfiguration={each: order.take(each) for each in names})
-    return Made(bucket, deleted_by=[("s3", "DeletePublicAccessBlock", {"Bucket": bucket})])
-
-
-def _encryption(order: Order) -> Made:
-    bucket, rules = order.take("bucket"), order.take("rules")
-    order.call("s3", "PutBucketEncryption", Bucket=bucket, ServerSideEncryptionConfiguration={"Rules": rules})
-    return Made(bucket, deleted_by=[("s3", "DeleteBucketEncryption", {"Bucket": bucket})])
-
-
-def _versioning(order: Order) -> Made:
-    bucket, wanted = order.take("bucket"), order.take("versioningConfiguration")
-    order.call("s3", "PutBucketVersioning", Bucket=bucket, VersioningConfiguration=wanted)
-    return Made(bucket, deleted_by=[("s3", "PutBucketVersioning", {"Bucket": bucket, "VersioningConfiguration": {"Status": "Suspended"}})])
+    return make
 
 
 # SQS, events and logs
@@ -275,73 +262,102 @@ def _queue(order: Order) -> Made:
     attributes = {name: value for key, name in _ATTRIBUTES.items() if (value := order.take(key)) is not None}
     url = order.call("sqs", "CreateQueue", "tags", QueueName=order.take("name"), Attributes=attributes)["QueueUrl"]
     arn = order.call("sqs", "GetQueueAttributes", QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    return Made(url, {"url": url, "arn": arn}, [("sqs", "DeleteQueue", {"QueueUrl": url})])
+    return Made(url, {"url": url, "arn": arn})
 
 
-def _queue_policy(order: Order) -> Made:
-    url = order.take("queueUrl")
-    order.call("sqs", "SetQueueAttributes", QueueUrl=url, Attributes={"Policy": order.take("policy")})
-    return Made(url, deleted_by=[("sqs", "SetQueueAttributes", {"QueueUrl": url, "Attributes": {"Policy": ""}})])
+def _of_queue(name: str, attribute: str) -> Callable[[Order], Made]:
+    def make(order: Order) -> Made:
+        url = order.take("queueUrl")
+        order.call("sqs", "SetQueueAttributes", QueueUrl=url, Attributes={attribute: order.take(name)})
+        return Made(url)
 
-
-def _redrive_allow_policy(order: Order) -> Made:
-    url = order.take("queueUrl")
-    order.call("sqs", "SetQueueAttributes", QueueUrl=url, Attributes={"RedriveAllowPolicy": order.take("redriveAllowPolicy")})
-    return Made(url, deleted_by=[("sqs", "SetQueueAttributes", {"QueueUrl": url, "Attributes": {"RedriveAllowPolicy": ""}})])
-
-
-def _event_rule(order: Order) -> Made:
-    name = order.take("name")
-    arn = order.call("events", "PutRule", "description", "eventPattern", Name=name, Tags=order.tags())["RuleArn"]
-    return Made(name, {"arn": arn}, [("events", "DeleteRule", {"Name": name})])
+    return make
 
 
 def _event_target(order: Order) -> Made:
     rule, target = order.take("rule"), order.take("targetId")
     order.call("events", "PutTargets", Rule=rule, Targets=[{"Id": target, "Arn": order.take("arn")}])
-    return Made(f"{rule}-{target}", deleted_by=[("events", "RemoveTargets", {"Rule": rule, "Ids": [target]})])
+    return Made(f"{rule}-{target}")
 
 
 def _log_group(order: Order) -> Made:
-    name, days = order.take("name"), order.take("retentionInDays")
+    name = order.take("name")
     order.call("logs", "CreateLogGroup", "tags", "kmsKeyId", logGroupName=name)
-    order.call("logs", "PutRetentionPolicy", logGroupName=name, retentionInDays=days)
-    return Made(name, deleted_by=[("logs", "DeleteLogGroup", {"logGroupName": name})])
+    order.call("logs", "PutRetentionPolicy", "retentionInDays", logGroupName=name)
+    return Made(name)
 
 
 CREATED_BY: Mapping[str, Callable[[Order], Made]] = {
-    **NETWORK,
-    "aws:cloudwatch/eventRule:EventRule": _event_rule,
+    "aws:cloudwatch/eventRule:EventRule": _one_call("events", "PutRule", "{name}", {"arn": "RuleArn"}),
     "aws:cloudwatch/eventTarget:EventTarget": _event_target,
     "aws:cloudwatch/logGroup:LogGroup": _log_group,
+    "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": _default_security_group,
+    "aws:ec2/eip:Eip": _one_call(
+        "ec2", "AllocateAddress", "AllocationId", {"allocationId": "AllocationId", "publicIp": "PublicIp"}, tagged="elastic-ip"
+    ),
+    "aws:ec2/internetGateway:InternetGateway": _internet_gateway,
+    "aws:ec2/launchTemplate:LaunchTemplate": _launch_template,
+    "aws:ec2/natGateway:NatGateway": _one_call("ec2", "CreateNatGateway", "NatGateway.NatGatewayId", tagged="natgateway"),
+    "aws:ec2/placementGroup:PlacementGroup": _one_call("ec2", "CreatePlacementGroup", "{name}", tagged="placement-group", GroupName="name"),
+    "aws:ec2/route:Route": _one_call("ec2", "CreateRoute", "r-{routeTableId}{destinationCidrBlock}"),
+    "aws:ec2/routeTable:RouteTable": _one_call("ec2", "CreateRouteTable", "RouteTable.RouteTableId", tagged="route-table"),
+    "aws:ec2/routeTableAssociation:RouteTableAssociation": _one_call("ec2", "AssociateRouteTable", "AssociationId"),
+    "aws:ec2/securityGroup:SecurityGroup": _security_group,
+    "aws:ec2/subnet:Subnet": _subnet,
+    "aws:ec2/tag:Tag": _tag,
+    "aws:ec2/vpc:Vpc": _vpc,
+    "aws:ec2/vpcEndpoint:VpcEndpoint": _one_call(
+        "ec2", "CreateVpcEndpoint", "VpcEndpoint.VpcEndpointId", tagged="vpc-endpoint", PolicyDocument="policy"
+    ),
     "aws:efs/accessPoint:AccessPoint": _access_point,
     "aws:efs/fileSystem:FileSystem": _file_system,
-    "aws:efs/fileSystemPolicy:FileSystemPolicy": _file_system_policy,
-    "aws:efs/mountTarget:MountTarget": _mount_target,
-    "aws:eks/accessEntry:AccessEntry": _access_entry,
-    "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": _access_policy_association,
+    "aws:efs/fileSystemPolicy:FileSystemPolicy": _one_call("efs", "PutFileSystemPolicy", "{fileSystemId}"),
+    "aws:efs/mountTarget:MountTarget": _one_call("efs", "CreateMountTarget", "MountTargetId"),
+    "aws:eks/accessEntry:AccessEntry": _one_call("eks", "CreateAccessEntry", "{clusterName}:{principalArn}"),
+    "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": _one_call(
+        "eks", "AssociateAccessPolicy", "{clusterName}#{principalArn}#{policyArn}"
+    ),
     "aws:eks/addon:Addon": _addon,
     "aws:eks/cluster:Cluster": _cluster,
     "aws:eks/nodeGroup:NodeGroup": _node_group,
-    "aws:eks/podIdentityAssociation:PodIdentityAssociation": _pod_identity_association,
-    "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation": _data_repository_association,
+    "aws:eks/podIdentityAssociation:PodIdentityAssociation": _one_call("eks", "CreatePodIdentityAssociation", "association.associationId"),
+    "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation": _one_call(
+        "fsx", "CreateDataRepositoryAssociation", "Association.AssociationId"
+    ),
     "aws:fsx/lustreFileSystem:LustreFileSystem": _lustre_file_system,
-    "aws:iam/policy:Policy": _policy,
-    "aws:iam/role:Role": _role,
-    "aws:iam/rolePolicy:RolePolicy": _role_policy,
-    "aws:iam/rolePolicyAttachment:RolePolicyAttachment": _role_policy_attachment,
+    "aws:iam/policy:Policy": _one_call(
+        "iam", "CreatePolicy", "Policy.Arn", {"arn": "Policy.Arn"}, PolicyName="name", PolicyDocument="policy"
+    ),
+    "aws:iam/role:Role": _one_call(
+        "iam",
+        "CreateRole",
+        "{name}",
+        {"arn": "Role.Arn", "uniqueId": "Role.RoleId"},
+        RoleName="name",
+        AssumeRolePolicyDocument="assumeRolePolicy",
+    ),
+    "aws:iam/rolePolicy:RolePolicy": _one_call(
+        "iam", "PutRolePolicy", "{role}:{name}", RoleName="role", PolicyName="name", PolicyDocument="policy"
+    ),
+    "aws:iam/rolePolicyAttachment:RolePolicyAttachment": _one_call("iam", "AttachRolePolicy", "{role}/{policyArn}", RoleName="role"),
     "aws:iam/serviceLinkedRole:ServiceLinkedRole": _service_linked_role,
-    "aws:kms/alias:Alias": _alias,
+    "aws:kms/alias:Alias": _one_call("kms", "CreateAlias", "{name}", AliasName="name"),
     "aws:kms/key:Key": _key,
     "aws:s3/bucket:Bucket": _bucket,
-    "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": _lifecycle,
-    "aws:s3/bucketOwnershipControls:BucketOwnershipControls": _ownership,
-    "aws:s3/bucketPolicy:BucketPolicy": _bucket_policy,
-    "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": _public_access_block,
-    "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": _encryption,
-    "aws:s3/bucketVersioning:BucketVersioning": _versioning,
+    "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": _of_bucket(
+        "PutBucketLifecycleConfiguration", "LifecycleConfiguration"
+    ),
+    "aws:s3/bucketOwnershipControls:BucketOwnershipControls": _of_bucket("PutBucketOwnershipControls", "OwnershipControls"),
+    "aws:s3/bucketPolicy:BucketPolicy": _one_call("s3", "PutBucketPolicy", "{bucket}"),
+    "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": _of_bucket("PutPublicAccessBlock", "PublicAccessBlockConfiguration"),
+    "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": _of_bucket(
+        "PutBucketEncryption", "ServerSideEncryptionConfiguration"
+    ),
+    "aws:s3/bucketVersioning:BucketVersioning": _one_call("s3", "PutBucketVersioning", "{bucket}"),
     "aws:sqs/queue:Queue": _queue,
-    "aws:sqs/queuePolicy:QueuePolicy": _queue_policy,
-    "aws:sqs/redriveAllowPolicy:RedriveAllowPolicy": _redrive_allow_policy,
+    "aws:sqs/queuePolicy:QueuePolicy": _of_queue("policy", "Policy"),
+    "aws:sqs/redriveAllowPolicy:RedriveAllowPolicy": _of_queue("redriveAllowPolicy", "RedriveAllowPolicy"),
+    "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": _rule("Egress"),
+    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": _rule("Ingress"),
 }
 """By Pulumi's type, who makes it."""

@@ -31,21 +31,15 @@ MANAGED: DefaultConfig = {"iam": {"load_aws_managed_policies": True}}
 ANSWERS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "CreateAddon": lambda _: {},
     "UpdateAddon": lambda _: {},
-    "DeleteAddon": lambda _: {},
     "CreateAccessEntry": lambda _: {},
-    "DeleteAccessEntry": lambda _: {},
     "AssociateAccessPolicy": lambda _: {},
-    "DisassociateAccessPolicy": lambda _: {},
     "CreatePodIdentityAssociation": lambda asked: {"association": {"associationId": f"a-{asked['namespace']}"}},
-    "DeletePodIdentityAssociation": lambda _: {},
-    "DeleteFileSystemPolicy": lambda _: {},
     "CreateDataRepositoryAssociation": lambda _: {"Association": {"AssociationId": "dra-0123456789abcdef0"}},
-    "DeleteDataRepositoryAssociation": lambda _: {},
 }
 """The operations that moto 5.2.5 does not have: for these the request is judged by botocore's model alone, and answered here.
 
 moto/eks/responses.py has clusters, node groups and Fargate profiles, no add-ons, access entries or Pod Identity associations;
-moto/efs/responses.py puts a file system's policy, and takes none away; moto/fsx/responses.py has file systems and backups alone.
+moto/fsx/responses.py has file systems and backups alone.
 """
 
 
@@ -91,10 +85,6 @@ class MotoAccount:
             name = f"eks-cluster-sg-{answer['cluster']['name']}"
             group = self.client("ec2").create_security_group(GroupName=name, Description="EKS", VpcId=subnets[0]["VpcId"])
             answer["cluster"]["resourcesVpcConfig"]["clusterSecurityGroupId"] = group["GroupId"]
-        if operation == "DeleteCluster":
-            groups = self.client("ec2").describe_security_groups()["SecurityGroups"]
-            [own] = [each["GroupId"] for each in groups if each["GroupName"] == f"eks-cluster-sg-{answer['cluster']['name']}"]
-            self.client("ec2").delete_security_group(GroupId=own)
         return answer
 
 
@@ -120,51 +110,6 @@ def up(stack: str, account: MotoAccount, **changes: Any) -> Up:
     run = Up(account)
     declared(stack, shipped(stack, account=ACCOUNT, **changes), run)
     return run
-
-
-def destroy(run: Up) -> list[str]:
-    """Deletes everything, each after what needs it. Of what may go, first that which was made first: the order that hides least."""
-    left = dict(run.declarations.made)
-    gone: list[str] = []
-    while left:
-        needed = {each for made in left.values() for each in (*made.after, made.parent)}
-        name = next(each for each in left if each not in needed)
-        del left[name]
-        if name in run.created:
-            for service, operation, parameters in run.created[name].deleted_by:
-                run.account.call(service, operation, parameters)
-            gone.append(name)
-    return gone
-
-
-ALL_THERE: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("ec2", "describe_vpcs", {}),
-    ("ec2", "describe_subnets", {}),
-    ("ec2", "describe_internet_gateways", {}),
-    ("ec2", "describe_nat_gateways", {"Filter": [{"Name": "state", "Values": ["pending", "available"]}]}),
-    ("ec2", "describe_addresses", {}),
-    ("ec2", "describe_route_tables", {}),
-    ("ec2", "describe_security_groups", {}),
-    ("ec2", "describe_vpc_endpoints", {"Filters": [{"Name": "vpc-endpoint-state", "Values": ["pending", "available"]}]}),
-    ("ec2", "describe_launch_templates", {}),
-    ("eks", "list_clusters", {}),
-    ("events", "list_rules", {}),
-    ("iam", "list_policies", {"Scope": "Local"}),
-    ("iam", "list_roles", {}),
-    ("kms", "list_aliases", {}),
-    ("logs", "describe_log_groups", {}),
-    ("s3", "list_buckets", {}),
-    ("sqs", "list_queues", {}),
-)
-"""Every list that the stacks' resources stand in."""
-
-
-def everything(account: MotoAccount) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for service, method, arguments in ALL_THERE:
-        answer = getattr(account.client(service), method)(**arguments)
-        found[f"{service} {method}"] = {key: value for key, value in answer.items() if key not in {"ResponseMetadata", "Owner"}}
-    return found
 
 
 def ec2(run: Up, what: str, **arguments: Any) -> list[dict[str, Any]]:

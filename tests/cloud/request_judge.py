@@ -38,11 +38,9 @@ def refused_of(kind: str, inputs: dict[str, Any]) -> list[str]:
     """What is refused of the requests for one resource: by the models, or because an input has no place in them."""
     account = PaperAccount()
     try:
-        made = create(account, kind, _known(inputs))
+        create(account, kind, _known(inputs))
     except UntranslatableError as error:
         return [*account.problems, str(error)]
-    for service, operation, parameters in made.deleted_by:
-        account.call(service, operation, parameters)
     return account.problems
 
 
