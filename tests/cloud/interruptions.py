@@ -11,30 +11,174 @@ Exit code 1 when any trial went wrong. The Kubernetes provider is the person's o
 from __future__ import annotations
 
 import argparse
+import os
 import random
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
+import time
+from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import psutil
 
 # Run by hand, nothing has put the tests' folder on the path; this one is on it already.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from credential_servers import google
-from interrupted_runs import Blow, run_and_interrupt
-from interruption_ground import BASE, EDITED, NOTHING, InterruptionGround, Wish, official_plugins
+from cloud_world import CloudWorld
+from credential_servers import google, write_service_account
 
 from infra.deployment.cloud_run import PLUGINS
+from lab.control_plane import ControlPlane
+from lab.home import LabHome
 from lab.progress import Silence
-from lab.tools.build import Tools, ensure_tools
+from lab.tools.build import ensure_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
+
+    from lab.tools.build import Tools
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PROJECTS = {"acme-ai-dev": "ACTIVE"}
+NOTHING, BASE, EDITED = "nothing", "as shipped", "edited"
+_PATIENCE_SECONDS = 180.0
+
+
+class Blow(StrEnum):
+    """How a run is ended: as by Ctrl-C; its own process killed, which leaves the engine alone; or all of its processes killed."""
+
+    INTERRUPT = "SIGINT"
+    KILL = "SIGKILL"
+    KILL_ALL = "SIGKILL to all"
+
+
+class InterruptionGround:
+    """One stack on one machine with a lab. `found` and `seconds` are what an undisturbed run to a state leaves, and how long it takes."""
+
+    def __init__(self, world: CloudWorld, tools: Tools, stack: str, *, official: bool = False, small: bool = False) -> None:
+        self.stack, self.world = stack, world
+        root = world.checkout.folder / ".lab" if stack == "local" else world.folder / "labs"
+        self._lab = ControlPlane(LabHome(root, "default"))
+        self._shipped: dict[str, Any] = {}
+        self.found: dict[str, Counter[str]] = {}
+        self.seconds: dict[str, float] = {}
+        try:
+            self._lab.start(tools, Silence())
+            world.serve_clusters_by(self._lab, tools)
+            if official:
+                self._use_official(tools)
+            elif stack == "local":
+                # As on a machine without the official parts: the stand-in of the lab itself.
+                shutil.rmtree(world.home / "plugins")
+            self._shipped = self._settings(official=official, small=small)
+            self.found[NOTHING] = self.all_there()
+            self._measure()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Ends the lab."""
+        self._lab.stop(Silence(), delete=True)
+
+    def use(self, state: str) -> None:
+        """Writes the settings of a state into the stack file; those of NOTHING are the shipped ones."""
+        self.world.change(self.stack, **(self._edited() if state == EDITED else self._shipped))
+
+    def arguments(self, command: str) -> list[str]:
+        """What follows `flexspot`."""
+        return [command, "-s", self.stack, *(["--yes"] if command in {"up", "destroy"} else [])]
+
+    def run(self, state: str) -> str:
+        """Brings the stack to a state undisturbed; returns what went wrong, "" when nothing did."""
+        self.use(state)
+        done = self.world.flexspot(*self.arguments("destroy" if state == NOTHING else "up"))
+        return "" if done.returncode == 0 else f"exit {done.returncode}: {_short(done.stderr)}"
+
+    def all_there(self) -> Counter[str]:
+        """All that the control plane and the cloud have, each as often as it is there."""
+        return Counter([*self.world.objects(), *self.world.held()])
+
+    def problems(self, state: str) -> list[str]:
+        """What is otherwise than after an undisturbed run to this state."""
+        there, wanted = self.all_there(), self.found[state]
+        differing = {"missing:": wanted - there, "too much:": there - wanted}
+        found = [f"{what} {', '.join(sorted(each))}" for what, each in differing.items() if each]
+        pending: list[Any] = self.world.state(self.stack).get("pending_operations") or []
+        found += [f"{len(pending)} pending operations"] if pending else []
+        if state != NOTHING:
+            done = self.world.flexspot("preview", "-s", self.stack)
+            if done.returncode or "no change." not in done.stdout:
+                found.append(f"preview: {_short(done.stdout[-600:] + done.stderr)}")
+        return found
+
+    def interrupt(self, command: str, after: float, blow: Blow, log: Path) -> tuple[float, str]:
+        """Starts a command, ends it `after` seconds, and returns once nothing of it runs any more: when that was, and its last line."""
+        begun = time.monotonic()
+        with log.open("w", encoding="utf-8") as output:
+            process = subprocess.Popen(  # a group of its own: a real Ctrl-C at the terminal of the tests is not for it
+                self.world.command(*self.arguments(command)),
+                cwd=self.world.checkout.folder,
+                env=self.world.environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(after)
+                return time.monotonic() - begun, _last_line(log)
+            seconds, last = time.monotonic() - begun, _last_line(log)
+            family = _strike(process.pid, blow)
+            process.wait(_PATIENCE_SECONDS)
+        # An engine that lost its program ends by itself, but finishes first what it is about.
+        _, left = psutil.wait_procs(family, timeout=_PATIENCE_SECONDS)
+        if left:
+            raise TimeoutError(f"still running {_PATIENCE_SECONDS:g} s after the program was ended: {left}")
+        return seconds, last
+
+    def _measure(self) -> None:
+        for state in (BASE, EDITED, NOTHING):
+            begun = time.monotonic()
+            if problem := self.run(state):
+                raise RuntimeError(f"an undisturbed run of {self.stack} ({state}) went wrong: {problem}")
+            self.seconds[state], self.found[state] = time.monotonic() - begun, self.all_there()
+
+    def _settings(self, *, official: bool, small: bool) -> dict[str, Any]:
+        own = self.world.settings(self.stack)
+        chosen: dict[str, Any] = {"pools": own["pools"], "teams": own["teams"]}
+        if small and self.stack != "local":
+            chosen["pools"] = [pool for pool in own["pools"] if pool["name"] == "l4-spot"]
+            chosen["teams"] = [{"name": "research", "shares": {"l4-spot": 2}}]
+        if official and self.stack != "local":
+            # The official provider would want Kueue's chart from a registry; the lab has Kueue.
+            chosen["queueing"] = {"existing_kueue": True}
+        return chosen
+
+    def _edited(self) -> dict[str, Any]:
+        """One more team, and another ceiling for a pool."""
+        pools, teams = self._shipped["pools"], self._shipped["teams"]
+        first = {**pools[0], "max_nodes": pools[0]["max_nodes"] + 2}
+        audio = {"name": "audio", "shares": {pools[0]["name"]: 1}}
+        return {**self._shipped, "pools": [first, *pools[1:]], "teams": [*teams, audio]}
+
+    def _use_official(self, tools: Tools) -> None:
+        """The person's own Kubernetes plugin in the place of the stand-in's; the clouds' stay stand-ins."""
+        own = official_plugin()
+        if not own.is_dir():
+            raise FileNotFoundError(f"no official Kubernetes plugin at {own}")
+        shutil.rmtree(self.world.home / "plugins" / own.name)
+        (self.world.home / "plugins" / own.name).symlink_to(own)
+        found = shutil.which("pulumi")
+        if found and Path(found).resolve() != tools.binary("pulumi").resolve():
+            (self.world.programs / "pulumi").unlink()
 
 
 @dataclass(frozen=True)
@@ -42,22 +186,18 @@ class Trial:
     """One interruption: which command towards which state, when and how, what was done next, and what was wrong then."""
 
     number: int
-    command: str
     towards: str
     seconds: float
     blow: Blow
     at: str
     then: str
-    problems: tuple[str, ...]
+    problems: list[str]
 
     @property
     def line(self) -> str:
         """As a row of the report."""
         verdict = "; ".join(self.problems) or "well"
-        return (
-            f"{self.number:4} {self.command:8} {self.towards:10} {self.seconds:6.1f} s {self.blow:15} "
-            f"{self.then:18} {verdict}   [{self.at[:80]}]"
-        )
+        return f"{self.number:4} {self.towards:10} {self.seconds:6.1f} s {self.blow:15} then {self.then:10} {verdict}   [{self.at[:80]}]"
 
 
 class Interruptions:
@@ -74,50 +214,54 @@ class Interruptions:
         for number in range(1, count + 1):
             trial = self._trial(number)
             yield trial
-            if trial.problems and not self._recovered():
-                return
+            self._state = trial.then
+            if trial.problems:
+                self._state = NOTHING
+                if self._ground.run(NOTHING) or self._ground.problems(NOTHING):
+                    return
 
     def _trial(self, number: int) -> Trial:
         ground = self._ground
-        towards = self._random.choice([BASE, EDITED] if self._state == NOTHING else [NOTHING, _other(self._state), _other(self._state)])
-        command = "destroy" if towards == NOTHING else "up"
-        after = self._random.uniform(0, ground.reference[towards].seconds)
+        other = EDITED if self._state == BASE else BASE
+        towards = self._random.choice([BASE, EDITED] if self._state == NOTHING else [NOTHING, other, other])
+        after = self._random.uniform(0, ground.seconds[towards])
         blow = self._random.choice([Blow.INTERRUPT, Blow.INTERRUPT, Blow.KILL, Blow.KILL_ALL])
-        ground.use(self._state if towards == NOTHING and self._state != NOTHING else towards)
-        ended = run_and_interrupt(ground.to_run(command, f"interrupted-{number}.log"), after, blow)
+        ground.use(self._state if towards == NOTHING else towards)
+        log = ground.world.folder / f"interrupted-{number}.log"
+        seconds, at = ground.interrupt("destroy" if towards == NOTHING else "up", after, blow, log)
         # Mostly the same again, as a person would; now and then all is to go, or to come back.
         then = self._random.choice([towards, towards, towards, NOTHING if towards != NOTHING else BASE])
-        problem = ground.run("destroy" if then == NOTHING else "up", then)
-        self._state = then
-        found = [problem] if problem else self._looked_at(then)
-        return Trial(number, command, towards, ended.seconds, blow, ended.last_line, f"then {then}", tuple(found))
-
-    def _looked_at(self, state: str) -> list[str]:
-        ground = self._ground
-        looks = [ground.differs_from(state), ground.pending(), "" if state == NOTHING else ground.previews_a_change()]
-        return [each for each in looks if each]
-
-    def _recovered(self) -> bool:
-        """Whether all could be destroyed, so that the next trial begins from nothing."""
-        self._state = NOTHING
-        return not self._ground.run("destroy", NOTHING) and not self._looked_at(NOTHING)
+        problem = ground.run(then)
+        return Trial(number, towards, seconds, blow, at, then, [problem] if problem else ground.problems(then))
 
 
-def report(trials: Iterable[Trial], tell: Iterable[Path | None]) -> tuple[int, int]:
-    """Writes each trial as it is done to standard output, and to files; returns how many there were and how many went wrong."""
-    files = [each for each in tell if each is not None]
-    done = wrong = 0
-    for trial in trials:
-        done, wrong = done + 1, wrong + bool(trial.problems)
-        print(trial.line, flush=True)  # noqa: T201 -- a program for the terminal
-        for file in files:
-            with file.open("a", encoding="utf-8") as output:
-                output.write(f"{trial.line}\n")
-    return done, wrong
+def official_plugin() -> Path:
+    """Where the person who runs this has Pulumi's Kubernetes plugin, if at all."""
+    home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
+    return home / "plugins" / f"resource-kubernetes-v{PLUGINS['kubernetes']}"
 
 
-def _other(state: str) -> str:
-    return EDITED if state == BASE else BASE
+def _strike(pid: int, blow: Blow) -> list[psutil.Process]:
+    """Ends the process, and returns all that it had started."""
+    main = psutil.Process(pid)
+    family = main.children(recursive=True)
+    if blow is Blow.INTERRUPT:
+        main.send_signal(signal.SIGINT)
+        return family
+    main.kill()
+    for each in family if blow is Blow.KILL_ALL else ():
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+    return family
+
+
+def _last_line(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    return next((line for line in reversed(lines) if line and not line.startswith("@")), "")
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:400]
 
 
 def _arguments() -> argparse.Namespace:
@@ -142,14 +286,20 @@ def main() -> int:
     """Runs the trials that the command line asks for; returns the exit code."""
     asked = _arguments()
     _mind_signals()
-    there = (official_plugins() / f"resource-kubernetes-v{PLUGINS['kubernetes']}").is_dir()
-    official = there if asked.plugins is None else asked.plugins == "official"
-    tools: Tools = ensure_tools(CHECKOUT / ".tools", Silence())
+    official = official_plugin().is_dir() if asked.plugins is None else asked.plugins == "official"
+    tools = ensure_tools(CHECKOUT / ".tools", Silence())
+    done = wrong = 0
     with tempfile.TemporaryDirectory(prefix="interruptions-") as folder, google(PROJECTS) as address:
-        ground = InterruptionGround(Path(folder) / "world", tools, address, Wish(asked.stack, official=official, small=asked.small))
+        world = CloudWorld(Path(folder) / "world", tools, {"google": address})
+        write_service_account(world.folder / "service-account.json", address)
+        ground = InterruptionGround(world, tools, asked.stack, official=official, small=asked.small)
         try:
-            ground.measure()
-            done, wrong = report(Interruptions(ground, asked.seed).trials(asked.count), [asked.report])
+            for trial in Interruptions(ground, asked.seed).trials(asked.count):
+                done, wrong = done + 1, wrong + bool(trial.problems)
+                print(trial.line, flush=True)  # noqa: T201 -- a program for the terminal
+                if asked.report:
+                    with asked.report.open("a", encoding="utf-8") as report:
+                        report.write(f"{trial.line}\n")
         finally:
             ground.close()
     name = "official" if official else "stand-in"

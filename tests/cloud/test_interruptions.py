@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from interruption_ground import InterruptionGround, Wish
-from interruptions import Interruptions
+from interruptions import InterruptionGround, Interruptions
 
 if TYPE_CHECKING:
+    from cloud_world import CloudWorld
+
     from lab.tools.build import Tools
 
 pytestmark = [
@@ -18,21 +19,16 @@ pytestmark = [
     pytest.mark.nightly(held_by="test_an_interrupted_run_is_finished_by_the_next"),
 ]
 
-TRIALS = {"local": 2}
-"""Few, and no cloud stack: measuring one takes minutes. `python tests/cloud/interruptions.py` does as many as one likes, of any stack."""
+TRIALS = 2
+"""Few, and no cloud stack, of which one undisturbed run takes minutes."""
 
 
-@pytest.mark.parametrize("stack", TRIALS)
-def test_the_run_after_an_interrupted_one_ends_well(
-    stack: str, tools: Tools, tmp_path_factory: pytest.TempPathFactory, credential_addresses: dict[str, str]
-) -> None:
-    folder = tmp_path_factory.mktemp("interruptions") / "world"
-    ground = InterruptionGround(folder, tools, credential_addresses["google"], Wish(stack, small=True))
+def test_the_run_after_an_interrupted_one_ends_well(bare_world: CloudWorld, tools: Tools) -> None:
+    ground = InterruptionGround(bare_world, tools, "local")
     try:
-        ground.measure()
-        trials = list(Interruptions(ground, seed=1).trials(TRIALS[stack]))
+        trials = list(Interruptions(ground, seed=1).trials(TRIALS))
     finally:
         ground.close()
 
     assert [trial.line for trial in trials if trial.problems] == []
-    assert len(trials) == TRIALS[stack]
+    assert len(trials) == TRIALS
