@@ -7,7 +7,6 @@ such as an ARN or what else has to change in the same edit, stands in setting_ed
 from __future__ import annotations
 
 import copy
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -151,23 +150,6 @@ def edits_of(cloud: str, path: str) -> tuple[Edit, ...]:
         return tuple(_written(cloud, path, each) for each in own)
     [setting] = [each for each in settings_of(cloud) if each.path == path]
     return () if path in without_edit(cloud) else tuple(_generated(setting, STACKS_OF[cloud]))
-
-
-def edits_on(stack: str, cloud: str, path: str) -> tuple[Edit, ...]:
-    """The edits of a setting that one stack takes: the same as production's, as far as it has what they mean."""
-    written = written_edits()["edits"]
-    own = written.get(cloud, {}).get(path) or written["both"].get(path)
-    if own is None:
-        [setting] = [each for each in settings_of(cloud) if each.path == path]
-        return () if path in without_edit(cloud) else tuple(_generated(setting, (stack,)))
-    found: list[Edit] = []
-    for told in own:
-        # It may mean a pool or a team that production alone has.
-        with suppress(StopIteration, KeyError, IndexError, TypeError):
-            edit = _written(cloud, path, {**told, "stack": stack})
-            if edit.applied() != edit.before() and not edit.refusal():
-                found.append(edit)
-    return tuple(found)
 
 
 def without_edit(cloud: str) -> dict[str, str]:

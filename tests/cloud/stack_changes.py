@@ -15,7 +15,7 @@ import yaml
 from engine_steps import Operation, Run, steps
 from google_models import refused_requests
 from program_declarations import declared, id_of, shipped
-from setting_edits import STACKS_OF, edits_of, edits_on, settings_of, without_edit
+from setting_edits import edits_of, settings_of, without_edit
 
 from capacity.values.engine_marks import UNKNOWN_TEXT
 from capacity.values.names import is_production
@@ -188,10 +188,6 @@ def _counted(kinds: Counter[str]) -> Any:
     return {kind: kinds[kind] for kind in sorted(kinds)}
 
 
-NOT_PLAYED = "not played yet"
-"""What stands in the table for a setting that has an edit and whose edit nobody has looked at: the table made anew has it."""
-
-
 def sections(cloud: str) -> tuple[str, ...]:
     """The top-level settings of a cloud: each has a table of its own, so that several can be played side by side."""
     return tuple(dict.fromkeys(_section(setting.path) for setting in settings_of(cloud)))
@@ -206,49 +202,10 @@ def snapshot_of(cloud: str, section: str) -> Path:
     return SNAPSHOTS / f"changes-{cloud}" / f"{section}.yaml"
 
 
-def table(cloud: str, section: str, *, anew: bool) -> dict[str, Any]:
-    """All rows of a section by setting; of what is not played yet too when it is made `anew`."""
-    known, none = _reviewed(snapshot_of(cloud, section)), without_edit(cloud)
-    left = set() if anew else {path for path, edits in known.items() if edits == NOT_PLAYED}
-    rows: dict[str, Any] = {}
-    for path in (setting.path for setting in settings_of(cloud) if _section(setting.path) == section):
-        rows[path] = none.get(path) or (NOT_PLAYED if path in left else [row_of(edit) for edit in edits_of(cloud, path)])
-    return rows
-
-
-def development(cloud: str) -> str:
-    """The shipped stack of a cloud that nothing protects."""
-    return STACKS_OF[cloud][1]
-
-
-def on_development(cloud: str, section: str) -> dict[str, dict[str, Any]]:
-    """What the same edits do to the unprotected stack, of those that take, refuse or make anew anything in production, or that production
-    has nothing for. What is in place in one is in place in the other: the providers ask for types and inputs alone.
-    """
-    stack, rows = development(cloud), _reviewed(snapshot_of(cloud, section))
-    found: dict[str, dict[str, Any]] = {}
-    for path in (setting.path for setting in settings_of(cloud) if _section(setting.path) == section):
-        edits: list[Row] = rows[path] if isinstance(rows.get(path), list) else []
-        calm = {each["kind"] for each in edits if each["stack"] != stack and not _LOUD & {*each["does"], *each["back"]}}
-        done = {each["edit"] for each in edits if each["stack"] == stack}
-        for edit in edits_on(stack, cloud, path):
-            if edit.kind not in calm and edit.words not in done:
-                before, after = _before(edit), declared(stack, edit.applied(), there=True)
-                found.setdefault(path, {})[edit.words] = outcome(steps(before, after), before, after, production=False)
-    return found
-
-
-_LOUD = frozenset({"replaces", "deletes", "also replaces", "also deletes", "preview refuses for", "the cloud refuses"})
-
-
-def development_snapshot(cloud: str, section: str) -> Path:
-    """The reviewed table of one section of the unprotected stack."""
-    return SNAPSHOTS / f"changes-{development(cloud)}" / f"{section}.yaml"
-
-
-def reviewed_on_development(cloud: str) -> dict[str, dict[str, Row]]:
-    """All sections of the unprotected stack as they were reviewed: what each edit does, by setting and words."""
-    return {path: edits for section in sections(cloud) for path, edits in _reviewed(development_snapshot(cloud, section)).items()}
+def table(cloud: str, section: str) -> dict[str, Any]:
+    """All rows of a section by setting."""
+    paths = [setting.path for setting in settings_of(cloud) if _section(setting.path) == section]
+    return {path: without_edit(cloud).get(path) or [row_of(edit) for edit in edits_of(cloud, path)] for path in paths}
 
 
 def text_of(rows: dict[str, Any]) -> str:
