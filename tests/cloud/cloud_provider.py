@@ -35,13 +35,14 @@ if TYPE_CHECKING:
     from cloud_folder import CloudFolder
     from cloud_resources import ResourceKind
 
+RELEASE = "kubernetes:helm.sh/v3:Release"
 _KEY = "aws:kms/key:Key"
 LEAVES_LATER = {_KEY: "pending deletion"}
 """What a cloud keeps for a while after its deletion, by design."""
 
 
 class CloudProvider(OfflineProvider):
-    """Stands in for the provider `name` (gcp or aws) over one cloud."""
+    """Stands in for the provider `name` (gcp or aws) over one cloud, and for the releases of its clusters (kubernetes)."""
 
     def __init__(self, name: str, version: str, cloud: CloudFolder) -> None:
         super().__init__(name, version)
@@ -138,13 +139,13 @@ class CloudProvider(OfflineProvider):
 
     def _make(self, held: Held) -> None:
         """What a cloud does for a new resource on the control plane of its clusters, and then the resource is there."""
-        self._side.bring(held.token)
+        self._side.bring(_brings(held))
         self._side.add_nodes(held.token, held.identity, held.inputs)
         self._cloud.put(replace(held, state=THERE))
 
     def _unmake(self, held: Held) -> None:
         self._side.remove_nodes(held.token, held.identity, held.inputs)
-        self._side.take_away(held.token)
+        self._side.take_away(_brings(held))
         with self._cloud.changing():
             self._cloud.remove(held.token, held.identity)
             if state := LEAVES_LATER.get(held.token):
@@ -188,6 +189,11 @@ class CloudProvider(OfflineProvider):
 def known_name(inputs: dict[str, Any]) -> str:
     """What a resource is called in its inputs, "" when nothing is."""
     return next((str(inputs[key]) for key in ("name", "bucket", "accountId", "role", "key") if isinstance(inputs.get(key), str)), "")
+
+
+def _brings(held: Held) -> str:
+    """What brings definitions along: a resource's type, and of a release its chart."""
+    return held.inputs["chart"].rpartition("/")[2] if held.token == RELEASE else held.token
 
 
 def _told(outputs: dict[str, Any]) -> Properties:

@@ -84,6 +84,7 @@ def id_forms() -> dict[str, str]:
     return {
         token: MADE_BY_THE_CLOUD if kind.form is None or "{hash:" in kind.form or token in chosen else kind.form
         for token, kind in kinds().items()
+        if not token.startswith("kubernetes:")
     }
 
 

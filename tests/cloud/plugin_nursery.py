@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 CLIENT = """
@@ -55,7 +55,12 @@ def nursery() -> str:
 
 def serve(address: str) -> None:
     """Forks a plugin for each program that connects, until standard input ends."""
-    from plugin_process import serve_until  # noqa: PLC0415 -- the libraries, which whoever only asks for the address does not need
+    # The libraries, which whoever only asks for the address does not need.
+    from cloud_folder import HOME_VARIABLE, CloudFolder  # noqa: PLC0415 -- as above
+    from cloud_provider import CloudProvider  # noqa: PLC0415 -- as above
+    from programs_cluster import ProgramsCluster  # noqa: PLC0415 -- as above
+
+    from lab.providers.serving import serve as serving  # noqa: PLC0415 -- as above
 
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -70,7 +75,16 @@ def serve(address: str) -> None:
                 if os.fork() == 0:
                     listening.close()
                     _become_plugin(client)
-                    serve_until(*_asked(client), partial(_wait_for_end, client))
+                    name, version = _asked(client)
+                    cloud = CloudFolder(Path(os.environ[HOME_VARIABLE]))
+                    provider = ProgramsCluster(cloud) if name == "kubernetes" else CloudProvider(name, version, cloud)
+                    with serving(provider) as port:
+                        sys.stdout.write(f"{port}\n")
+                        sys.stdout.flush()
+                        if client.recv(1):
+                            faulthandler.dump_traceback(all_threads=True)
+                        # A call that still waits for the control plane would keep the process.
+                        os._exit(0)
 
 
 def _become_plugin(client: socket.socket) -> None:
@@ -95,8 +109,3 @@ def _asked(client: socket.socket) -> tuple[str, str]:
     os.environ.clear()
     os.environ.update(environment)
     return name, version
-
-
-def _wait_for_end(client: socket.socket) -> None:
-    if client.recv(1):
-        faulthandler.dump_traceback(all_threads=True)

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import json
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from cloud_folder import Event, Held
-from cloud_refusals import CloudRefusalError
-from cluster_side import ClusterSide
-from google.protobuf import empty_pb2
+from cloud_folder import Event
+from cloud_provider import RELEASE, CloudProvider
 from kubernetes.config import ConfigException
 from pulumi.runtime.proto import provider_pb2
 from ways_in import kept_out
@@ -26,84 +23,25 @@ from lab.providers.offline import OfflineProvider
 from lab.providers.planning import diff_answer, differences, top_level
 from lab.providers.serving import abort
 from lab.providers.settings import SettingsError
-from lab.providers.values import UNKNOWN, decode, encode, has_unknown, plain
+from lab.providers.values import UNKNOWN, decode, has_unknown, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     import grpc
     from cloud_folder import CloudFolder
 
 PATIENCE_SECONDS = 20.0
 
-RELEASE = "kubernetes:helm.sh/v3:Release"
 
-
-class HelmReleases:
-    """The releases on one cluster, as the official provider has them: no chart is rendered, the release is kept in the cloud's folder.
+class ProgramsCluster(OfflineProvider):
+    """Hands what concerns objects to the stand-in. Releases are kept in the cloud's folder, and no chart is rendered.
 
     What a chart installs is on the lab's control plane already (Kueue, Karpenter), or is not looked at by any test.
     """
 
-    def __init__(self, cloud: CloudFolder, side: ClusterSide) -> None:
-        self._cloud = cloud
-        self._side = side
-
-    def install(self, urn: str, inputs: dict[str, Any]) -> Held:
-        """A new release. Raises CloudRefusalError where one of its name is installed."""
-        held = _released(urn, inputs, 1)
-        with self._cloud.changing():
-            if self._cloud.get(RELEASE, held.identity) is not None:
-                raise CloudRefusalError("cannot re-use a name that is still in use")
-            self._cloud.put(held)
-        self._side.bring(inputs["chart"].rpartition("/")[2])
-        return held
-
-    def get(self, identity: str) -> Held | None:
-        """Return a release, or None if it does not exist."""
-        return self._cloud.get(RELEASE, identity)
-
-    def upgrade(self, urn: str, identity: str, inputs: dict[str, Any]) -> Held:
-        """A release with other values or another chart, as its next revision."""
-        with self._cloud.changing():
-            found = self._cloud.get(RELEASE, identity)
-            if found is None:
-                raise CloudRefusalError(f"release: not found: {identity}")
-            held = _released(urn, inputs, found.outputs["status"]["revision"] + 1)
-            self._cloud.put(held)
-        return held
-
-    def uninstall(self, identity: str) -> None:
-        """Takes a release away, with the definitions that its chart brought."""
-        held = self._cloud.get(RELEASE, identity)
-        if held is None:
-            return
-        self._side.take_away(held.inputs["chart"].rpartition("/")[2])
-        with self._cloud.changing():
-            self._cloud.remove(RELEASE, identity)
-
-
-def _released(urn: str, inputs: dict[str, Any], revision: int) -> Held:
-    name, namespace = inputs["name"], inputs["namespace"]
-    status = {
-        "appVersion": inputs["version"],
-        "chart": inputs["chart"].rpartition("/")[2],
-        "name": name,
-        "namespace": namespace,
-        "revision": revision,
-        "status": "deployed",
-        "version": inputs["version"],
-    }
-    return Held(RELEASE, f"{namespace}/{name}", urn, inputs, {**inputs, "status": status, "resourceNames": {}})
-
-
-class ProgramsCluster(OfflineProvider):
-    """Hands what concerns objects to the stand-in, and keeps releases itself."""
-
     def __init__(self, cloud: CloudFolder) -> None:
         super().__init__("kubernetes", VERSION)
         self._cloud = cloud
-        self._releases = HelmReleases(cloud, ClusterSide(cloud))
+        self._releases = CloudProvider("kubernetes", VERSION, cloud)
         self._folder = tempfile.TemporaryDirectory(prefix="programs-cluster-")
         self._objects: KubernetesStandIn | None = None
         self._unreachable = ""
@@ -120,6 +58,7 @@ class ProgramsCluster(OfflineProvider):
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Takes the kubeconfig and looks whether it leads to a cluster, which runs the program that gives credentials."""
+        self._releases.Configure(request, context)
         given = plain(decode(request.args))
         kubeconfig = given.get("kubeconfig", UNKNOWN)
         if not has_unknown(kubeconfig):
@@ -150,39 +89,26 @@ class ProgramsCluster(OfflineProvider):
         if request.preview:
             is_object = self._objects and type_of(request.urn) != RELEASE and not self._unreachable
             return self._objects.Create(request, context) if is_object and self._objects else super().Create(request, context)
-        with self._asked(context, "create", request.urn) as objects:
-            if type_of(request.urn) == RELEASE:
-                held = self._releases.install(request.urn, plain(decode(request.properties)))
-                return provider_pb2.CreateResponse(id=held.identity, properties=encode(held.outputs))
-            return objects.Create(request, context)
+        return self._asked("Create", request, context)
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """An object or a release as it is now."""
         objects = self._reached(context)
+        if type_of(request.urn) == RELEASE:
+            return self._releases.Read(request, context)
         self._cloud.note(Event("read", request.urn, "done", request.id))
-        if type_of(request.urn) != RELEASE:
-            return objects.Read(request, context)
-        held = self._releases.get(request.id)
-        return provider_pb2.ReadResponse() if held is None else _read(held, plain(decode(request.inputs)))
+        return objects.Read(request, context)
 
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Changes an object or a release."""
-        is_release = type_of(request.urn) == RELEASE
         if request.preview:
-            return self._objects.Update(request, context) if self._objects and not is_release else super().Update(request, context)
-        with self._asked(context, "update", request.urn, request.id) as objects:
-            if is_release:
-                held = self._releases.upgrade(request.urn, request.id, plain(decode(request.news)))
-                return provider_pb2.UpdateResponse(properties=encode(held.outputs))
-            return objects.Update(request, context)
+            is_object = self._objects and type_of(request.urn) != RELEASE
+            return self._objects.Update(request, context) if is_object and self._objects else super().Update(request, context)
+        return self._asked("Update", request, context, request.id)
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Deletes an object or a release."""
-        with self._asked(context, "delete", request.urn, request.id) as objects:
-            if type_of(request.urn) == RELEASE:
-                self._releases.uninstall(request.id)
-                return empty_pb2.Empty()
-            return objects.Delete(request, context)
+        return self._asked("Delete", request, context, request.id)
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """What the stand-in offers."""
@@ -207,21 +133,19 @@ class ProgramsCluster(OfflineProvider):
             abort(context, f"configured Kubernetes cluster is unreachable: {self._unreachable or 'the kubeconfig is not known yet'}")
         return self._objects
 
-    @contextmanager
-    def _asked(self, context: grpc.ServicerContext, operation: str, urn: str, identity: str = "") -> Generator[KubernetesStandIn]:
-        """Notes what was asked and what came of it."""
+    def _asked(self, method: str, request: Any, context: grpc.ServicerContext, identity: str = "") -> Any:
+        """Calls the provider that the resource is of, and notes what came of it; for a release that provider does."""
         objects = self._reached(context)
-        self._cloud.note(Event(operation, urn, "begun", identity))
-        phase, detail = "refused", ""
+        if type_of(request.urn) == RELEASE:
+            return getattr(self._releases, method)(request, context)
+        self._cloud.note(Event(method.lower(), request.urn, "begun", identity))
+        phase = "refused"
         try:
-            yield objects
+            answer = getattr(objects, method)(request, context)
             phase = "done"
-        except CloudRefusalError as error:
-            detail = str(error)
         finally:
-            self._cloud.note(Event(operation, urn, phase, identity, detail))
-        if detail:
-            abort(context, detail)
+            self._cloud.note(Event(method.lower(), request.urn, phase, identity))
+        return answer
 
 
 def server_of(kubeconfig: Path) -> str:
@@ -232,8 +156,3 @@ def server_of(kubeconfig: Path) -> str:
 def _release_diff(old: dict[str, Any], new: dict[str, Any]) -> Any:
     found = differences(old, new, [("name",), ("namespace",)])
     return diff_answer(found, replaces=top_level(each for each in found if each.replaces))
-
-
-def _read(held: Held, wanted: dict[str, Any]) -> Any:
-    inputs = {key: value for key, value in held.inputs.items() if key in wanted} if wanted else held.inputs
-    return provider_pb2.ReadResponse(id=held.identity, properties=encode(held.outputs), inputs=encode(inputs))

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-
-from infra.deployment.cloud_run import PLUGINS
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess
@@ -31,22 +28,6 @@ def assert_refused(world: CloudWorld, done: CompletedProcess[str], *told: str) -
     assert "Traceback" not in done.stderr
     assert list(world.backend.rglob("*.json")) == []
     assert world.cloud.all() == []
-
-
-def test_a_plugin_and_a_command_line_of_other_versions_are_named_with_what_brings_the_right_ones(bare_world: CloudWorld) -> None:
-    plugins, program = bare_world.home / "plugins", bare_world.programs / "pulumi"
-    (plugins / f"resource-gcp-v{PLUGINS['gcp']}").rename(plugins / "resource-gcp-v9.0.0")
-    shutil.rmtree(plugins / f"resource-kubernetes-v{PLUGINS['kubernetes']}")
-    program.unlink()
-    program.write_text("#!/bin/sh\necho v3.100.0\n", encoding="utf-8")
-    program.chmod(0o700)
-
-    done = attempt(bare_world, "dev-gke")
-
-    for plugin in ("gcp", "kubernetes"):
-        version = PLUGINS[plugin]
-        assert_refused(bare_world, done, f"resource plugin {plugin} {version}", f"pulumi plugin install resource {plugin} {version}")
-    assert_refused(bare_world, done, "9.0.0", "3.100.0", "3.259.0", "https://www.pulumi.com/docs/install")
 
 
 @pytest.mark.parametrize("command", ["up", "preview"])
