@@ -91,7 +91,7 @@ bench: setup tools-all ## how long things take, as ratios within one run
 	$(call step,lint,$(RUN)/python tests/bench_lint.py)
 	$(call step,policy rules over a state,$(RUN)/python -m policies.bench)
 	$(call step,strategies over records of Spot,$(RUN)/python tests/bench_traces.py $(TRACES))
-	$(call step,checkpoints under kills and their overhead,$(RUN)/python tests/bench_runtime.py)
+	$(call step,overhead of checkpoints,$(RUN)/python tests/bench_runtime.py)
 	$(call step,a month of chargeback at three sizes,$(RUN)/python tests/bench_chargeback.py)
 	$(call step,labs,$(RUN)/python -m lab.bench)
 	$(call step,CPU of the tests,$(RUN)/python tests/bench_tiers.py)

@@ -1,25 +1,25 @@
-"""A Pub/Sub over gRPC, as far as a worker sees one: leases, redelivery, counted attempts, dead letters.
+"""A Pub/Sub over gRPC, as far as a worker sees one: leases, redelivery, counted attempts.
 
-A program of its own (`python pubsub_server.py SUBSCRIPTION ATTEMPTS`, asked by lines of JSON), as Google's client and Pulumi's SDK cannot
-be loaded by one process: both bring a google.rpc.Status. Written after the reference of google.pubsub.v1: an acknowledgement of a delivery
-whose deadline has passed does not count, a deadline of 0 gives back at once, and a message whose attempts are used up goes to the dead
-letters.
+A program of its own, as Google's client and Pulumi's SDK cannot be loaded by one process: both bring a google.rpc.Status. It prints a line
+of JSON about what PubsubQueue does on the server. Written after the reference of google.pubsub.v1: an acknowledgement of a delivery whose
+deadline has passed does not count, and a deadline of 0 gives back at once.
 """
 
 from __future__ import annotations
 
 import json
-import sys
+import os
 import threading
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import grpc
+from flexspot_runtime.pubsub_queue import PubsubQueue
 from google.protobuf.empty_pb2 import Empty
 from google.pubsub_v1.types import (
     AcknowledgeRequest,
@@ -48,8 +48,6 @@ class Subscription:
     """The one subscription of the server."""
 
     name: str
-    most_attempts: int
-    dead_letters: list[bytes] = field(default_factory=list[bytes])
 
     def __post_init__(self) -> None:
         self._waiting: deque[_Message] = deque()
@@ -75,9 +73,6 @@ class Subscription:
             received: list[ReceivedMessage] = []
             while self._waiting and len(received) < request.max_messages:
                 message = self._waiting.popleft()
-                if message.attempts == self.most_attempts:
-                    self.dead_letters.append(message.body)
-                    continue
                 message.attempts += 1
                 ack_id = f"ack-{next(self._receipts)}"
                 self._leased[ack_id] = (message, time.monotonic() + ACK_SECONDS)
@@ -139,17 +134,35 @@ def serving(subscription: Subscription) -> Generator[str]:
         server.stop(None).wait()
 
 
+NAME = "projects/ai/subscriptions/work"
+
+
+def refusal(call: Any) -> str:
+    try:
+        call()
+    except (OSError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
 def main() -> None:
-    """Prints its address, then answers each line: a list of texts is published, anything else asks how things are."""
-    subscription = Subscription(sys.argv[1], int(sys.argv[2]))
+    subscription = Subscription(NAME)
     with serving(subscription) as address:
-        print(json.dumps(address), flush=True)  # noqa: T201 -- the answer
-        for line in sys.stdin:
-            asked = json.loads(line)
-            if isinstance(asked, list):
-                subscription.publish(*(str(text).encode() for text in asked))
-            told = {"empty": subscription.is_empty(), "dead letters": [body.decode() for body in subscription.dead_letters]}
-            print(json.dumps(told), flush=True)  # noqa: T201 -- the answer
+        os.environ["PUBSUB_EMULATOR_HOST"] = address
+        queue = PubsubQueue(NAME)
+        told: dict[str, Any] = {"nothing": len(queue.receive(1, 0.05))}
+        subscription.publish(b"tile-7")
+        [first] = queue.receive(10, 5)
+        queue.extend(first)
+        told["while leased"] = len(queue.receive(10, 5))
+        queue.give_back(first)
+        [second] = queue.receive(10, 5)
+        told["deliveries"] = [[each.body.decode(), each.attempt] for each in (first, second)]
+        queue.finish(second)
+        told["empty"] = subscription.is_empty()
+        told["absent"] = refusal(lambda: PubsubQueue("projects/ai/subscriptions/absent").receive(1, 5))
+        told["leases"] = [refusal(lambda seconds=seconds: PubsubQueue(NAME, lease_seconds=seconds)) for seconds in (0, 601)]
+    print(json.dumps(told))  # noqa: T201 -- the answer
 
 
 if __name__ == "__main__":

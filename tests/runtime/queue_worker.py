@@ -1,14 +1,11 @@
-"""A worker that the kill tests start and kill: `python queue_worker.py sqs|pubsub QUEUE FOLDER`. It squares numbers."""
+"""A worker that the kill tests start and kill: `python queue_worker.py QUEUE FOLDER`. It squares numbers."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from flexspot_runtime import Interruption, LocalFolder, Results, Task, Worker
-
-if TYPE_CHECKING:
-    from flexspot_runtime.worker import WorkQueue
+from flexspot_runtime.sqs_queue import SqsQueue
 
 LEASE_SECONDS = 4
 POISON = b"poison"
@@ -24,22 +21,11 @@ def key(body: bytes) -> str:
     return f"square-of-{body.decode()}"
 
 
-def queue(kind: str, name: str) -> WorkQueue:
-    # Each brings a client that takes a second to load, so only the one that is asked for.
-    if kind == "sqs":
-        from flexspot_runtime.sqs_queue import SqsQueue  # noqa: PLC0415 -- as above
-
-        return SqsQueue(name, lease_seconds=LEASE_SECONDS)
-    from flexspot_runtime.pubsub_queue import PubsubQueue  # noqa: PLC0415 -- as above
-
-    return PubsubQueue(name, lease_seconds=LEASE_SECONDS)
-
-
 def main() -> None:
-    kind, name, folder = sys.argv[1:]
+    name, folder = sys.argv[1:]
     with Interruption(5.0) as interruption:
         worker = Worker(
-            queue(kind, name),
+            SqsQueue(name, lease_seconds=LEASE_SECONDS),
             Results(LocalFolder(folder)),
             square,
             interruption,

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from flexspot_runtime import Checkpointer, CheckpointReader, LocalFolder
 from group_trainer import MODULUS, TOTAL_STEPS, step_of_all
-from kill_trials import ended_within
 from memory_folder import folder_in_memory
+from worker_kills import ended_within
 
 TRAINER = Path(__file__).with_name("group_trainer.py")
 RANKS = 3

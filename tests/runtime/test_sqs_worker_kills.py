@@ -76,7 +76,7 @@ def test_every_task_has_one_result_whoever_is_killed(client: SQSClient, results_
         return waiting(client, queue) == (0, 0)
 
     results = Results(LocalFolder(results_folder))
-    workers = Workers("sqs", queue, results_folder, dict(os.environ))
+    workers = Workers(queue, results_folder, dict(os.environ))
 
     workers.kill_until(is_done, kills, random.Random(1))  # noqa: S311 -- repeatable, not secret
 

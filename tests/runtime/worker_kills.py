@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from kill_trials import ended_within
 
 if TYPE_CHECKING:
     import random
@@ -31,14 +30,13 @@ MESSAGES_AND_KILLS = [
 class Workers:
     """A few at a time; a new one for each that is killed."""
 
-    kind: str
     queue: str
     folder: Path
     environment: dict[str, str]
     events: Counter[str] = field(default_factory=Counter[str])
 
     def start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, str(WORKER), self.kind, self.queue, str(self.folder)]
+        command = [sys.executable, str(WORKER), self.queue, str(self.folder)]
         return subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def kill_until(self, done: Callable[[], bool], kills: int, chance: random.Random) -> None:
@@ -72,3 +70,11 @@ class Workers:
             code = worker.wait(60)
         assert code in {0, -signal.SIGKILL}, f"a worker ended with {code}"
         return code
+
+
+def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
