@@ -92,11 +92,9 @@ class Cluster:
             raise
         return found
 
-    def list(self, kind: str, namespace: str | None = None, labels: str = "", fields: str = "") -> list[KubeObject]:
-        """The objects of a kind, in all namespaces unless one is given; `labels` and `fields` are selectors."""
-        found: list[KubeObject] = (
-            self._resource(kind).get(namespace=namespace, label_selector=labels, field_selector=fields).to_dict()["items"]
-        )
+    def list(self, kind: str, namespace: str | None = None, labels: str = "") -> list[KubeObject]:
+        """The objects of a kind, in all namespaces unless one is given; `labels` is a selector."""
+        found: list[KubeObject] = self._resource(kind).get(namespace=namespace, label_selector=labels).to_dict()["items"]
         return found
 
     def patch(  # noqa: PLR0913 -- what is changed, and how
@@ -127,11 +125,6 @@ class Cluster:
         """What a drain does to a pod: asks for its eviction, which disruption budgets may refuse (ApiException 429)."""
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": namespace}}
         self._resource(POD).eviction.create(body=eviction, name=pod, namespace=namespace)
-
-    def events_about(self, name: str, namespace: str) -> builtins.list[KubeObject]:
-        """The events recorded about the objects called `name`, oldest first."""
-        events = self.list("v1/Event", namespace, fields=f"involvedObject.name={name}")
-        return sorted(events, key=lambda event: event["metadata"]["creationTimestamp"])
 
     def wait_for(  # noqa: PLR0913 -- a wait is described by exactly these
         self,

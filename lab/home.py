@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-DEFAULT_NAME = "default"
-
-
 @dataclass(frozen=True)
 class LabHome:
     """The folder of one lab, `.lab/NAME`, and the places in it. Holds private keys, so only its owner may read it."""

@@ -94,11 +94,6 @@ class _UnfitError(Exception):
     """A value is not of its field's type. The API server will say so; until then the object stays as it is."""
 
 
-def is_built_in(kinds: Kinds, api_version: str, kind: str) -> bool:
-    """Whether a kind is one of Kubernetes itself, and no custom resource."""
-    return _name_of(kinds.schemas(api_version), api_version, kind) is not None
-
-
 def input_fields(kinds: Kinds, api_version: str, kind: str) -> list[str]:
     """The top-level fields that a program may set in objects of a built-in kind; none of any other kind."""
     schemas = kinds.schemas(api_version)

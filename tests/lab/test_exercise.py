@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.lab
 
 
-def reasons(cluster: Cluster, workload: KubeObject) -> list[str]:
-    events = cluster.events_about(workload["metadata"]["name"], workload["metadata"]["namespace"])
-    return [event["reason"] for event in events]
+def reasons(cluster: Cluster, workload: KubeObject) -> set[str]:
+    events = cluster.list("v1/Event", workload["metadata"]["namespace"])
+    return {event["reason"] for event in events if event["involvedObject"]["name"] == workload["metadata"]["name"]}
 
 
 def test_a_team_gets_its_guaranteed_share_back_from_a_borrower_and_the_preempted_job_completes(exercise_ground: Cluster) -> None:
@@ -56,7 +56,7 @@ def test_a_team_gets_its_guaranteed_share_back_from_a_borrower_and_the_preempted
 
     assert preempted["reason"] == "InCohortReclamation"
     assert "due to reclamation within the cohort" in preempted["message"]
-    assert {"Preempted", "EvictedDueToPreempted"} <= set(reasons(cluster, preempted_workload))
+    assert {"Preempted", "EvictedDueToPreempted"} <= reasons(cluster, preempted_workload)
     victim = cluster.get(JOB, job_of(preempted_workload), "team-alpha")
     assert victim is not None
     assert victim["spec"]["suspend"] is True, "the preempted Job waits in its queue"

@@ -65,5 +65,5 @@ def test_every_object_is_taken_as_it_is_and_becomes_active(stack: str, cluster: 
             assert written_again(each["spec"], kept["spec"]) == each["spec"], f"{kind} {name}"
             if each["kind"] in {"AdmissionCheck", "LocalQueue"}:
                 cluster.wait_for(kind, partial(is_active, name), f"{kind} {name} to be active", namespace=namespace)
-            events = cluster.events_about(name, namespace or "default")
-            assert [event["message"] for event in events if event["type"] == "Warning"] == []
+            warnings = [event for event in cluster.list("v1/Event", namespace or "default") if event["type"] == "Warning"]
+            assert [event["message"] for event in warnings if event["involvedObject"].get("name") == name] == []

@@ -36,11 +36,6 @@ def has_format(name: str, text: str) -> bool:
     return check is None or check(text)
 
 
-def known_formats() -> set[str]:
-    """The names of the forms that are checked."""
-    return set(_FORMATS)
-
-
 def _matches(pattern: str) -> Callable[[str], bool]:
     return lambda text: re.fullmatch(pattern, text) is not None
 
