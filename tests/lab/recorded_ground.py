@@ -114,18 +114,19 @@ class Ground:
         self.note(each)
 
     def clear(self) -> None:
-        """Deletes every object that a call was about, whatever holds it."""
+        """Deletes every object that a call was about, whatever holds it. All of a kind in a namespace are one call: each takes its time."""
         order = ["LocalQueue", "ClusterQueue", "Cohort", "ResourceFlavor", "NodePool", "KWOKNodeClass"]
-        kinds = sorted(self.seen, key=lambda key: order.index(_kind(key)) if _kind(key) in order else len(order))
-        for kind, namespace, name in kinds:
+        groups: dict[tuple[str, str], list[str]] = {}
+        for kind, namespace, name in sorted(self.seen, key=lambda key: order.index(_kind(key)) if _kind(key) in order else len(order)):
+            groups.setdefault((kind, namespace), []).append(name)
+        namespaces = {namespace for _, namespace in groups} - {"", "default"} | {*groups.pop(("Namespace", ""), [])}
+        for (kind, namespace), names in groups.items():
             within = ["-n", namespace] if namespace else []
-            answer = self.kubectl("delete", kind, name, *within, "--wait=false", "--ignore-not-found")
-            if answer.stdout and kind != "Namespace":
-                self.kubectl("patch", kind, name, *within, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-        namespaces = {namespace for _, namespace, _ in self.seen if namespace not in ("", "default")}
-        namespaces |= {name for kind, _, name in self.seen if kind == "Namespace"}
-        for name in sorted(namespaces):
-            self.kubectl("delete", "namespace", name, "--ignore-not-found", "--timeout=60s")
+            if self.kubectl("delete", kind, *names, *within, "--wait=false", "--ignore-not-found").stdout:
+                for held in self.kubectl("get", kind, *names, *within, "-o", "name", "--ignore-not-found").stdout.split():
+                    self.kubectl("patch", held, *within, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+        if namespaces:
+            self.kubectl("delete", "namespace", *sorted(namespaces), "--ignore-not-found", "--timeout=60s")
         self.seen.clear()
 
 
