@@ -1,4 +1,4 @@
-"""A platform's pools as NodePools of Karpenter's, and what Karpenter says that it does not do. Not a test."""
+"""A platform's pools as NodePools of Karpenter's. Not a test."""
 
 from __future__ import annotations
 
@@ -17,15 +17,9 @@ if TYPE_CHECKING:
     from queue_fixtures import QueueGround
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
 
 NODE_POOL, NODE_CLAIM = "karpenter.sh/v1/NodePool", "karpenter.sh/v1/NodeClaim"
 NODE_CLASS: NodeClassRef = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "workloads"}
-
-
-TOLD_SECONDS = 150
-"""How long Karpenter may take to say something of a node: within two minutes it says one thing for each reason, whatever its words are
-(1.14.1, pkg/events/recorder.go: defaultDedupeTimeout), and `DisruptionBlocked` is also that a node was just nominated."""
 
 
 @contextmanager
@@ -42,18 +36,3 @@ def karpenter_pools(ground: QueueGround, register: Register) -> Generator[None]:
         for pool in plan.pools:
             ground.cluster.delete(NODE_POOL, pool.name)
         wait_for_no_nodes(ground.cluster)
-
-
-def claim_of(cluster: Cluster, node: str) -> KubeObject:
-    """The NodeClaim that stands for a node."""
-    return next(each for each in cluster.list(NODE_CLAIM) if each["status"].get("nodeName") == node)
-
-
-def wait_until_told(cluster: Cluster, about: str, words: str) -> None:
-    """Returns once Karpenter has said `words` of the node `about`."""
-
-    def told(events: list[KubeObject]) -> bool:
-        # An event about a whole cluster names nothing.
-        return any(event["involvedObject"].get("name") == about and words in event["message"] for event in events)
-
-    cluster.wait_for("v1/Event", told, f"Karpenter's word on {about}: {words!r}", namespace="default", timeout_seconds=TOLD_SECONDS)

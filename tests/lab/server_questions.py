@@ -1,4 +1,4 @@
-"""Questions to an API server about kinds that a definition brings: whether it takes what a component renders, and what it refuses."""
+"""Questions to an API server about kinds that a definition brings: whether it takes what a component renders."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import copy
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import pytest
-from kubernetes.client.exceptions import ApiException
-
-from lab.cluster import status_of, wait_until_established
+from lab.cluster import wait_until_established
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -53,11 +50,3 @@ def changed(each: KubeObject, where: str, **changes: Any) -> KubeObject:
     for key in [key for key, value in changes.items() if value is None]:
         del found[key]
     return copied
-
-
-def refusal(cluster: Cluster, each: KubeObject) -> str:
-    """What the server says to an object that it does not take."""
-    with pytest.raises(ApiException) as error:
-        cluster.apply(each)
-    assert status_of(error.value) in {422, 500}, "an unknown field is a failed apply (500), a broken rule an invalid object (422)"
-    return str(error.value.body)

@@ -15,7 +15,7 @@ from capacity.catalog.node_labels import ZONE_LABEL
 from capacity.workloads.kinds import objects_of
 from capacity.workloads.requests import NAME_LABEL
 from lab.cluster import POD, condition
-from lab.exercise.play import JOB, NODE, UNTIL_RELEASED, run_time_of_pods, running_pods
+from lab.exercise.play import NODE, UNTIL_RELEASED, run_time_of_pods, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -35,27 +35,18 @@ _EXIT_CODE = "pod-terminate.stage.kwok.x-k8s.io/exit-code"
 
 
 @contextmanager
-def service_platform(  # noqa: PLR0913 -- a platform is described by exactly these
-    cluster: Cluster,
-    register: Register,
-    nodes: dict[str, int],
-    *,
-    spot_nodes: int = 1,
-    desk_nodes: int = 2,
-    homes: int = 0,
-    **settings: Any,
-) -> Generator[QueueGround]:
+def service_platform(cluster: Cluster, register: Register, homes: int) -> Generator[QueueGround]:
     """A team that owns all of a queued pool of Spot nodes and may use a pool on demand without a queue, four GPUs a node.
 
-    `nodes` are made at once, each in a zone of its own. There are disks for so many `homes` of notebooks.
+    The nodes, one of the queued pool and two of the other, are each in a zone of its own. There are disks for so many `homes` of notebooks.
     """
     queued = ["training", "interactive", "best-effort"]
     pools = [
-        {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": spot_nodes, "serves": queued},
-        {"name": "l4-desk", "machine": FOUR_L4, "capacity_type": "on-demand", "max_nodes": desk_nodes, "serves": ["inference"]},
+        {"name": "l4-spot", "machine": FOUR_L4, "capacity_type": "spot", "max_nodes": 1, "serves": queued},
+        {"name": "l4-desk", "machine": FOUR_L4, "capacity_type": "on-demand", "max_nodes": 2, "serves": ["inference"]},
     ]
-    team = {"name": "alpha", "shares": {"l4-spot": 4 * spot_nodes}, "unqueued": {"l4-desk": 4 * desk_nodes}, "submitters": [PEOPLE]}
-    with queues_of(cluster, register, nodes, pools=pools, teams=[team], **settings) as ground:
+    team = {"name": "alpha", "shares": {"l4-spot": 4}, "unqueued": {"l4-desk": 8}, "submitters": [PEOPLE]}
+    with queues_of(cluster, register, {"l4-spot": 1, "l4-desk": 2}, pools=pools, teams=[team]) as ground:
         put_into_zones(cluster)
         disks = [f"home-{ground.suffix}-{number}" for number in range(homes)]
         cluster.apply(*(_disk(name) for name in disks))
@@ -89,26 +80,17 @@ def declared(ground: QueueGround, kind: str, name: str, **fields: Any) -> list[K
 
 def declare_every_kind(ground: QueueGround) -> None:
     """In the queue three workers and a notebook's session, which fill a node; without it a server of two replicas, a worker, a notebook."""
-    declare_queued(ground)
+    declared(ground, "queue-workers", "score", workload_class="best-effort", queue=WORK_QUEUE, workers=len(WORKERS))
+    start_session(ground, "ann")
     declared(ground, "model-server", "ranker", workload_class="inference")
     declared(ground, "queue-workers", "pull", workload_class="inference", queue=WORK_QUEUE, workers=1)
-    declare_desk(ground)
+    declared(ground, "notebook", "desk", workload_class="inference", home_gib=1)
+    # As `kubectl scale` does.
+    ground.cluster.patch(DEPLOYMENT, "desk", {"spec": {"replicas": 1}}, ground.own("alpha"))
 
 
 WORKERS = ("score-0", "score-1", "score-2")
 """The Jobs of the workers of the queue."""
-
-
-def declare_queued(ground: QueueGround) -> None:
-    """Three workers and a notebook's session in the queue."""
-    declared(ground, "queue-workers", "score", workload_class="best-effort", queue=WORK_QUEUE, workers=len(WORKERS))
-    start_session(ground, "ann")
-
-
-def declare_desk(ground: QueueGround) -> None:
-    """A standing notebook that somebody has started."""
-    declared(ground, "notebook", "desk", workload_class="inference", home_gib=1)
-    scale(ground, "desk", 1)
 
 
 def start_session(ground: QueueGround, name: str) -> None:
@@ -118,11 +100,6 @@ def start_session(ground: QueueGround, name: str) -> None:
     held["spec"]["template"]["metadata"]["annotations"][_EXIT_CODE] = "0"
     metadata = {**held["metadata"], "name": name, "namespace": pattern["metadata"]["namespace"]}
     ground.cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": held["spec"]})
-
-
-def scale(ground: QueueGround, name: str, count: int) -> None:
-    """As `kubectl scale` does."""
-    ground.cluster.patch(DEPLOYMENT, name, {"spec": {"replicas": count}}, ground.own("alpha"))
 
 
 def ready_pods(pods: list[KubeObject], name: str) -> list[KubeObject]:
@@ -144,16 +121,6 @@ def wait_for_ready(ground: QueueGround, name: str, count: int, without: frozense
     return pods
 
 
-def wait_until_on(ground: QueueGround, name: str, node: str) -> None:
-    """Returns once the one pod of a service is ready on a node, however often it was moved on the way there."""
-
-    def found(pods: list[KubeObject]) -> bool:
-        own = [each for each in pods if each["metadata"]["labels"].get(NAME_LABEL) == name]
-        return len(own) == 1 and nodes_of(ready_pods(pods, name)) == {node}
-
-    ground.cluster.wait_for(POD, found, f"{name} on {node}", namespace=ground.own("alpha"), timeout_seconds=240)
-
-
 def names(pods: list[KubeObject]) -> frozenset[str]:
     return frozenset(each["metadata"]["name"] for each in pods)
 
@@ -166,15 +133,6 @@ def replicas(ground: QueueGround, name: str) -> int:
     found = ground.cluster.get(DEPLOYMENT, name, ground.own("alpha"))
     assert found is not None
     return found["spec"]["replicas"]
-
-
-def remove_services(ground: QueueGround) -> None:
-    """Deletes the team's Deployments and Jobs, and returns once their pods are gone."""
-    namespace = ground.own("alpha")
-    for kind in (DEPLOYMENT, JOB):
-        for each in ground.cluster.list(kind, namespace):
-            ground.cluster.delete(kind, each["metadata"]["name"], namespace)
-    ground.cluster.wait_for(POD, lambda pods: not pods, "the end of every pod", namespace=namespace)
 
 
 def pod_environment(cluster: Cluster, namespace: str, account: str, folder: Path) -> dict[str, str]:

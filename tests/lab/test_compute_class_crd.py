@@ -1,17 +1,15 @@
-"""A real API server takes what ComputeClass renders, and refuses what its rules refuse.
+"""A real API server takes what ComputeClass renders, and adds nothing to it.
 
-The definition is one rebuilt from the documentation. Where the environment variable FLEXSPOT_CRDS names a folder that holds the vendor's
-own, cloud.google.com_computeclasses.yaml, that one is asked too.
+The definition is one rebuilt from the documentation.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from server_questions import changed, integers, refusal, serving
+from server_questions import integers, serving
 
 from components.gke.compute_class import ComputeClass
 from lab.cluster import read_objects
@@ -27,7 +25,6 @@ pytestmark = pytest.mark.lab
 KIND = "cloud.google.com/v1/ComputeClass"
 
 REBUILT = Path(__file__).parents[1] / "components" / "gke" / "compute_class_crd.yaml"
-VENDORS = Path(os.environ.get("FLEXSPOT_CRDS", "")) / "cloud.google.com_computeclasses.yaml"
 
 SPOT: ComputeClassPriorityArgs = {
     "machine": "g2-standard-8",
@@ -53,16 +50,10 @@ CLASSES: dict[str, list[ComputeClassPriorityArgs]] = {
 }
 
 
-@pytest.fixture(scope="module", params=[path for path in (REBUILT, VENDORS) if path.is_file()], ids=lambda path: path.stem)
-def definition(request: pytest.FixtureRequest) -> KubeObject:
-    """The definition to ask."""
-    [each] = read_objects(request.param)
-    return each
-
-
 @pytest.fixture
-def defined(cluster: Cluster, definition: KubeObject) -> Iterator[Cluster]:
+def defined(cluster: Cluster) -> Iterator[Cluster]:
     """An API server that serves ComputeClasses by the definition, and none afterwards."""
+    [definition] = read_objects(REBUILT)
     with serving(cluster, definition) as ready:
         yield ready
 
@@ -90,20 +81,3 @@ def test_the_server_takes_every_class_and_adds_nothing_to_it(defined: Cluster, r
         found = defined.get(KIND, name)
         assert found is not None
         assert found["spec"] == each["spec"], "what the server fills in would show as a change in every later preview"
-
-
-def test_the_server_refuses_what_the_component_never_renders(defined: Cluster, rendered: dict[str, KubeObject]) -> None:
-    mixed = rendered["mixed"]
-    kubelet = "priorities.0.nodeSystemConfig.kubeletConfig"
-    # Where the server finds each fault, and the object that has it: two kinds of capacity, a pool with a machine, too large a number, an
-    # unknown value, an unknown field.
-    faults = [
-        ("spec.priorities[0]", changed(mixed, "priorities.0", flexStart={"enabled": True})),
-        ("spec.priorities[2]", changed(mixed, "priorities.2", machineType="a3-highgpu-8g")),
-        ("kubeletConfig.shutdownGracePeriodSeconds", changed(mixed, kubelet, shutdownGracePeriodSeconds=60)),
-        ("spec.whenUnsatisfiable", changed(mixed, "", whenUnsatisfiable="Wait")),
-        ("spec.priorities[0].maxRunSeconds", changed(mixed, "priorities.0", maxRunSeconds=3600)),
-    ]
-
-    for where, each in faults:
-        assert f"{where}: " in refusal(defined, each)

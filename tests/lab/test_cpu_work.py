@@ -143,19 +143,3 @@ def without_gpus(job: KubeObject) -> KubeObject:
     for field in ("affinity", "tolerations", "nodeSelector"):
         spec.pop(field, None)
     return job
-
-
-@pytest.mark.nightly(
-    held_by="test_work_without_gpus_runs_on_nodes_without_any_and_waits_when_they_are_full_while_gpus_are_idle, "
-    "test_an_idle_share_is_borrowed_and_reclaimed_by_its_owner_and_the_borrower_takes_up_again"
-)
-def test_what_is_lent_of_nodes_without_gpus_goes_back_to_its_owner(ground: QueueGround, cluster: Cluster) -> None:
-    """Of beta's 4 vCPU 3 are for its queue; with alpha's 6 that is all that these queues have."""
-    cluster.create(cpu_node(ground))
-    for number in range(8):
-        prepare(ground, f"alpha-{number}", cpu="1", workload_class="interactive")
-    ground.wait_for_running("alpha", *(f"alpha-{number}" for number in range(8)))
-
-    prepare(ground, "own", team="beta", cpu="3")
-    ground.wait_for_running("beta", "own")
-    assert len({job for job, each in ground.workloads("alpha").items() if condition(each, "Admitted")}) == 6

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from eks_objects import EC2_NODE_CLASS, NODE_POOL, pool_args, stack_plan
-from server_questions import changed, integers, refusal
+from server_questions import integers
 
 from components.eks.addons import EFA_NODE_LABEL
 from components.karpenter.gpu_node_pool import GpuNodePool
@@ -60,17 +60,3 @@ def test_the_server_takes_everything_else_that_a_pool_can_be_asked_for(clean: Cl
         found = clean.get(NODE_POOL, name)
         assert found is not None
         assert found["spec"] == each["spec"], "what the server fills in would show as a change in every later preview"
-
-
-def test_the_server_refuses_what_the_component_never_renders(clean: Cluster, register: Register) -> None:
-    pool = chosen(register)["quiet"]
-    # Where or what the server says, and the object of which it says so.
-    faults = [
-        ("startupTaints[0].value", changed(pool, "template.spec.startupTaints.0", value="")),
-        ("'schedule' must be set with 'duration'", changed(pool, "disruption", budgets=[{"nodes": "0", "schedule": "@daily"}])),
-        ("spec.weight", changed(pool, "", weight=101)),
-        ("expireAfter", changed(pool, "template.spec", expireAfter="7d")),
-    ]
-
-    for said, each in faults:
-        assert said in refusal(clean, each)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from queue_fixtures import QueueGround, pools_of, queues_of
@@ -18,30 +18,14 @@ pytestmark = pytest.mark.lab
 MACHINES = {"large": "p4de.24xlarge", "small": "p4d.24xlarge"}
 """Eight A100 each, of 80 and of 40 GB."""
 
-CLIMBING: dict[str, Any] = {"training": {"fallback": "stock-out", "capacity": ["spot", "on-demand"]}}
-
 
 def pools_of_job(ground: QueueGround, job: str) -> set[str | None]:
     """The pools under the one running pod of a Job."""
     return pools_of(ground.cluster, wait_for_pods(ground, job, 1))
 
 
-CLASSES = [
-    pytest.param({}, id="quota-moves-on"),
-    pytest.param(
-        CLIMBING,
-        id="the-autoscaler-moves-on",
-        marks=pytest.mark.nightly(
-            held_by="test_when_the_large_gpus_are_taken_a_job_that_needs_them_waits_although_small_ones_are_free, "
-            "test_where_the_autoscaler_chooses_among_pools_kueue_is_told_by_the_gpus_labels_which_flavors_are_meant"
-        ),
-    ),
-]
-
-
-@pytest.mark.parametrize("classes", CLASSES)
 def test_when_the_large_gpus_are_taken_a_job_that_needs_them_waits_although_small_ones_are_free(
-    cluster: Cluster, register: Register, classes: dict[str, Any]
+    cluster: Cluster, register: Register
 ) -> None:
     pools = [
         {"name": name, "machine": machine, "capacity_type": "spot", "max_nodes": 1, "serves": ["training"]}
@@ -49,7 +33,7 @@ def test_when_the_large_gpus_are_taken_a_job_that_needs_them_waits_although_smal
     ]
     teams = [{"name": "alpha", "shares": dict.fromkeys(MACHINES, 8)}]
     nodes = dict.fromkeys(MACHINES, 1)
-    with queues_of(cluster, register, nodes, pools=pools, teams=teams, classes=classes) as ground:
+    with queues_of(cluster, register, nodes, pools=pools, teams=teams) as ground:
         large, small = ({ground.own(name)} for name in MACHINES)
         submit(ground, "checkpointed-job", "first", gpus=8, gpu_memory_gb=80)
         assert pools_of_job(ground, "first") == large

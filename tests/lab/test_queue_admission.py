@@ -60,27 +60,6 @@ def test_a_gang_is_admitted_whole_or_not_at_all(cluster: Cluster, register: Regi
         ground.finish("alpha", "gang")
 
 
-def test_a_job_over_its_quota_waits_and_says_what_it_lacks(cluster: Cluster, register: Register) -> None:
-    with one_team(cluster, register) as ground:
-        ground.submit("alpha", "running", gpus=3)
-        ground.wait_for_running("alpha", "running")
-        ground.submit("alpha", "over-what-is-left", gpus=2)
-        ground.submit("alpha", "over-all-there-is", gpus=2, pods=4)
-
-        flavor = ground.own("l4-spot")
-        said = ground.wait_for_refusal("alpha", "over-what-is-left", "insufficient unused quota")
-        assert f"insufficient unused quota for nvidia.com/gpu in flavor {flavor}, 1 more needed" in said
-        said = ground.wait_for_refusal("alpha", "over-all-there-is", "maximum capacity")
-        assert f"insufficient quota for nvidia.com/gpu in flavor {flavor}" in said
-        assert "current podset request (8) > maximum capacity (4)" in said
-
-        # The same is in the events, where `kubectl describe` shows it.
-        ground.wait_for_event("alpha", ground.workloads("alpha")["over-all-there-is"]["metadata"]["name"], "maximum capacity")
-        for name in ("over-what-is-left", "over-all-there-is"):
-            assert job_of(ground, "alpha", name)["spec"]["suspend"] is True
-        assert len(cluster.list(POD, ground.own("alpha"))) == 1
-
-
 def test_a_job_may_not_use_the_queue_of_another_team_from_its_own_namespace(cluster: Cluster, register: Register) -> None:
     with one_team(cluster, register, "beta") as ground:
         # Beta may not even borrow; a LocalQueue of its own over alpha's ClusterQueue must not get around that.

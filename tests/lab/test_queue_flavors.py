@@ -19,16 +19,8 @@ ON_DEMAND = {"name": "l4-on-demand", "machine": FOUR_L4, "capacity_type": "on-de
 ALPHA = {"name": "alpha", "shares": {"l4-spot": 4, "l4-on-demand": 4}}
 
 
-BACKWARDS = pytest.param(
-    ["on-demand", "spot"],
-    marks=pytest.mark.nightly(held_by="test_flavors_are_tried_in_the_classes_order_and_the_next_one_when_quota_is_used_up"),
-)
-
-
-@pytest.mark.parametrize("order", [["spot", "on-demand"], BACKWARDS], ids="-then-".join)
-def test_flavors_are_tried_in_the_classes_order_and_the_next_one_when_quota_is_used_up(
-    order: list[str], cluster: Cluster, register: Register
-) -> None:
+def test_flavors_are_tried_in_the_classes_order_and_the_next_one_when_quota_is_used_up(cluster: Cluster, register: Register) -> None:
+    order = ["spot", "on-demand"]
     classes = {"training": {"capacity": order}}
     nodes = {"l4-spot": 1, "l4-on-demand": 1}
     with queues_of(cluster, register, nodes, pools=[SPOT, ON_DEMAND], classes=classes, teams=[ALPHA]) as ground:

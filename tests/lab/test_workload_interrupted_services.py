@@ -1,7 +1,4 @@
-"""Queue workers, model servers and notebooks, in both forms, when pods are drained, nodes are lost, and others come first in the queue.
-
-What Karpenter does to them is in test_workload_moved_services.py.
-"""
+"""Queue workers, model servers and notebooks, in both forms, when pods are drained, nodes are lost, and others come first in the queue."""
 
 from __future__ import annotations
 
@@ -53,7 +50,7 @@ STANDING = {"ranker": 2, "pull": 1, "desk": 1}
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
     """Every kind on one node of the queue's, which is full, and two of the services'."""
-    with service_platform(cluster, register, {"l4-spot": 1, "l4-desk": 2}, homes=2) as made:
+    with service_platform(cluster, register, homes=2) as made:
         declare_every_kind(made)
         wait_for_pods(made, "score", 3)
         wait_for_pods(made, "ann", 1)

@@ -34,7 +34,7 @@ _FORBIDDEN = 403
 
 @pytest.fixture
 def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
-    with service_platform(cluster, register, {"l4-spot": 1, "l4-desk": 2}, homes=1) as made:
+    with service_platform(cluster, register, homes=1) as made:
         yield made
 
 

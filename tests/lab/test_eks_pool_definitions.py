@@ -1,0 +1,64 @@
+"""A real API server takes the NodePools of shipped stacks, by the definitions of Karpenter's AWS chart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from auto_mode_settings import auto_mode_settings
+from kubernetes.client.exceptions import ApiException
+from program_declarations import as_shipped, declared
+from server_questions import changed, integers, serving
+
+from infra.deployment.api_refusals import known_refusals
+from lab.cluster import read_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lab.cluster import Cluster, KubeObject
+    from lab.tools.build import Tools
+
+pytestmark = pytest.mark.lab
+
+NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
+
+GROUP = "aws.karpenter.sh"
+"""Where the test server has the chart's NodePool. Its rules say which labels of AWS's there are; those of the core take any."""
+
+
+@pytest.fixture
+def defined(cluster: Cluster, tools: Tools) -> Iterator[Cluster]:
+    """An API server with the chart's NodePool in a group of its own: the lab's Karpenter keeps the core's."""
+    [node_pool] = read_objects(*tools.assets("karpenter-aws", "pool-crds"))
+    node_pool["metadata"]["name"] = f"nodepools.{GROUP}"
+    node_pool["spec"]["group"] = GROUP
+    with serving(cluster, node_pool) as ready:
+        yield ready
+
+
+def of_chart(pool: KubeObject) -> KubeObject:
+    return integers(pool) | {"apiVersion": f"{GROUP}/v1"}
+
+
+def test_the_server_takes_every_pool_of_a_stack_and_of_auto_mode_and_adds_nothing_to_it(defined: Cluster) -> None:
+    """The definition of Auto Mode's NodeClass is not public; its NodePool is Karpenter's, with the same rules."""
+    for program in (as_shipped("dev-eks"), as_shipped("prod-eks"), declared("auto", auto_mode_settings())):
+        for each in map(of_chart, program.inputs_of(NODE_POOL)):
+            [found] = defined.apply(each, dry_run=True)
+            assert found["spec"] == each["spec"], "what the server fills in would show as a change in every later preview"
+
+
+def test_the_server_lets_no_node_pool_change_into_auto_mode_or_out_of_it(defined: Cluster) -> None:
+    """So that a cluster keeps its mode: infra/deployment/api_refusals.yaml, node-class-kind."""
+    [managed] = [each for each in declared("auto", auto_mode_settings()).inputs_of(NODE_POOL) if each["metadata"]["name"] == "t4-spot"]
+    own = changed(managed, "template.spec", nodeClassRef={"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "t4-spot"})
+    first, then = map(of_chart, (own, managed))
+    defined.apply(first)
+
+    with pytest.raises(ApiException) as error:
+        defined.apply(then, dry_run=True)
+
+    assert "nodeClassRef.group is immutable" in str(error.value.body)
+    assert known_refusals()["node-class-kind"].text.endswith("nodeClassRef.group is immutable")
+    defined.delete(f"{GROUP}/v1/NodePool", "t4-spot")
