@@ -19,7 +19,6 @@ from lab.exercise.play import (
     release,
     running_pods,
     wait_for_completion,
-    wait_for_no_nodes,
     wait_for_preemption,
     wait_for_running,
 )
@@ -71,7 +70,6 @@ def test_a_team_gets_its_guaranteed_share_back_from_a_borrower_and_the_preempted
     assert condition(requeued, "Admitted"), "the preempted Workload was admitted again"
     release(cluster, "team-alpha")
     wait_for_completion(cluster, "team-alpha", 4)
-    wait_for_no_nodes(cluster)
 
 
 def test_a_higher_priority_job_preempts_a_lower_one_of_its_own_queue(exercise_ground: Cluster) -> None:

@@ -67,10 +67,17 @@ def is_of(pod: KubeObject, job: str) -> bool:
     return job in (labels.get("job-name"), labels.get(NAME_LABEL))
 
 
-def wait_for_pods(ground: QueueGround, job: str, count: int, team: str = "alpha", *, instead_of: tuple[str, ...] = ()) -> list[KubeObject]:
-    """The running pods of a Job as soon as there are so many, and none of them is one of those with the uids `instead_of`."""
+def wait_for_pods(  # noqa: PLR0913 -- which pods, and how they are waited for
+    ground: QueueGround, job: str, count: int, team: str = "alpha", *, instead_of: tuple[str, ...] = (), hurried: bool = False
+) -> list[KubeObject]:
+    """The running pods of a Job as soon as there are so many, and none of them is one of those with the uids `instead_of`.
+
+    `hurried` has the Job controller not back off from pods of team alpha that have ended.
+    """
 
     def found(pods: list[KubeObject]) -> list[KubeObject] | None:
+        if hurried:
+            let_back_off_pass(ground, job)
         running = pods_of(pods, job)
         return running if len(running) == count and not {each["metadata"]["uid"] for each in running} & {*instead_of} else None
 
