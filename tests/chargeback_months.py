@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from capacity.chargeback.charging import charge
@@ -21,25 +22,41 @@ HOUR = 3600
 STEP = 60
 
 
+def at(hours: int, seconds: int = 0) -> str:
+    """A moment of a month, as a file has it."""
+    return datetime.fromtimestamp(Month().period.start + hours * HOUR + seconds, UTC).isoformat()
+
+
 class Month:
     """Collects series. Times are seconds from the month's start; a pod or node is seen at every step within its times."""
 
-    def __init__(self, hours: int = 24, start: int = 1_790_812_800) -> None:
-        self.period = Period(start, start + hours * HOUR, "2026-10", "UTC")
+    def __init__(self, hours: int = 24, start: int = 1_790_812_800, name: str = "2026-10") -> None:
+        self.period = Period(start, start + hours * HOUR, name, "UTC")
         self.series: dict[Question, list[tuple[dict[str, str], int, int, float]]] = {}
 
     def seen(self, question: Question, labels: dict[str, str], start: int, end: int, value: float = 1.0) -> None:
         self.series.setdefault(question, []).append((labels, start, end, value))
 
     def node(  # noqa: PLR0913 -- what a node is
-        self, name: str, start: int, end: int, gpus: int = 8, *, resource: str = "nvidia_com_gpu", labels: dict[str, str] | None = None
+        self,
+        name: str,
+        start: int,
+        end: int,
+        gpus: int = 8,
+        *,
+        machine: str = "p4d.24xlarge",
+        bought: str = "spot",
+        pool: str = "a100-spot",
+        region: str = "us-east-1",
+        resource: str = "nvidia_com_gpu",
+        labels: dict[str, str] | None = None,
     ) -> None:
-        """A Spot p4d.24xlarge of us-east-1 unless `labels` say otherwise; an empty one is left out."""
+        """With the labels of Karpenter, and `labels` besides; an empty one is left out."""
         known = {
-            "node.kubernetes.io/instance-type": "p4d.24xlarge",
-            "topology.kubernetes.io/region": "us-east-1",
-            "karpenter.sh/capacity-type": "spot",
-            "karpenter.sh/nodepool": "a100-spot",
+            "node.kubernetes.io/instance-type": machine,
+            "topology.kubernetes.io/region": region,
+            "karpenter.sh/capacity-type": bought,
+            "karpenter.sh/nodepool": pool,
         } | (labels or {})
         self.seen(Question.NODES, {"node": name, "provider_id": f"aws:///{name}"}, start, end)
         self.seen(Question.NODE_LABELS, {"node": name} | {label_of(key): value for key, value in known.items() if value}, start, end)

@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.chargeback.billed import Machines
 from capacity.chargeback.bills.entries import Bought, Kind, Place
 from capacity.chargeback.bills.gcp import FAMILY, cores_of
@@ -129,7 +128,6 @@ class Reconciliation:
     lines: tuple[MachineLine, ...]
     others: tuple[Other, ...]
     notes: tuple[str, ...]
-    currency: str = US_DOLLARS
 
     @property
     def by_reason(self) -> dict[Reason, Decimal]:
@@ -225,7 +223,7 @@ def reconcile(month: ReportedMonth, bill: Bill) -> Reconciliation:
     )
     bill_usd = month.node_usd + sum(rounded.values(), Decimal(0))
     notes = tuple(_notes(month, bill, families))
-    return Reconciliation(month.name, month.node_usd, bill_usd, tuple(lines), others, notes, month.currency)
+    return Reconciliation(month.name, month.node_usd, bill_usd, tuple(lines), others, notes)
 
 
 _AS_BILLED = {CapacityType.RESERVED: Bought.ON_DEMAND, CapacityType.QUEUED: Bought.FLEX_START}
@@ -342,7 +340,7 @@ def _notes(month: ReportedMonth, bill: Bill, families: Iterable[Place]) -> Itera
             yield f"No row of {cloud.value} names a cluster: machines of other clusters or of none cannot be told from the report's."
     if bill.partly.rows:
         usd = to_cents({0: bill.partly.usd})[0]
-        rows = f"{bill.partly.rows} rows of machines, {usd:,} {month.currency}"
+        rows = f"{bill.partly.rows} rows of machines, {usd:,} USD"
         yield f"{rows}, lie in the report's period in part only, and are counted as a whole."
     if bill.unchecked:
         yield f"{bill.unchecked:,} rows came after the last that was remembered; that they repeat each other was not looked for."

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from capacity.catalog.data_files import Record, read_records
-from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.catalog.machines import Cloud
 from capacity.chargeback.charges import LineKey
 from capacity.chargeback.queries import NONE
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from capacity.catalog.contract import SpendCommitment
     from capacity.catalog.data_files import Source
-    from capacity.catalog.exchange_rates import InCurrency
     from capacity.chargeback.charges import Charge
     from capacity.chargeback.commitments import Uncommitted
     from capacity.chargeback.credits import Credited
@@ -187,7 +185,6 @@ class Report:
     `charges` are the lines taken apart by what they are of; theirs is the same sum.
     `nodes` are all nodes by what a bill tells apart, and sum to `node_usd`.
     `work` is by whom, and for what, the teams' GPUs were had; a team's sums to its `allocated_usd`.
-    With `into` all amounts, also those whose names end in usd, are in its currency, and `in_usd` is the report before: see exchanged.py.
     """
 
     period: Period
@@ -218,13 +215,6 @@ class Report:
     price_changes: tuple[PriceChange, ...] = ()
     plans: tuple[SpentPlan, ...] = ()
     credits: tuple[Credited, ...] = ()
-    into: InCurrency | None = None
-    in_usd: Report | None = None
-
-    @property
-    def currency(self) -> str:
-        """In which its amounts are; prices an hour are in US dollars all the same."""
-        return US_DOLLARS if self.into is None else self.into.currency
 
     @property
     def complete(self) -> bool:

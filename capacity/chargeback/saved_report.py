@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.chargeback.samples import Period, PeriodError, month_period
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ class SavedReport(Part):
     period: SavedPeriod
     complete: bool
     node_usd: Cents
-    currency: str = US_DOLLARS
 
 
 ReportT = TypeVar("ReportT", bound=SavedReport)
@@ -59,7 +57,7 @@ def _read_saved(path: Path, model: type[ReportT]) -> tuple[ReportT, int, int]:
     if path.stat().st_size > MAX_REPORT_BYTES:
         raise ReportError(f"it is longer than {MAX_REPORT_BYTES // 2**20} MiB, as no report is")
     try:
-        report = model.model_validate(_in_own_names(json.loads(path.read_text(encoding="utf-8"))))
+        report = model.model_validate(json.loads(path.read_text(encoding="utf-8")))
         start, end = (int(datetime.fromisoformat(each).timestamp()) for each in (report.period.start, report.period.end))
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}" for each in error.errors()[:5])
@@ -69,26 +67,10 @@ def _read_saved(path: Path, model: type[ReportT]) -> tuple[ReportT, int, int]:
     return report, start, end
 
 
-def _in_own_names(data: Any) -> Any:
-    """A report in another currency names its amounts by it, as in total_eur; here they have the names that they have in US dollars."""
-    currency = data.get("currency", US_DOLLARS) if isinstance(data, dict) else US_DOLLARS
-    return data if currency == US_DOLLARS or not isinstance(currency, str) else _renamed(data, currency.lower())
-
-
-def _renamed(data: Any, ending: str) -> Any:
-    if isinstance(data, dict):
-        return {_name(str(name), ending): _renamed(each, ending) for name, each in data.items()}
-    return [_renamed(each, ending) for each in data] if isinstance(data, list) else data
-
-
-def _name(name: str, ending: str) -> str:
-    return name.removesuffix(ending) + "usd" if name == ending or name.endswith(f"_{ending}") else name
-
-
 def _refuse_another_sum(parts: str, summed: Decimal, report: SavedReport) -> None:
     """Raises ReportError where the `parts` of a report, such as its lines, do not sum to what its nodes cost."""
     if summed != report.node_usd:
-        amounts = f"{summed} {report.currency} and not to its {report.node_usd} {report.currency}"
+        amounts = f"{summed} USD and not to its {report.node_usd} USD"
         raise ReportError(f"its {parts} sum to {amounts}: it was changed by hand, or is cut off")
 
 
@@ -111,7 +93,7 @@ class ReportedNodes(Part):
 
 class _NodesReport(SavedReport):
     step_seconds: Annotated[int, Field(ge=1, le=3600)]
-    nodes: list[ReportedNodes] | None = None
+    nodes: list[ReportedNodes]
 
 
 @dataclass(frozen=True)
@@ -125,20 +107,15 @@ class ReportedMonth:
     complete: bool
     node_usd: Decimal
     nodes: tuple[ReportedNodes, ...]
-    currency: str = US_DOLLARS
 
 
 def read_report(path: Path) -> ReportedMonth:
     """Raises ReportError for a file that is no such report, or whose nodes do not sum to it; OSError for one that cannot be read."""
     report, start, end = _read_saved(path, _NodesReport)
-    if report.nodes is None:
-        raise ReportError("an earlier version of flexspot wrote it, without its nodes by machine: make the report anew")
     _refuse_another_sum("nodes", sum((each.usd for each in report.nodes), Decimal(0)), report)
     if end <= start:
         raise ReportError("its period ends before it begins")
-    return ReportedMonth(
-        report.period.name, start, end, report.step_seconds, report.complete, report.node_usd, tuple(report.nodes), report.currency
-    )
+    return ReportedMonth(report.period.name, start, end, report.step_seconds, report.complete, report.node_usd, tuple(report.nodes))
 
 
 class _Period(SavedPeriod):
@@ -156,27 +133,24 @@ class _Of(Part):
 
 
 class _TeamsReport(SavedReport):
-    """`of` is of later versions than the rest, as is the currency."""
-
     period: _Period
     idle_policy: str
-    extra_usd: Cents = Decimal(0)
-    credit_usd: Cents = Decimal(0)
+    extra_usd: Cents
+    credit_usd: Cents
     lines: list[_Line]
     unknown_prices: list[Any]
     gaps: list[Any]
     homeless: list[Any]
-    uncommitted: list[Any] = Field(default_factory=list[Any])
-    doubled: list[Any] = Field(default_factory=list[Any])
-    of: _Of | None = None
+    uncommitted: list[Any]
+    doubled: list[Any]
+    of: _Of
 
 
 @dataclass(frozen=True)
 class ReportedTeams:
     """What each team, or word such as (central), paid for nodes in `month`, of which all until `end` is in the report.
 
-    `missing`: something is in no sum, so that amounts are "at least". `prometheus` and `match` say of which cluster it is; None: an earlier
-    version wrote it, which did not say.
+    `missing`: something is in no sum, so that amounts are "at least". `prometheus` and `match` say of which cluster it is.
     """
 
     month: Period
@@ -186,9 +160,8 @@ class ReportedTeams:
     extra_usd: Decimal
     credit_usd: Decimal
     teams: dict[str, Decimal]
-    prometheus: str | None
-    match: str | None
-    currency: str = US_DOLLARS
+    prometheus: str
+    match: str
 
     @property
     def over(self) -> bool:
@@ -222,7 +195,6 @@ def read_teams(path: Path) -> ReportedTeams:
     told = report.unknown_prices or report.gaps or report.homeless or report.uncommitted or report.doubled
     # Where a later version has another reason to be incomplete, it is believed.
     missing = bool(told) or (end == month.end and not report.complete)
-    of = report.of
     return ReportedTeams(
         month,
         end,
@@ -231,7 +203,6 @@ def read_teams(path: Path) -> ReportedTeams:
         report.extra_usd,
         report.credit_usd,
         teams,
-        None if of is None else of.prometheus,
-        None if of is None else of.match,
-        report.currency,
+        report.of.prometheus,
+        report.of.match,
     )

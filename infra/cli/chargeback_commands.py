@@ -14,7 +14,6 @@ import typer
 from rich.text import Text
 
 from capacity.catalog.data_files import read_records
-from capacity.catalog.exchange_rates import ExchangeRateError
 from capacity.catalog.price_book import PriceFile
 from capacity.chargeback.consumers import MOST_CONSUMERS, TOP_CONSUMERS
 from capacity.chargeback.credits import moments_of, read_credits
@@ -24,12 +23,10 @@ from capacity.chargeback.samples import BRIDGED_STEPS, PeriodError, month_period
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli import prometheus_options as asked_of  # noqa: TC001 -- typer reads the annotations
 from infra.cli.given_files import given_file
-from infra.cli.report_currency import given_rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capacity.catalog.exchange_rates import InCurrency
     from capacity.catalog.machines import Cloud
     from capacity.catalog.price_book import PriceBook
     from capacity.chargeback.credits import Credit
@@ -74,20 +71,6 @@ def granted_credits(path: Path | None) -> tuple[Credit, ...]:
     if path is None:
         return ()
     return given_file(path, read_credits, "its form is in docs/guides/chargeback.md")
-
-
-def exchange_rate(path: Path | None, period: Period) -> InCurrency | None:
-    """The currency and the rate that a period is told in; None: in US dollars. Raises ExplainedError for a file without that rate."""
-    if path is None:
-        return None
-    from capacity.chargeback.exchanged import months_of  # noqa: PLC0415
-
-    rates = given_rates(path)
-    try:
-        return rates.of_months(months_of(period))
-    except ExchangeRateError as error:
-        problem, _, remedy = str(error).partition("; ")
-        raise ExplainedError(f"{path}: {problem}.", f"{remedy}.", exit_code=ExitCode.BAD_USAGE) from error
 
 
 def own_prices(path: Path | None) -> Callable[[Cloud], PriceBook]:
@@ -142,10 +125,6 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     storage: Annotated[Path | None, typer.Option("--storage", help="What storage and egress cost whom; see the guide.")] = None,
     credit: Annotated[Path | None, typer.Option("--credits", help="What the clouds give off these nodes; see the guide.")] = None,
     prices: Annotated[Path | None, typer.Option("--prices", help="A price file of your own, before all other prices.")] = None,
-    currency: Annotated[
-        Path | None,
-        typer.Option("--currency", help="A file with the report's currency and exchange rate; see the guide. Default: US dollars."),
-    ] = None,
     auto_mode: Annotated[
         list[str] | None,
         typer.Option(
@@ -177,7 +156,6 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
 
     Exit code 1: the report is written, but something is missing from its sums; it says what. 2: bad usage or input.
     """
-    from capacity.chargeback.exchanged import exchanged  # noqa: PLC0415
     from infra.cli.prometheus_source import PrometheusSource  # noqa: PLC0415
     from infra.prometheus.access import access_to  # noqa: PLC0415
 
@@ -195,11 +173,8 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     )
     extra, granted = extra_costs(storage), granted_credits(credit)
     book = price_times(prices)
-    into = exchange_rate(currency, asked)
     source = PrometheusSource(access, match, step, bridge, float(timeout), resume_dir, now)
     report = _report(source, period, asked, book, idle, extra, granted, frozenset(auto_mode or ()))
-    if into is not None:
-        report = exchanged(report, into)
     _write(report, form, write_to, billing_account.strip(), top, {"prometheus": access.url, "match": match})
     if not report.complete:
         raise typer.Exit(ExitCode.UNMET)

@@ -12,7 +12,6 @@ from capacity.chargeback.consumers import TOP_CONSUMERS, TopConsumers, top_consu
 from capacity.chargeback.report import HOUR, Totals, WorkLine
 from capacity.chargeback.work import NO_USER, Workload
 from capacity.values.shown_text import spreadsheet_cell
-from infra.cli.report_currency import in_currency, rate_columns
 from infra.cli.report_tables import Table
 
 if TYPE_CHECKING:
@@ -39,18 +38,18 @@ def _both(line: WorkLine) -> tuple[Workload, str]:
 def consumer_tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
     """Each team's rows sum to what the team pays. Of users there is a table where any is known."""
     if workloads := top_consumers(report, top, _workload):
-        yield _table(report.currency, "workload", workloads)
+        yield _table("workload", workloads)
     if any(each.user != NO_USER for each in report.work):
-        yield _table(report.currency, "user", top_consumers(report, top, _user))
+        yield _table("user", top_consumers(report, top, _user))
 
 
-def _table(currency: str, heading: str, found: Mapping[str, TopConsumers[Any]]) -> Table:
+def _table(heading: str, found: Mapping[str, TopConsumers[Any]]) -> Table:
     rows = [
         (team, name, f"{usd:,}{' +?' if totals.unpriced else ''}", _share(of, usd), *_hours(totals, name))
         for team, of in found.items()
         for name, usd, totals in _rows(of)
     ]
-    return Table(f"{heading}s that cost most", ("team", heading, currency, "of team", "GPU hours", "busy"), tuple(rows), 2)
+    return Table(f"{heading}s that cost most", ("team", heading, "USD", "of team", "GPU hours", "busy"), tuple(rows), 2)
 
 
 def _rows(of: TopConsumers[Any]) -> Iterator[tuple[str, Decimal, Totals]]:
@@ -114,13 +113,13 @@ def consumers_csv(report: Report, top: int = TOP_CONSUMERS) -> str:
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*_KEY, *(in_currency(each, report.currency) for each in _FIGURES), *rate_columns(report)))
+    writer.writerow((*_KEY, *_FIGURES))
     for team, of in _every_team(report, top).items():
         for row, names, count, totals in _csv_rows(of):
             figures = _figures(of, totals)
             cells = map(spreadsheet_cell, (team, row, *names))
             written = ("" if figures[each] is None else figures[each] for each in _FIGURES)
-            writer.writerow((report.period.name, *cells, count or "", *written, *rate_columns(report).values()))
+            writer.writerow((report.period.name, *cells, count or "", *written))
     return text.getvalue()
 
 

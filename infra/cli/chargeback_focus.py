@@ -12,12 +12,10 @@ import csv
 import io
 import json
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.chargeback.charges import ChargeKind
 from capacity.chargeback.nodes import UNKNOWN
@@ -39,6 +37,7 @@ from infra.cli.focus_commitments import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from decimal import Decimal
 
     from capacity.chargeback.charges import Charge, LineKey, Supply
     from capacity.chargeback.report import ExtraCost, Report
@@ -76,10 +75,6 @@ COLUMNS = (
     "ListCost",
     "ListUnitPrice",
     "PricingCategory",
-    "PricingCurrency",
-    "PricingCurrencyContractedUnitPrice",
-    "PricingCurrencyEffectiveCost",
-    "PricingCurrencyListUnitPrice",
     "PricingQuantity",
     "PricingUnit",
     "ProviderName",
@@ -108,15 +103,6 @@ COLUMNS = (
     "x_NodePool",
 )
 """Those of FOCUS by name, then our own. A row leaves out what it has no value for; tools ask for some of which no row has a value."""
-
-_OF_TWO_CURRENCIES = "PricingCurrency"
-"""So begin the names of columns that a dataset has where its prices are in another currency than what is billed, and no other has."""
-
-
-def columns_of(report: Report) -> tuple[str, ...]:
-    """The columns of a report's dataset."""
-    return tuple(each for each in COLUMNS if report.into is not None or not each.startswith(_OF_TWO_CURRENCIES))
-
 
 _PROVIDERS = {Cloud.AWS: "AWS", Cloud.GCP: "Google Cloud"}
 _COMPUTE = {Cloud.AWS: "Amazon Elastic Compute Cloud", Cloud.GCP: "Compute Engine"}
@@ -153,7 +139,7 @@ def report_focus(report: Report, billing_account: str) -> str:
     Raises ExplainedError where it is not known which cloud an extra cost is of.
     """
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns_of(report), restval="", lineterminator="\n")
+    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
     for row in (*_charges(report), *_purchases(report), *_extras(report), *_credits(report)):
         writer.writerow(_common(report, billing_account) | row)
@@ -163,7 +149,7 @@ def report_focus(report: Report, billing_account: str) -> str:
 def _common(report: Report, billing_account: str) -> dict[str, str]:
     return {
         "BillingAccountId": spreadsheet_cell(billing_account),
-        "BillingCurrency": report.currency,
+        "BillingCurrency": "USD",
         "BillingPeriodStart": utc(report.asked.start),
         "BillingPeriodEnd": utc(report.asked.end),
         "ChargeCategory": "Usage",
@@ -178,15 +164,15 @@ def _charges(report: Report) -> Iterator[dict[str, str]]:
         supply = charge.supply
         return (charge.line, charge.kind, supply.region, supply.machine, supply.capacity_type, supply.pool, supply.rate.paid)
 
-    before = (report.in_usd or report).charges
-    for charge, was in sorted(zip(report.charges, before, strict=True), key=lambda pair: order(pair[0])):
+    for charge in sorted(report.charges, key=order):
         supply, line = charge.supply, charge.line
         hours = hours_of(charge.machine_seconds)
         contracted = supply.rate.paid if supply.rate.contracted is None else supply.rate.contracted
         listed = contracted if supply.rate.listed is None else supply.rate.listed
         yield {
-            **(_usd(charge.usd) if supply.plan is None else committed_cost(charge, per_usd(report))),
-            **_prices(report, contracted, listed, hours, was.usd),
+            **(_usd(charge.usd) if supply.plan is None else committed_cost(charge)),
+            **priced("Contracted", contracted, hours),
+            **priced("List", listed, hours),
             "PricingQuantity": text_of(hours),
             "PricingUnit": "Hours",
             "PricingCategory": _pricing(supply),
@@ -212,33 +198,15 @@ def _charges(report: Report) -> Iterator[dict[str, str]]:
         }
 
 
-def per_usd(report: Report) -> Fraction:
-    """Of the currency that is billed."""
-    return Fraction(1) if report.into is None else Fraction(report.into.rate.per_usd)
-
-
-def _prices(report: Report, contracted: Fraction, listed: Fraction, quantity: Decimal, effective_usd: Decimal) -> dict[str, str]:
-    """Unit prices and costs in the currency that is billed; and, where that is another, the prices in theirs, which is US dollars."""
-    rate = per_usd(report)
-    billed = priced("Contracted", contracted * rate, quantity) | priced("List", listed * rate, quantity)
-    if report.into is None:
-        return billed
-    units = priced("PricingCurrencyContracted", contracted, quantity) | priced("PricingCurrencyList", listed, quantity)
-    return billed | _in_dollars(effective_usd) | {name: each for name, each in units.items() if name.endswith("UnitPrice")}
-
-
-def _in_dollars(effective_usd: Decimal) -> dict[str, str]:
-    return {"PricingCurrency": US_DOLLARS, "PricingCurrencyEffectiveCost": str(effective_usd)}
-
-
 def _purchases(report: Report) -> Iterator[dict[str, str]]:
     """The fee of each commitment of US dollars an hour: what its rows of use leave unbilled, in cents that sum to the report."""
-    for each in (report.in_usd or report).plans:
+    for each in report.plans:
         rows = [charge for charge in report.charges if charge.supply.plan == each.plan]
         hours, price = hours_of_plan(each), Fraction(each.plan.usd_per_hour)
         yield {
-            **fee_of_plan(each, rows, per_usd(report)),
-            **_prices(report, price, price, hours, Decimal(0)),
+            **fee_of_plan(each, rows),
+            **priced("Contracted", price, hours),
+            **priced("List", price, hours),
             **_provider(each.plan.kind.cloud),
             "ServiceCategory": "Compute",
             "ServiceSubcategory": "Virtual Machines",
@@ -263,14 +231,13 @@ def _described(charge: Charge) -> str:
 
 def _extras(report: Report) -> Iterator[dict[str, str]]:
     clouds = {each.supply.cloud for each in report.charges}
-    for each, was in zip(report.extra, (report.in_usd or report).extra, strict=True):
+    for each in report.extra:
         named = _EXTRAS[each.kind]
         tags = {"team": each.team, "project": each.project}
         one = {"ConsumedQuantity": "1", "ConsumedUnit": "Charges", "PricingQuantity": "1", "PricingUnit": "Charges"}
         yield {
             **_usd(each.usd),
             **dict.fromkeys(("ContractedCost", "ContractedUnitPrice", "ListCost", "ListUnitPrice"), text_of(each.usd)),
-            **_once(report, was.usd),
             **one,
             "PricingCategory": "Standard",
             **_provider(_cloud_of(each, clouds)),
@@ -286,22 +253,13 @@ def _extras(report: Report) -> Iterator[dict[str, str]]:
         }
 
 
-def _once(report: Report, usd: Decimal) -> dict[str, str]:
-    """What is billed once, in the currency that it was given in."""
-    if report.into is None:
-        return {}
-    prices = ("PricingCurrencyContractedUnitPrice", "PricingCurrencyListUnitPrice")
-    return _in_dollars(usd) | dict.fromkeys(prices, text_of(usd))
-
-
 def _credits(report: Report) -> Iterator[dict[str, str]]:
     """A credit is of no SKU, so it has no unit prices, and all its costs are the same (the words of ContractedCost and ListCost)."""
-    for credited, was in zip(report.credits, (report.in_usd or report).credits, strict=True):
+    for credited in report.credits:
         for (team, project), usd in credited.lines.items():
             tags = {"team": team, "project": project}
             yield {
                 **dict.fromkeys(("BilledCost", "EffectiveCost", "ContractedCost", "ListCost"), str(-usd)),
-                **({} if report.into is None else _in_dollars(-was.lines[team, project])),
                 **_provider(credited.credit.cloud),
                 "ChargeCategory": "Credit",
                 "ChargeFrequency": "One-Time",

@@ -28,12 +28,12 @@ def charts(report: Report) -> str:
     teams, bought = report.by("team"), report.by("capacity_type")
     drawn = [
         _chart(
-            f"Who pays, {report.currency}",
+            "Who pays, USD",
             ("allocated", "idle"),
             ((key[0], f"{each.usd:,}", (float(each.allocated_usd), float(each.idle_usd))) for key, each in teams.items()),
         ),
         _chart(
-            f"How it was bought, {report.currency}",
+            "How it was bought, USD",
             ("allocated", "idle"),
             ((key[0], f"{each.usd:,}", (float(each.allocated_usd), float(each.idle_usd))) for key, each in bought.items()),
         ),

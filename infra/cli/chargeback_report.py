@@ -20,7 +20,6 @@ from infra.cli import chargeback_words as words
 from infra.cli.chargeback_consumers import consumer_data
 from infra.cli.console import table_console
 from infra.cli.cost_report import literal
-from infra.cli.report_currency import in_currency, rate_columns, rate_data, renamed
 from infra.cli.report_tables import markdown_table, print_table
 
 if TYPE_CHECKING:
@@ -51,8 +50,7 @@ def report_csv(report: Report) -> str:
     """The lines, then storage and egress, then credits, in one table: `total_usd` sums to all that is paid."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    rate = rate_columns(report)
-    writer.writerow(("period", *DIMENSIONS, "kind", *(in_currency(each, report.currency) for each in _FIGURES), *rate))
+    writer.writerow(("period", *DIMENSIONS, "kind", *_FIGURES))
     for line in report.lines:
         figures = _figures(line.totals)
         writer.writerow(
@@ -61,29 +59,24 @@ def report_csv(report: Report) -> str:
                 *map(spreadsheet_cell, asdict(line.key).values()),
                 "nodes",
                 *(figures[each] for each in _FIGURES),
-                *rate.values(),
             )
         )
     for each in report.extra:
         key = (spreadsheet_cell(each.team), spreadsheet_cell(each.project), *("",) * (len(DIMENSIONS) - 2))
-        writer.writerow((report.period.name, *key, each.kind.value, *("",) * (len(_FIGURES) - 1), str(each.usd), *rate.values()))
+        writer.writerow((report.period.name, *key, each.kind.value, *("",) * (len(_FIGURES) - 1), str(each.usd)))
     for each in report.credits:
         for names, usd in each.lines.items():
             key = (*map(spreadsheet_cell, names), *("",) * (len(DIMENSIONS) - 2))
-            writer.writerow((report.period.name, *key, "credit", *("",) * (len(_FIGURES) - 1), str(-usd), *rate.values()))
+            writer.writerow((report.period.name, *key, "credit", *("",) * (len(_FIGURES) - 1), str(-usd)))
     return text.getvalue()
 
 
 def report_data(report: Report, top: int = TOP_CONSUMERS) -> dict[str, Any]:
     """As plain data."""
-    return renamed(_data(report, top), report.currency) | rate_data(report.into)
-
-
-def _data(report: Report, top: int) -> dict[str, Any]:
     period = report.period
     return {
         "period": {"name": period.name, "timezone": period.timezone, "from": utc(period.start), "to": utc(period.end)},
-        "currency": report.currency,
+        "currency": "USD",
         "step_seconds": report.step,
         "idle_policy": report.idle.value,
         "complete": report.complete,

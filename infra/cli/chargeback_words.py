@@ -39,10 +39,8 @@ TITLES = {
 """The tables, by dimension."""
 
 
-def columns(report: Report) -> tuple[str, ...]:
-    """The headings of their figures."""
-    money = report.currency
-    return (money, f"allocated {money}", f"idle {money}", f"saved {money}", "GPU hours", "measured h", "busy")
+COLUMNS = ("USD", "allocated USD", "idle USD", "saved USD", "GPU hours", "measured h", "busy")
+"""The headings of their figures."""
 
 
 def title(report: Report) -> str:
@@ -57,40 +55,39 @@ def least(report: Report) -> str:
 
 def summary(report: Report) -> Iterator[tuple[str, str]]:
     """The sums: what they are of, and how much."""
-    total, money = report.total, report.currency
-    yield "nodes", f"{least(report)}{report.node_usd:,} {money}"
-    yield "of these idle", f"{report.idle_usd:,} {money}{_percent(float(report.idle_usd), float(report.node_usd))}"
+    total = report.total
+    yield "nodes", f"{least(report)}{report.node_usd:,} USD"
+    yield "of these idle", f"{report.idle_usd:,} USD{_percent(float(report.idle_usd), float(report.node_usd))}"
     if unused := sum((each.usd for each in report.commitments), Decimal(0)):
         hours = sum(each.unused for each in report.commitments) / HOUR
-        yield "reserved, and not there", f"{unused:,} {money} for {hours:,.1f} node hours, billed all the same"
+        yield "reserved, and not there", f"{unused:,} USD for {hours:,.1f} node hours, billed all the same"
     if lost := sum((each.unused_usd for each in report.plans), Decimal(0)):
         committed = sum((each.committed_usd for each in report.plans), Decimal(0))
-        yield "committed, and not used", f"{lost:,} of {committed:,} {money}, billed all the same"
+        yield "committed, and not used", f"{lost:,} of {committed:,} USD, billed all the same"
     if total.saved_usd:
-        yield "saved", f"{total.saved_usd:,} {money} ({total.saved_share:.0%}) against on-demand prices, of what somebody had"
+        yield "saved", f"{total.saved_usd:,} USD ({total.saved_share:.0%}) against on-demand prices, of what somebody had"
     if report.platform_usd:
-        yield "nodes without GPUs", f"{report.platform_usd:,} {money}"
+        yield "nodes without GPUs", f"{report.platform_usd:,} USD"
     yield (
         "GPU hours",
         f"{report.gpu_seconds / HOUR:,.1f}, allocated {total.gpu_hours:,.1f}{_percent(total.gpu_seconds, report.gpu_seconds)}",
     )
     yield "busy", busy(total) + (f" of {total.measured / HOUR:,.1f} GPU hours measured" if total.measured else "")
     if report.extra:
-        yield "storage and egress", f"{report.extra_usd:,} {money}, as given"
+        yield "storage and egress", f"{report.extra_usd:,} USD, as given"
     if report.credits:
         given = sum((each.credit.usd for each in report.credits), Decimal(0))
-        yield "credits", f"-{report.credit_usd:,} of {given:,} {money}"
-        yield "left to pay", f"{least(report)}{report.paid_usd:,} {money}"
+        yield "credits", f"-{report.credit_usd:,} of {given:,} USD"
+        yield "left to pay", f"{least(report)}{report.paid_usd:,} USD"
     if (other := report.opencost) is not None:
         nodes = f"{other.nodes} node{'' if other.nodes == 1 else 's'}"
-        yield "OpenCost", f"{other.opencost_usd:,} {money} for {nodes}, here {other.report_usd:,} {money}"
+        yield "OpenCost", f"{other.opencost_usd:,} USD for {nodes}, here {other.report_usd:,} USD"
 
 
 def how(report: Report) -> str:
     """Of when it is, how it was counted, and who pays for idle GPUs."""
     period = report.period
-    told = f"{_utc(period.start)} to {_utc(period.end)} ({period.timezone}), every {report.step} s; {_PAYS[report.idle]}."
-    return told if report.into is None else f"{told} Amounts are in {report.currency}: {report.into}."
+    return f"{_utc(period.start)} to {_utc(period.end)} ({period.timezone}), every {report.step} s; {_PAYS[report.idle]}."
 
 
 def busy(totals: Totals) -> str:
@@ -102,24 +99,24 @@ def tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
     """Every table that has a row; of each team's consumers `top`."""
     for dimension, name in TITLES.items():
         rows = tuple((key[0], *_figures(totals)) for key, totals in report.by(dimension).items())
-        yield Table(name, (dimension.replace("_", " "), *columns(report)), (*rows, ("total", *_figures(report.total))))
+        yield Table(name, (dimension.replace("_", " "), *COLUMNS), (*rows, ("total", *_figures(report.total))))
     yield from consumer_tables(report, top)
     if report.extra:
         rows = tuple((each.team, each.project, each.kind.value, each.what, f"{each.usd:,}") for each in report.extra)
         yield Table(
             "storage and egress",
-            ("team", "project", "kind", "what", report.currency),
+            ("team", "project", "kind", "what", "USD"),
             (*rows, ("total", "", "", "", f"{report.extra_usd:,}")),
             4,
         )
     if report.credits:
         rows = tuple((each.credit.name, *line, f"-{usd:,}") for each in report.credits for line, usd in each.lines.items())
-        yield Table("credits", ("credit", "team", "project", report.currency), (*rows, ("total", "", "", f"-{report.credit_usd:,}")), 3)
+        yield Table("credits", ("credit", "team", "project", "USD"), (*rows, ("total", "", "", f"-{report.credit_usd:,}")), 3)
     if report.commitments:
         rows = tuple(
             (each.what, f"{each.seconds / HOUR:,.1f}", f"{each.unused / HOUR:,.1f}", f"{each.usd:,}") for each in report.commitments
         )
-        yield Table("committed", ("what", "node hours", "of these not there", f"{report.currency} for these"), rows)
+        yield Table("committed", ("what", "node hours", "of these not there", "USD for these"), rows)
     if report.plans:
         rows = tuple(
             (
@@ -129,8 +126,7 @@ def tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
             )
             for each in report.plans
         )
-        money = report.currency
-        headings = ("what", money, f"used {money}", f"unused {money}", "utilisation", "coverage of what it can pay")
+        headings = ("what", "USD", "used USD", "unused USD", "utilisation", "coverage of what it can pay")
         yield Table("committed US dollars an hour", headings, rows)
     if report.price_changes:
         rows = tuple(
@@ -184,7 +180,7 @@ def warnings(report: Report) -> Iterator[str]:
     if len(report.gaps) > _GAPS_TOLD:
         yield f"and {len(report.gaps) - _GAPS_TOLD} more such gaps; --format json has them all."
     for each in filter(lambda each: each.left_usd, report.credits):
-        yield f"{each.left_usd:,} {report.currency} of the credit {each.credit.name} had no effect: there was no more cost that it covers."
+        yield f"{each.left_usd:,} USD of the credit {each.credit.name} had no effect: there was no more cost that it covers."
     yield from report.notes
 
 

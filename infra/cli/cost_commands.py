@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capacity.values.errors import ExitCode, ExplainedError, nearest
-from infra.cli.report_currency import Currency, newest_rate
 
 if TYPE_CHECKING:
-    from capacity.catalog.exchange_rates import InCurrency
     from capacity.catalog.machines import Cloud
     from capacity.catalog.price_book import PriceBook
 
@@ -57,7 +55,6 @@ def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     region: Annotated[
         str | None, typer.Option("--region", help="For any program: the region of resources where neither they nor their provider say it.")
     ] = None,
-    currency: Currency = None,
     form: Annotated[
         ReportFormat, typer.Option("--format", help="text for people, json for programs, markdown for comments.")
     ] = ReportFormat.TEXT,
@@ -70,17 +67,16 @@ def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     from capacity.cost.costed_plan import plan_of, read_json, read_plan_file, read_use_file, shipped_use  # noqa: PLC0415
     from capacity.cost.programs.declared import is_program  # noqa: PLC0415
 
-    into = newest_rate(currency)
     written = read_json(plan, sys.stdin.buffer.read() if plan == STANDARD_INPUT else None)
     if is_program(written):
-        _program(written, plan, base, prices, region, into, form)
+        _program(written, plan, base, prices, region, form)
         return
     from capacity.cost.budget_checks import Standing  # noqa: PLC0415
     from capacity.cost.figures import Scenario  # noqa: PLC0415
     from capacity.cost.plan_comparison import budget_checks, compared  # noqa: PLC0415
     from capacity.cost.plan_cost import plan_cost  # noqa: PLC0415
     from capacity.settings.spending import OnUnknownPrices  # noqa: PLC0415
-    from infra.cli.cost_report import CostReport, cost_json, cost_markdown, exchanged_cost, show_cost  # noqa: PLC0415
+    from infra.cli.cost_report import CostReport, cost_json, cost_markdown, show_cost  # noqa: PLC0415
 
     file = plan_of(written, plan)
     base_file = None if base is None else read_plan_file(base)
@@ -93,7 +89,6 @@ def cost(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         comparison = compared(plan_cost(base_file.plan, book if same else _with_own(base_file.prices(), None), expected), found)
     checks = budget_checks(found, Scenario(against.value), near)
     report = CostReport(file.stack, found, comparison, tuple(checks), Scenario(against.value), datetime.now(UTC).date())
-    report = report if into is None else exchanged_cost(report, into)
     if form is ReportFormat.JSON:
         sys.stdout.write(cost_json(report))
     elif form is ReportFormat.MARKDOWN:
@@ -113,7 +108,6 @@ def _program(  # noqa: PLR0913, PLR0917 -- the options of the command
     base: Path | None,
     prices: Path | None,
     region: str | None,
-    into: InCurrency | None,
     form: ReportFormat,
 ) -> None:
     """The same of anybody's program, which has neither pools nor budgets."""
@@ -125,7 +119,6 @@ def _program(  # noqa: PLR0913, PLR0917 -- the options of the command
     from capacity.cost.programs.program_cost import compared, program_cost  # noqa: PLC0415
     from infra.cli.program_cost_report import (  # noqa: PLC0415
         ProgramReport,
-        exchanged_program_report,
         program_json,
         program_markdown,
         show_program,
@@ -146,7 +139,6 @@ def _program(  # noqa: PLR0913, PLR0917 -- the options of the command
     if base is not None:
         found = compared(program_cost(read_program(read_json(base), str(base), region), books), found)
     report = ProgramReport(found, datetime.now(UTC).date())
-    report = report if into is None else exchanged_program_report(report, into)
     if form is ReportFormat.TEXT:
         show_program(report)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -12,20 +12,16 @@ from rich.table import Table
 
 from capacity.catalog.platform import VOCABULARIES, Platform
 from capacity.cost.budget_checks import Standing
-from capacity.cost.exchanged import ExchangedCheck, exchanged_checks, exchanged_comparison, exchanged_plan
 from capacity.cost.figures import Scenario, day_of, days_of
 from capacity.cost.plan_comparison import budgets_data, comparison_data, plan_cost_data
 from capacity.values.shown_text import printable
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
-from infra.cli.report_currency import BUDGETS_ARE_CONVERTED, beside, currency_of, rate_data, rate_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import date
-    from typing import Any
 
-    from capacity.catalog.exchange_rates import InCurrency
     from capacity.cost.budget_checks import BudgetCheck
     from capacity.cost.figures import CostLine, Figures, PriceUsed
     from capacity.cost.plan_comparison import PlanComparison
@@ -37,10 +33,7 @@ _COLOURS = {Standing.EXCEEDED: "bold red", Standing.NEAR: "yellow", Standing.UNK
 
 @dataclass(frozen=True)
 class CostReport:
-    """What there is to say of the plan of `stack`. `checks` are its budgets, held against the month of `scenario`.
-
-    Of a report in another currency, `in_usd` is the same in US dollars.
-    """
+    """What there is to say of the plan of `stack`. `checks` are its budgets, held against the month of `scenario`."""
 
     stack: str
     cost: PlanCost
@@ -48,13 +41,6 @@ class CostReport:
     checks: tuple[BudgetCheck, ...]
     scenario: Scenario
     today: date
-    into: InCurrency | None = None
-    in_usd: CostReport | None = None
-
-    @property
-    def rate(self) -> list[str]:
-        """What the amounts are converted by; nothing of US dollars."""
-        return rate_lines(self.into, *([BUDGETS_ARE_CONVERTED] if self.checks else []))
 
     @property
     def at_least(self) -> str:
@@ -69,23 +55,12 @@ class CostReport:
     @property
     def old(self) -> list[OldPrices]:
         """The prices that are too old to be taken for today's, those of one source and age limit together."""
-        if self.into is not None and self.in_usd is not None:
-            one = self.into.one
-            return [replace(each, expected_usd=one(each.expected_usd), worst_usd=one(each.worst_usd)) for each in self.in_usd.old]
         found: dict[tuple[str, int], list[tuple[PriceUsed, CostLine]]] = {}
         for line in self.cost.lines:
             for price in line.prices:
                 if (self.today - price.as_of).days > days_of(price):
                     found.setdefault((price.source, days_of(price)), []).append((price, line))
         return [_old(each, self.today) for each in found.values()]
-
-
-def exchanged_cost(report: CostReport, into: InCurrency) -> CostReport:
-    """The report with every amount in the currency."""
-    cost = exchanged_plan(report.cost, into)
-    comparison = None if report.comparison is None else exchanged_comparison(report.comparison, cost, into)
-    checks = tuple(exchanged_checks(report.checks, cost, report.scenario))
-    return replace(report, cost=cost, comparison=comparison, checks=checks, into=into, in_usd=report)
 
 
 @dataclass(frozen=True)
@@ -119,14 +94,7 @@ def _old(used: list[tuple[PriceUsed, CostLine]], today: date) -> OldPrices:
 
 
 def cost_json(report: CostReport) -> str:
-    """The report as JSON, money as text; in another currency with each amount in US dollars and in it."""
-    data = _data(report)
-    if report.into is not None and report.in_usd is not None:
-        data = {"currency": report.into.currency, **rate_data(report.into), **beside(_data(report.in_usd), data, report.into)}
-    return json.dumps(data, indent=2) + "\n"
-
-
-def _data(report: CostReport) -> dict[str, Any]:
+    """The report as JSON, money as text."""
     old = [
         {
             "source": each.source,
@@ -141,13 +109,13 @@ def _data(report: CostReport) -> dict[str, Any]:
     data = {"stack": report.stack, **plan_cost_data(report.cost), "budgets": budgets_data(report.checks), "old_prices": old}
     if report.comparison is not None:
         data["comparison"] = comparison_data(report.comparison)
-    return data
+    return json.dumps(data, indent=2) + "\n"
 
 
 def show_cost(report: CostReport) -> None:
     """The sums first, then line by line, by team, and what the prices stand on."""
-    cost, total, currency = report.cost, report.cost.total, currency_of(report.into)
-    out.print(f"[bold]{escape(report.stack)}[/] on {cost.cloud} in {escape(cost.region)}, {currency} a month:")
+    cost, total = report.cost, report.cost.total
+    out.print(f"[bold]{escape(report.stack)}[/] on {cost.cloud} in {escape(cost.region)}, USD a month:")
     told = f"expected {report.at_least}{shown_usd(total.expected_usd)}{_and_at_most(cost)}"
     out.print(f"  {told}, worst case {report.worst_at_least}{shown_usd(total.worst_usd)}")
     out.print(f"  with nothing running {report.at_least}{shown_usd(total.floor_usd)}")
@@ -155,12 +123,10 @@ def show_cost(report: CostReport) -> None:
         out.print("  fake nodes cost nothing: these are the prices of the EKS machines that they imitate.")
     for check in report.checks:
         out.print(f"  [{_COLOURS[check.standing]}]{check.standing}[/]: {escape(budget_text(check, report.scenario))}")
-    for line in report.rate:
-        out.print(f"  [dim]{escape(line)}[/]")
     if report.comparison is not None:
         _show_comparison(report.comparison)
-    show_table(_lines(cost, currency))
-    show_table(_teams(cost, currency))
+    show_table(_lines(cost))
+    show_table(_teams(cost))
     for missing in cost.unknown:
         out.print(f"[yellow]unknown[/], {how_counted(cost, missing)}: {escape(missing)}")
     for note in cost.notes:
@@ -199,9 +165,8 @@ def budget_text(check: BudgetCheck, scenario: Scenario) -> str:
     """One budget in a sentence."""
     least = "at least " if check.unknown else ""
     most = f" and at most {shown_usd(check.at_most_usd)}" if check.unknown and check.at_most_usd is not None else ""
-    budget = f"{check.budget_usd:,}{' (converted)' if isinstance(check, ExchangedCheck) else ''}"
     share = f"({least}{check.spent_percent:.0f} %)"
-    return f"{scenario} {least}{shown_usd(check.spent_usd)}{most} of {budget} budgeted for {check.owner} {share}"
+    return f"{scenario} {least}{shown_usd(check.spent_usd)}{most} of {check.budget_usd:,} budgeted for {check.owner} {share}"
 
 
 def price_sources(cost: PlanCost) -> list[PriceUsed]:
@@ -257,8 +222,8 @@ def _show_comparison(found: PlanComparison) -> None:
     show_table(table)
 
 
-def _lines(cost: PlanCost, currency: str) -> Table:
-    table = _table("", "what", "of how much", "expected", "worst case", "idle", title=f"what is billed, {currency} a month")
+def _lines(cost: PlanCost) -> Table:
+    table = _table("", "what", "of how much", "expected", "worst case", "idle", title="what is billed, USD a month")
     for line in cost.lines:
         table.add_row(line.section, escape(line.name), escape(line.quantity), *of_line(line))
     table.add_section()
@@ -266,8 +231,8 @@ def _lines(cost: PlanCost, currency: str) -> Table:
     return table
 
 
-def _teams(cost: PlanCost, currency: str) -> Table:
-    table = _table(*TEAM_COLUMNS, title=f"whose it is, {currency} a month")
+def _teams(cost: PlanCost) -> Table:
+    table = _table(*TEAM_COLUMNS, title="whose it is, USD a month")
     for row in team_rows(cost):
         table.add_row(*map(escape, row))
     return table
@@ -313,15 +278,13 @@ def literal(text: str) -> str:
 
 
 def _comment(report: CostReport) -> Iterator[str]:
-    cost, found, currency = report.cost, report.comparison, currency_of(report.into)
-    expected = f"{report.at_least}{shown_usd(cost.total.expected_usd)} {currency} a month expected"
+    cost, found = report.cost, report.comparison
+    expected = f"{report.at_least}{shown_usd(cost.total.expected_usd)} USD a month expected"
     more = "" if found is None else f" ({change(found.difference.expected_usd, 'no change')})"
     yield f"### Cost of <code>{literal(report.stack)}</code>: {expected}{more}"
     yield ""
     yield from _sums(report)
     yield ""
-    for line in report.rate:
-        yield from (literal(line), "")
     for check in report.checks:
         yield f"- {_MARKS[check.standing]} {check.standing}: {literal(budget_text(check, report.scenario))}"
     if report.checks:
@@ -352,7 +315,7 @@ def _comment(report: CostReport) -> Iterator[str]:
 
 
 def _sums(report: CostReport) -> Iterator[str]:
-    total, found, currency = report.cost.total, report.comparison, currency_of(report.into)
+    total, found = report.cost.total, report.comparison
     names = {
         Scenario.EXPECTED: "expected",
         Scenario.WORST: f"worst case: every ceiling reached all month{', at least' if report.cost.unbounded else ''}",
@@ -360,11 +323,11 @@ def _sums(report: CostReport) -> Iterator[str]:
     }
     now = f"now{', at least' if report.cost.unknown else ''}"
     if found is None:
-        yield f"| {currency} a month | {now} |"
+        yield f"| USD a month | {now} |"
         yield "|:--|--:|"
         yield from (f"| {name} | {shown_usd(total.of(each))} |" for each, name in names.items())
         return
-    yield f"| {currency} a month | base{', at least' if found.before.unknown else ''} | {now} | change{of_known(found)} |"
+    yield f"| USD a month | base{', at least' if found.before.unknown else ''} | {now} | change{of_known(found)} |"
     yield "|:--|--:|--:|--:|"
     for each, name in names.items():
         yield f"| {name} | {shown_usd(found.before.total.of(each))} | {shown_usd(total.of(each))} | {change(found.difference.of(each))} |"

@@ -53,13 +53,13 @@ UNIT = "USD"
 """Of CommitmentDiscountQuantity, which is an amount of spend where the category is Spend."""
 
 
-def committed_cost(charge: Charge, per_usd: Fraction) -> dict[str, str]:
-    """What is effectively paid, and of that what the fee of the commitment does not bill; `per_usd` of the currency that is billed."""
-    return {"BilledCost": str(_billed(charge, per_usd)), "EffectiveCost": str(charge.usd)}
+def committed_cost(charge: Charge) -> dict[str, str]:
+    """What is effectively paid, and of that what the fee of the commitment does not bill."""
+    return {"BilledCost": str(_billed(charge)), "EffectiveCost": str(charge.usd)}
 
 
-def _billed(charge: Charge, per_usd: Fraction) -> Decimal:
-    fee = to_cents({0: charge.supply.rate.fee * per_usd * charge.machine_seconds / HOUR})[0]
+def _billed(charge: Charge) -> Decimal:
+    fee = to_cents({0: charge.supply.rate.fee * charge.machine_seconds / HOUR})[0]
     return min(fee, charge.usd)
 
 
@@ -93,13 +93,13 @@ def sku_of_plan(plan: SpendCommitment) -> dict[str, str]:
 
 
 def hours_of_plan(spent: SpentPlan) -> Decimal:
-    """For how long it was billed; `spent` is in US dollars, as it is sold."""
+    """For how long it was billed."""
     return hours_of(Fraction(spent.committed_usd) / Fraction(spent.plan.usd_per_hour) * HOUR)
 
 
-def fee_of_plan(spent: SpentPlan, rows: Iterable[Charge], per_usd: Fraction) -> dict[str, str]:
+def fee_of_plan(spent: SpentPlan, rows: Iterable[Charge]) -> dict[str, str]:
     """The row of the fee, which bills what the other `rows` of the commitment leave unbilled; without its prices."""
-    plan, usd = spent.plan, sum((each.usd - _billed(each, per_usd) for each in rows), Decimal("0.00"))
+    plan, usd = spent.plan, sum((each.usd - _billed(each) for each in rows), Decimal("0.00"))
     hours = hours_of_plan(spent)
     return {
         **_named(plan, Fraction(spent.committed_usd)),

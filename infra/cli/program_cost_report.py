@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.table import Table
 
-from capacity.cost.exchanged import exchanged_program
 from capacity.cost.figures import day_of, days_of, price_data
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
 from infra.cli.cost_report import cells, change, folded, literal
-from infra.cli.report_currency import beside, currency_of, rate_data, rate_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import date
 
-    from capacity.catalog.exchange_rates import InCurrency
     from capacity.cost.figures import Figures, PriceUsed
     from capacity.cost.programs.program_cost import Change, ProgramCost, ResourceCost
 
@@ -34,12 +31,10 @@ NOT_IN_IT = (
 
 @dataclass(frozen=True)
 class ProgramReport:
-    """What there is to say of a program's cost on a day. Of a report in another currency, `in_usd` is the same in US dollars."""
+    """What there is to say of a program's cost on a day."""
 
     cost: ProgramCost
     today: date
-    into: InCurrency | None = None
-    in_usd: ProgramReport | None = None
 
     @property
     def open(self) -> bool:
@@ -60,11 +55,6 @@ class ProgramReport:
     def old(self, price: PriceUsed) -> bool:
         """Whether a price is too old to be taken for today's."""
         return (self.today - price.as_of).days > days_of(price)
-
-
-def exchanged_program_report(report: ProgramReport, into: InCurrency) -> ProgramReport:
-    """The report with every amount in the currency."""
-    return replace(report, cost=exchanged_program(report.cost, into), into=into, in_usd=report)
 
 
 def months(figures: Figures) -> tuple[str, str, str]:
@@ -92,7 +82,7 @@ def headline(report: ProgramReport) -> str:
     cost = report.cost
     least = "at least " if report.open else ""
     changed = "" if cost.difference is None else f" ({change(cost.difference.expected_usd, 'no change')})"
-    return f"{least}{shown_usd(cost.total.expected_usd)} {currency_of(report.into)} a month as declared{changed}"
+    return f"{least}{shown_usd(cost.total.expected_usd)} USD a month as declared{changed}"
 
 
 def _hint(cost: ProgramCost) -> str:
@@ -106,11 +96,9 @@ def show_program(report: ProgramReport) -> None:
     out.print(f"[bold]{escape(cost.name)}[/]: {headline(report)}")
     more = "at least " if report.unbounded else ""
     out.print(f"  {more}{most} with every scaler at its most for 744 hours, {least} with every scaler at its least")
-    for line in rate_lines(report.into):
-        out.print(f"  [dim]{escape(line)}[/]")
     if cost.before is not None:
         _show_changes(report)
-    table = _table("resource", "type", "of what and how much", *MONTHS, title=f"what is billed, {currency_of(report.into)} a month")
+    table = _table("resource", "type", "of what and how much", *MONTHS, title="what is billed, USD a month")
     for line in cost.lines:
         if line.what or line.missing:
             table.add_row(escape(line.name), escape(line.type), escape(what_of(line)), *_of_line(line))
@@ -133,8 +121,7 @@ def _show_changes(report: ProgramReport) -> None:
     if not report.cost.changes:
         out.print("  no resource's cost changes.")
         return
-    title = f"what the change adds, {currency_of(report.into)} a month"
-    table = _table("", "resource", "of what and how much", *MONTHS[:2], title=title)
+    table = _table("", "resource", "of what and how much", *MONTHS[:2], title="what the change adds, USD a month")
     for row in change_rows(report.cost):
         table.add_row(*map(escape, row))
     show_table(table)
@@ -166,14 +153,8 @@ def _table(*headings: str, title: str) -> Table:
 
 
 def program_json(report: ProgramReport) -> str:
-    """The report as JSON, money as text; in another currency with each amount in US dollars and in it."""
-    data = program_data(report)
-    if report.into is not None and report.in_usd is not None:
-        currency = report.into.currency
-        change = {f"change_{currency.lower()}": data["change"]}
-        told = {"currency": currency, **rate_data(report.into), **beside(program_data(report.in_usd), data, report.into), **change}
-        return json.dumps(told, indent=2) + "\n"
-    return json.dumps(data, indent=2) + "\n"
+    """The report as JSON, money as text."""
+    return json.dumps(program_data(report), indent=2) + "\n"
 
 
 def program_data(report: ProgramReport) -> dict[str, Any]:
@@ -230,8 +211,6 @@ def _comment(report: ProgramReport) -> Iterator[str]:
     cost = report.cost
     yield f"### Cost of <code>{literal(cost.name)}</code>: {literal(headline(report))}"
     yield ""
-    for line in rate_lines(report.into):
-        yield from (literal(line), "")
     changed = [cells(each) for each in change_rows(cost)]
     if changed:
         yield "| | resource | of what and how much | as declared | at most |"

@@ -98,7 +98,7 @@ def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
         try:
             if any(map(is_parquet, parts_of(path, month.start, month.end))):
                 library("pyarrow.parquet", "parquet")
-            for row in read_delivery(path, seen, month.start, month.end, month.currency):
+            for row in read_delivery(path, seen, month.start, month.end):
                 bill.add(row)
         except (BillError, OSError) as error:
             raise ExplainedError(

@@ -14,7 +14,6 @@ from capacity.chargeback.reconciling import Reason
 from capacity.values.shown_text import spreadsheet_cell
 from infra.cli.console import table_console
 from infra.cli.cost_report import literal
-from infra.cli.report_currency import in_currency, renamed
 from infra.cli.report_tables import Table, markdown_table, print_table
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def reconcile_json(found: Reconciliation, percent: Decimal) -> str:
     """Everything, as one object."""
     written: dict[str, Any] = {
         "period": found.name,
-        "currency": found.currency,
+        "currency": "USD",
         "report_usd": str(found.report_usd),
         "bill_usd": str(found.bill_usd),
         "difference_usd": str(found.bill_usd - found.report_usd),
@@ -51,8 +50,8 @@ def reconcile_json(found: Reconciliation, percent: Decimal) -> str:
                 "report_hours": None if each.report_hours is None else round(float(each.report_hours), 4),
                 "bill_usd": str(each.bill_usd),
                 "bill_hours": round(float(each.bill_hours), 4),
-                f"report_{found.currency.lower()}_per_hour": None if each.report_price is None else round(float(each.report_price), 6),
-                f"bill_{found.currency.lower()}_per_hour": None if each.bill_price is None else round(float(each.bill_price), 6),
+                "report_usd_per_hour": None if each.report_price is None else round(float(each.report_price), 6),
+                "bill_usd_per_hour": None if each.bill_price is None else round(float(each.bill_price), 6),
                 "difference_usd": str(each.difference),
                 "why": [{"reason": reason.value, "explained": reason.explains, "usd": str(usd)} for reason, usd in each.parts],
             }
@@ -71,16 +70,14 @@ def reconcile_json(found: Reconciliation, percent: Decimal) -> str:
         ],
         "notes": list(found.notes),
     }
-    return json.dumps(renamed(written, found.currency), indent=2, allow_nan=False) + "\n"
+    return json.dumps(written, indent=2, allow_nan=False) + "\n"
 
 
 def reconcile_csv(found: Reconciliation) -> str:
     """The report's amounts and every difference, a row each: `usd` sums to the bill."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ("period", "cloud", "region", "machine", "bought_as", "what", "reason", "explained", in_currency("usd", found.currency))
-    )
+    writer.writerow(("period", "cloud", "region", "machine", "bought_as", "what", "reason", "explained", "usd"))
     for line in found.lines:
         place = tuple(map(spreadsheet_cell, (line.key.cloud, line.key.region, line.key.machine, line.key.bought)))
         writer.writerow((spreadsheet_cell(found.name), *place, "", "report", "", str(line.report_usd)))
@@ -136,27 +133,26 @@ def _markdown(found: Reconciliation, percent: Decimal) -> Iterator[str]:
 
 
 def _summary(found: Reconciliation, percent: Decimal) -> Iterator[tuple[str, str]]:
-    yield "report", f"{found.report_usd:,} {found.currency}"
-    yield "bill", f"{found.bill_usd:,} {found.currency}"
-    yield "difference", f"{_signed(found.bill_usd - found.report_usd)} {found.currency}"
+    yield "report", f"{found.report_usd:,} USD"
+    yield "bill", f"{found.bill_usd:,} USD"
+    yield "difference", f"{_signed(found.bill_usd - found.report_usd)} USD"
     verdict = "within" if found.within(percent) else "more than"
-    yield "unexplained", f"{found.unexplained_usd:,} {found.currency}, {verdict} {percent} % of the report"
+    yield "unexplained", f"{found.unexplained_usd:,} USD, {verdict} {percent} % of the report"
 
 
 def _tables(found: Reconciliation) -> Iterator[Table]:
     reasons = ((reason.value, _signed(usd)) for reason, usd in found.by_reason.items())
     whole = (("report", f"{found.report_usd:,}"), *reasons, ("bill", f"{found.bill_usd:,}"))
-    yield Table("from the report to the bill", ("why", found.currency), whole)
+    yield Table("from the report to the bill", ("why", "USD"), whole)
     if found.lines:
-        money = found.currency
-        headings = ("machine", "bought as", f"report {money}", f"bill {money}", "report h", "bill h", "difference", "why")
+        headings = ("machine", "bought as", "report USD", "bill USD", "report h", "bill h", "difference", "why")
         yield Table("by machine", headings, tuple(map(_row, found.lines)), 2, ends_in_text=True)
     if found.others:
         dearest = sorted(found.others, key=lambda each: -abs(each.usd))
         rows = [(each.cloud, each.reason.value, each.what, f"{each.rows:,}", _signed(each.usd)) for each in dearest[:_OTHERS_TOLD]]
         if left := dearest[_OTHERS_TOLD:]:
             rows.append(("", "", f"{len(left):,} more, all in json and csv", "", _signed(sum(each.usd for each in left))))
-        yield Table("else on the bill", ("cloud", "why", "what", "rows", found.currency), tuple(rows), 3)
+        yield Table("else on the bill", ("cloud", "why", "what", "rows", "USD"), tuple(rows), 3)
 
 
 def _row(line: MachineLine) -> tuple[str, ...]:

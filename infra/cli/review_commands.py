@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from capacity.values.errors import ExitCode, ExplainedError, nearest
-from infra.cli.report_currency import Currency, newest_rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +51,6 @@ def review(
     stacks: Annotated[
         list[str] | None, typer.Option("--stack", "-s", metavar="STACK", help="Only this stack, whatever changed. Repeatable.")
     ] = None,
-    currency: Currency = None,
     form: Annotated[
         ReviewFormat, typer.Option("--format", help="text for people, json for programs, markdown for a comment, sarif for code scanning.")
     ] = ReviewFormat.TEXT,
@@ -65,14 +63,13 @@ def review(
     from infra.cli.command_line import own_version  # noqa: PLC0415
     from infra.cli.console import err  # noqa: PLC0415
     from infra.cli.review_formats import review_json, review_sarif  # noqa: PLC0415
-    from infra.cli.review_report import Review, exchanged_review, review_markdown, show_review  # noqa: PLC0415
+    from infra.cli.review_report import Review, review_markdown, show_review  # noqa: PLC0415
     from infra.project import project_here  # noqa: PLC0415
     from infra.review.affected_stacks import affected  # noqa: PLC0415
     from infra.review.revisions import repository_of  # noqa: PLC0415
     from infra.review.stack_review import stack_review  # noqa: PLC0415
     from lab.providers.values import UNKNOWN  # noqa: PLC0415
 
-    into = newest_rate(currency)
     project = project_here()
     repository = repository_of(project.folder)
     head_commit = None if head is None else repository.commit(head)
@@ -103,7 +100,6 @@ def review(
             costs,
             tuple(each for each in rest if each not in costs),
         )
-        told = told if into is None else exchanged_review(told, into)
         if form is ReviewFormat.JSON:
             sys.stdout.write(review_json(told))
         elif form is ReviewFormat.MARKDOWN:

@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from capacity.cost.plan_comparison import comparison_data
-from infra.cli.report_currency import beside, rate_data
 from infra.cli.review_report import left_out, state_of, verdict_words
 from policies.lint.formats import SARIF_SCHEMA
 
@@ -20,17 +19,8 @@ if TYPE_CHECKING:
 
 
 def review_json(review: Review) -> str:
-    """The whole of it, money as text; in another currency with each amount in US dollars and in it."""
-    data = _data(review)
-    if review.into is not None and review.in_usd is not None:
-        told = {"currency": review.into.currency, **rate_data(review.into), **beside(_data(review.in_usd), data, review.into)}
-        # A sentence names its currency itself.
-        data = told | {"summary": review.in_a_line}
-    return json.dumps(data, indent=2) + "\n"
-
-
-def _data(review: Review) -> dict[str, Any]:
-    return {
+    """The whole of it, money as text."""
+    data = {
         "base": review.base,
         "head": review.head,
         "summary": review.in_a_line,
@@ -41,6 +31,7 @@ def _data(review: Review) -> dict[str, Any]:
         "unchanged": review.unchanged,
         "stacks": [_stack_data(each) for each in review.changed],
     }
+    return json.dumps(data, indent=2) + "\n"
 
 
 def _stack_data(review: StackReview) -> dict[str, Any]:

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.table import Table
 
-from capacity.catalog.exchange_rates import US_DOLLARS
 from infra.cli.advise_report import shown_usd
 from infra.cli.console import out, show_table
 from infra.cli.cost_report import cells, change, changes, folded, how_counted, literal, price_sources, three
-from infra.cli.report_currency import OWN_WORDS_ARE_NOT, currency_of, rate_lines
 from infra.review.resource_changes import Becomes
-from infra.review.stack_review import exchanged_stacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from capacity.catalog.exchange_rates import InCurrency
     from capacity.cost.plan_cost import PlanCost
     from infra.review.resource_changes import ResourceChange
     from infra.review.stack_previews import Verdict
@@ -44,7 +40,6 @@ class Review:
     """A change from `base` to `head`, both as people name them: the stacks that it may mean something to, and those that it cannot.
 
     `untouched` has the costs of the latter, None for one on no cloud; a stack whose cost cannot be told is in `not_costed` instead.
-    Of a review in another currency, `in_usd` is the same in US dollars.
     """
 
     base: str
@@ -52,8 +47,6 @@ class Review:
     stacks: tuple[StackReview, ...]
     untouched: Mapping[str, PlanCost | None]
     not_costed: tuple[str, ...] = ()
-    into: InCurrency | None = None
-    in_usd: Review | None = None
 
     @property
     def changed(self) -> list[StackReview]:
@@ -92,27 +85,15 @@ class Review:
         """What it comes to."""
         if not self.changed:
             return "no stack changes"
-        more = f"{change(self.more_usd)} {currency_of(self.into)} a month" if self.more_usd else "the same cost"
+        more = f"{change(self.more_usd)} USD a month" if self.more_usd else "the same cost"
         total = more if self._costed else "cost not known"
         total += f", {self.total} in all," if self._costed else ""
         told = f"{total} over {_counted(len(self.changed), 'changed stack')}, {len(self.unchanged)} unchanged"
         return f"{told}; {_counted(len(self.refused), 'stack')} refused" if self.refused else told
 
     @property
-    def rate(self) -> list[str]:
-        """What the amounts are converted by; nothing of US dollars."""
-        words = (line for each in self.changed for _, line in _lines(each))
-        return rate_lines(self.into, *([OWN_WORDS_ARE_NOT] if any(US_DOLLARS in line for line in words) else []))
-
-    @property
     def _costed(self) -> bool:
         return any(each.more_usd is not None for each in self.stacks)
-
-
-def exchanged_review(review: Review, into: InCurrency) -> Review:
-    """The review with every amount in the currency; what policies say is in their own words."""
-    stacks, untouched = exchanged_stacks(review.stacks, review.untouched, into)
-    return replace(review, stacks=stacks, untouched=untouched, into=into, in_usd=review)
 
 
 def _counted(count: int, what: str) -> str:
@@ -224,8 +205,7 @@ def show_review(review: Review) -> None:
     """The sum, a table of the stacks, then what matters of each."""
     out.print(f"[bold]{escape(review.base)} → {escape(review.head)}[/]: {escape(review.in_a_line)}.")
     if review.changed:
-        title = f"the stacks that change, {currency_of(review.into)} a month expected"
-        table = Table(title=title, title_justify="left")
+        table = Table(title="the stacks that change, USD a month expected", title_justify="left")
         for heading in ("stack", "", *(each.value for each in _OPERATIONS), "expected", "change"):
             table.add_column(heading, justify="left" if heading in {"stack", ""} else "right", overflow="fold")
         for each in review.changed:
@@ -236,8 +216,6 @@ def show_review(review: Review) -> None:
             table.add_section()
             table.add_row("all stacks", *[""] * 5, escape(review.total), change(review.more_usd))
         show_table(table)
-    for line in review.rate:
-        out.print(f"[dim]{escape(line)}[/]")
     for each in review.changed:
         _show_stack(each)
     if any(map(mark, review.costs)):
@@ -294,14 +272,13 @@ def review_markdown(review: Review) -> str:
 def _legend(review: Review) -> str:
     told = [f"Not in the sum: {', '.join(review.not_costed)}."] if review.not_costed and review.changed else []
     told += [f"{_MARKED}."] if any(map(mark, review.costs)) else []
-    told += review.rate
     return "".join(f" {literal(each)}" for each in told)
 
 
 def _table_of(review: Review) -> Iterator[str]:
     if not review.changed:
         return
-    yield f"| stack | | created | changed | replaced | deleted | {currency_of(review.into)} a month expected | change |"
+    yield "| stack | | created | changed | replaced | deleted | USD a month expected | change |"
     yield "|:--|:--|--:|--:|--:|--:|--:|--:|"
     for each in review.changed:
         counts = " | ".join(str(each.count(operation) or "") for operation in _OPERATIONS)

@@ -30,7 +30,7 @@ def chargeback_trend(
     ],
     form: Annotated[TrendFormat, typer.Option("--format", help="text and markdown for people, json for programs.")] = TrendFormat.TEXT,
 ) -> None:
-    """Show how the teams' costs change from month to month, which months are unusual, and a forecast for an unfinished month.
+    """Show how the teams' costs change from month to month.
 
     Exit code 1: a month in between is missing, or a report is incomplete. 2: bad usage, or reports that cannot be compared.
     """

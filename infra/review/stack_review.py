@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.platform import Platform
 from capacity.cost.costed_plan import costed, read_plan_file, shipped_use
-from capacity.cost.exchanged import exchanged_comparison, exchanged_figures, exchanged_plan, exchanged_totals
 from capacity.cost.plan_comparison import PlanComparison, compared
 from capacity.cost.plan_cost import PlanCost, plan_cost
 from capacity.plan.build import plan_of_stack_file
@@ -17,11 +16,10 @@ from infra.deployment.losses import Loss, in_order, loss_of
 from infra.review.resource_changes import Becomes, as_the_engine_marks, resource_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
     from decimal import Decimal
     from pathlib import Path
 
-    from capacity.catalog.exchange_rates import InCurrency
     from infra.review.resource_changes import Ask, ResourceChange
     from infra.review.stack_previews import StackPreview, Verdict
 
@@ -165,34 +163,3 @@ def _cost(base: StackPreview | None, head: StackPreview | None) -> tuple[PlanCos
         return found, None
     earlier = read_plan_file(base.plan)
     return found, compared(plan_cost(earlier.plan, earlier.prices(), use), found)
-
-
-def exchanged_stacks(
-    stacks: Sequence[StackReview], untouched: Mapping[str, PlanCost | None], into: InCurrency
-) -> tuple[tuple[StackReview, ...], dict[str, PlanCost | None]]:
-    """The stacks of a review, and the costs of those that it does not touch, in another currency: both sides of each at the one rate.
-
-    What is expected of all of them, and what the change adds, is converted as one sum each, which the stacks share.
-    """
-    costs = {each.stack: each.cost for each in stacks} | dict(untouched)
-    totals = {name: cost.total.expected_usd for name, cost in costs.items() if cost is not None}
-    changes = {each.stack: each.more_usd for each in stacks if each.more_usd is not None}
-    expected, more = exchanged_totals(totals, changes, into)
-    found = {
-        name: None if cost is None else exchanged_plan(cost, into, exchanged_figures(cost.total, into, expected[name]))
-        for name, cost in costs.items()
-    }
-    return (
-        tuple(_exchanged(each, found[each.stack], more.get(each.stack), into) for each in stacks),
-        {name: found[name] for name in untouched},
-    )
-
-
-def _exchanged(review: StackReview, cost: PlanCost | None, more_usd: Decimal | None, into: InCurrency) -> StackReview:
-    comparison, former = review.comparison, review.former
-    if comparison is not None and cost is not None:
-        comparison = exchanged_comparison(comparison, cost, into, exchanged_figures(comparison.difference, into, more_usd))
-    if former is not None:
-        left = None if more_usd is None else -more_usd
-        former = exchanged_plan(former, into, exchanged_figures(former.total, into, left))
-    return replace(review, cost=cost, comparison=comparison, former=former)

@@ -8,22 +8,16 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import ExitStack
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from converted_costs import RATE, RATE_FILE, RATE_WORDS, assert_both_currencies, dollars_left, sources_of, tables
-from currency_reports import in_euros
 from typer.testing import CliRunner
 
-from infra.cli import console
 from infra.cli.app import app
-from infra.deployment.cloud_run import PLUGINS
+from lab.engine import offline_engine
 from lab.progress import Silence
-from lab.providers.offline import OfflineProvider
-from lab.providers.serving import serve
 from lab.tools.build import ensure_tools, family_named
 
 if TYPE_CHECKING:
@@ -52,8 +46,7 @@ def usd(text: str) -> Decimal:
 def preview(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Path]]:
     """Previews each program once by plain `pulumi preview --json --show-sames`, and writes down what it prints."""
     host = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named("pulumi-python"),))
-    with ExitStack() as served:
-        ports = [f"{name}:{served.enter_context(serve(OfflineProvider(name, version)))}" for name, version in PLUGINS.items()]
+    with offline_engine(lambda: tools) as engine:
 
         @functools.cache
         def run(name: str) -> Path:
@@ -61,16 +54,17 @@ def preview(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             shutil.copy(PROGRAMS / name / "__main__.py", folder)
             (folder / "Pulumi.yaml").write_text(f"name: {name}\nruntime: python\n")
             (folder / "Pulumi.test.yaml").write_text(f"config: {SETTINGS[name]}\n")
-            environment = os.environ | {
-                "PATH": os.pathsep.join([str(host.links / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]),
-                "PULUMI_HOME": str(folder / "home"),
-                "PULUMI_BACKEND_URL": f"file://{folder}",
-                "PULUMI_CONFIG_PASSPHRASE": "",
-                "PULUMI_DEBUG_PROVIDERS": ",".join(ports),
-                "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-                "PULUMI_SKIP_UPDATE_CHECK": "true",
-                "PYTHONWARNINGS": "ignore",
-            }
+            environment = (
+                os.environ
+                | engine.environment
+                | {
+                    "PATH": os.pathsep.join([str(host.links / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]),
+                    "PULUMI_HOME": str(folder / "home"),
+                    "PULUMI_BACKEND_URL": f"file://{folder}",
+                    "PULUMI_CONFIG_PASSPHRASE": "",
+                    "PYTHONWARNINGS": "ignore",
+                }
+            )
             told = ""
             for command in (("stack", "init", "test"), ("preview", "--stack", "test", "--json", "--show-sames")):
                 done = subprocess.run(
@@ -192,23 +186,3 @@ def test_each_price_has_its_source_its_day_and_whether_somebody_checked_it(previ
         assert "2026-07-20" in printed
         assert "(?)" in printed
     assert "1 x aws:rds/instance:Instance" in " ".join(text.split())
-
-
-def test_in_another_currency_no_amount_of_a_program_is_in_dollars_and_resources_sum_to_the_total(
-    preview: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(console.out, "width", 400)
-    path, rates = preview("kubernetes"), tmp_path / "rates.yaml"
-    rates.write_text(RATE_FILE)
-    found = assert_both_currencies(told(path, "--currency", str(rates), "--format", "json"), told(path, "--format", "json"))
-
-    for month in ("declared", "most", "least"):
-        whole = Decimal(found["eur_a_month"][month])
-        assert whole == in_euros(Decimal(found["usd_a_month"][month]), RATE)
-        assert sum(Decimal(each["eur_a_month"][month]) for each in found["resources"]) == whole
-    for form in ("text", "markdown"):
-        shown = told(path, "--currency", str(rates), "--format", form)
-        assert dollars_left(shown, sources_of(found)) == [], form
-        assert RATE_WORDS.removesuffix(".") in shown, form
-        assert f"{Decimal(found['eur_a_month']['declared']):,} EUR a month as declared" in shown, form
-    assert all(len(set(rows)) == 1 for rows in tables(shown))

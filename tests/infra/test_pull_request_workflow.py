@@ -82,8 +82,6 @@ def test_a_new_projects_workflow_reviews_as_the_one_that_others_call() -> None:
     filled = REVIEW.read_text()
     for there, then in (
         ("${{ inputs.pulumi }}", "<<pulumi>>"),
-        ("          CURRENCY: ${{ inputs.currency }}\n", ""),
-        (' ${CURRENCY:+--currency "$CURRENCY"}', ""),
         (
             '        env:\n          SETUP: ${{ inputs.setup }}\n        run: bash -euo pipefail -c "$SETUP"',
             f"        run: {inputs['setup']['default']}",
@@ -93,25 +91,6 @@ def test_a_new_projects_workflow_reviews_as_the_one_that_others_call() -> None:
         filled = filled.replace(there, then)
 
     assert filled.partition("\njobs:\n")[2] == TEMPLATE.read_text().partition("\njobs:\n")[2]
-
-
-@pytest.mark.parametrize("currency,options", [("", []), ("rates of ours.yaml", ["--currency", "rates of ours.yaml"])])
-def test_the_review_is_in_the_currency_that_its_caller_names(currency: str, options: list[str], tmp_path: Path) -> None:
-    told = tmp_path / ".venv" / "bin" / "flexspot"
-    told.parent.mkdir(parents=True)
-    told.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-    told.chmod(0o755)
-    named = {
-        "BASE": "main",
-        "CURRENCY": currency,
-        "RUNNER_TEMP": tmp_path,
-        "GITHUB_STEP_SUMMARY": tmp_path / "s",
-        "GITHUB_OUTPUT": tmp_path / "o",
-    }
-    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script("Review")]
-    subprocess.run(command, cwd=tmp_path, env=os.environ | {name: str(value) for name, value in named.items()}, check=True, timeout=60)
-
-    assert (tmp_path / "review.md").read_text().splitlines() == ["review", "--base", "main", *options, "--format", "markdown"]
 
 
 def test_the_official_engine_is_of_the_version_that_flexspot_is_tried_with() -> None:

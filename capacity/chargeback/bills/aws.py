@@ -11,7 +11,6 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.catalog.machines import Cloud
 from capacity.chargeback.bills.entries import BillError, Bought, Entry, Kind, Place, in_json, moment, number, refuse_another
 
@@ -107,9 +106,9 @@ def place_of(usage_type: str, region: str) -> tuple[Place, bool] | None:
     return Place(Cloud.AWS, region, match["machine"], bought), match["kind"] not in _NO_TIME
 
 
-def entries(row: Mapping[str, str], currency: str = US_DOLLARS) -> Iterator[Entry]:
+def entries(row: Mapping[str, str]) -> Iterator[Entry]:
     """What a row says; its discounts, where its net cost is another, as an entry of its own. Raises BillError."""
-    refuse_another(row["line_item_currency_code"], currency)
+    refuse_another(row["line_item_currency_code"], "line_item_currency_code")
     written = row["line_item_line_item_type"].strip()
     usage = row["line_item_usage_type"].strip()
     product = row["line_item_product_code"].strip() or "(no product)"

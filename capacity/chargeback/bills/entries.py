@@ -123,10 +123,15 @@ def in_json(row: Mapping[str, str], name: str) -> Any:
         raise BillError(f"{name} is not JSON") from None
 
 
-def refuse_another(currency: str, of_report: str) -> None:
-    """Raises BillError for an amount of another currency: what it was worth on its day no bill of another says for sure."""
-    if currency.strip().upper() != of_report:
-        written = currency.strip()[:10] or "no currency"
+def is_in_dollars(currency: str) -> bool:
+    """Return whether a bill's currency is that of reports."""
+    return currency.strip().upper() == "USD"
+
+
+def refuse_another(currency: str, column: str) -> None:
+    """Raise BillError for an amount that is not in US dollars, in which reports are."""
+    if not is_in_dollars(currency):
         raise BillError(
-            f"the amount is in {written}; the report is in {of_report}, so export the bill in it, or make the report in {written}"
+            f"{column} is {currency.strip()[:10] or 'empty'}, and reports are in USD. Export the bill in USD; of Google Cloud, give the "
+            "standard or detailed billing export, whose rows have the exchange rate (currency_conversion_rate)"
         )

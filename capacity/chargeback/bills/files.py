@@ -10,11 +10,9 @@ import zlib
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any
 
-from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.chargeback.bills import gcp
 from capacity.chargeback.bills.entries import BillError
 from capacity.chargeback.bills.forms import GOOGLE, MAX_EXPANSION, form_of, most_unpacked
-from capacity.chargeback.bills.parquet_pages import ENCRYPTED, MAGIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,11 +29,11 @@ MAX_LINE_BYTES = 4 * 2**20
 def is_parquet(path: Path) -> bool:
     """Whether a file begins as one of Parquet does, encrypted or not. Raises OSError."""
     with path.open("rb") as raw:
-        return raw.read(len(MAGIC)) in {MAGIC, ENCRYPTED}
+        return raw.read(4) in {b"PAR1", b"PARE"}
 
 
-def read_bill(path: Path, seen: dict[str, str], currency: str = US_DOLLARS) -> Iterator[list[Entry]]:
-    """The entries of each row of a bill, whose amounts must be in `currency`.
+def read_bill(path: Path, seen: dict[str, str]) -> Iterator[list[Entry]]:
+    """The entries of each row of a bill.
 
     `seen` holds the fingerprints of the files read before and gets this one's, if it has rows: parts that an export empties are all the
     same. Raises BillError, which names the row, for what cannot be used, OSError for what cannot be read, and ImportError for Parquet
@@ -48,12 +46,12 @@ def read_bill(path: Path, seen: dict[str, str], currency: str = US_DOLLARS) -> I
             from capacity.chargeback.bills.parquet import Rows  # noqa: PLC0415
 
             table = Rows(path)
-            digest, found = hashlib.file_digest(raw, "sha256"), _entries(table, table, currency)
+            digest, found = hashlib.file_digest(raw, "sha256"), _entries(table, table)
         elif path.suffix == ".parquet" and path.stat().st_size:
             raise BillError("it does not begin as Parquet does, whatever its name says; download it again")
         else:
             counted = _Bytes(raw, path.stat().st_size)
-            digest, found = counted.digest, _text_rows(counted, currency)
+            digest, found = counted.digest, _text_rows(counted)
         for row in found:
             rows += 1
             yield row
@@ -91,24 +89,24 @@ class _Bytes:
             first = False
 
 
-def _text_rows(counted: _Bytes, currency: str) -> Iterator[list[Entry]]:
+def _text_rows(counted: _Bytes) -> Iterator[list[Entry]]:
     try:
         lines = counted.lines()
         first = next(lines, "")
         if not first.strip():
             raise BillError("it is empty")
         found = _json_rows(counted, first, lines) if first.lstrip().startswith("{") else _csv_rows(counted, first, lines)
-        yield from _entries(found, counted, currency)
+        yield from _entries(found, counted)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise BillError(f"after row {counted.row}: the file is cut off or damaged ({error})") from error
     except UnicodeDecodeError as error:
         raise BillError(f"after row {counted.row}: the file is not UTF-8 text") from error
 
 
-def _entries(found: Iterable[tuple[Form, dict[str, str]]], counted: _Bytes | Rows, currency: str) -> Iterator[list[Entry]]:
+def _entries(found: Iterable[tuple[Form, dict[str, str]]], counted: _Bytes | Rows) -> Iterator[list[Entry]]:
     for form, row in found:
         try:
-            yield list(form.entries(row, currency))
+            yield list(form.entries(row))
         except BillError as error:
             raise BillError(f"row {counted.row}: {error}") from error
 

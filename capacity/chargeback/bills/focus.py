@@ -11,7 +11,6 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.catalog.machines import Cloud
 from capacity.chargeback.bills import aws, gcp
 from capacity.chargeback.bills.entries import BillError, Bought, Entry, Kind, Place, in_json, moment, number, refuse_another
@@ -57,9 +56,9 @@ def column(name: str) -> str:
     return name.strip().lower()
 
 
-def entries(row: Mapping[str, str], currency: str = US_DOLLARS) -> Iterator[Entry]:
+def entries(row: Mapping[str, str]) -> Iterator[Entry]:
     """What a row says. Raises BillError."""
-    refuse_another(row["billingcurrency"], currency)
+    refuse_another(row["billingcurrency"], "BillingCurrency")
     cloud = _cloud(row)
     usd = number(row["billedcost"], "BilledCost")
     start = moment(row["chargeperiodstart"], "ChargePeriodStart")

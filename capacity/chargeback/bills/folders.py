@@ -16,7 +16,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.chargeback.bills.entries import BillError
 from capacity.chargeback.bills.files import read_bill
 
@@ -55,7 +54,7 @@ class _Part:
     path: Path
 
 
-def read_delivery(path: Path, seen: dict[str, str], start: int, end: int, currency: str = US_DOLLARS) -> Iterator[list[Entry]]:
+def read_delivery(path: Path, seen: dict[str, str], start: int, end: int) -> Iterator[list[Entry]]:
     """The entries of each row of a bill that is a file, or of all its parts if it is a folder.
 
     `start` and `end` are those of the period in question, in seconds of Unix time. Raises BillError, which names the part, and OSError.
@@ -63,7 +62,7 @@ def read_delivery(path: Path, seen: dict[str, str], start: int, end: int, curren
     rows = 0
     for part in parts_of(path, start, end):
         try:
-            for row in read_bill(part, seen, currency):
+            for row in read_bill(part, seen):
                 rows += 1
                 yield row
         except BillError as error:

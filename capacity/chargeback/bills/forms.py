@@ -30,7 +30,7 @@ class Form:
     needed: tuple[str, ...]
     also: tuple[str, ...]
     column: Callable[[str], str]
-    entries: Callable[[Mapping[str, str], str], Iterator[Entry]]
+    entries: Callable[[Mapping[str, str]], Iterator[Entry]]
 
 
 AWS = Form("AWS Cost and Usage Report", aws.NEEDED, aws.ALSO, aws.column, aws.entries)

@@ -14,10 +14,9 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from capacity.catalog.exchange_rates import US_DOLLARS
 from capacity.catalog.fresh_prices import gcp_gpu_skus
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.chargeback.bills.entries import BillError, Bought, Entry, Kind, Place, in_json, moment, number, refuse_another
+from capacity.chargeback.bills.entries import BillError, Bought, Entry, Kind, Place, in_json, is_in_dollars, moment, number, refuse_another
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,6 +27,7 @@ NEEDED = ("service_description", "sku_description", "cost", "currency", "credits
 ALSO = (
     "usage_end_time",
     "cost_type",
+    "currency_conversion_rate",
     "location_region",
     "labels",
     "system_labels",
@@ -80,13 +80,13 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def entries(row: Mapping[str, str], currency: str = US_DOLLARS) -> Iterator[Entry]:
+def entries(row: Mapping[str, str]) -> Iterator[Entry]:
     """What a row says; its credits as entries of their own. Raises BillError."""
-    refuse_another(row["currency"], currency)
     service, sku = row["service_description"].strip(), row["sku_description"].strip()
     start = moment(row["usage_start_time"], "usage_start_time")
     end = moment(row.get("usage_end_time", ""), "usage_end_time")
-    usd = number(row["cost"], "cost")
+    rate = _per_usd(row)
+    usd = _usd(number(row["cost"], "cost"), rate)
     kind = _COST_TYPES.get(row.get("cost_type", "").strip().lower(), Kind.SERVICE)
     if kind is Kind.SERVICE and sku.startswith("Commitment"):
         kind = Kind.COMMITMENT
@@ -94,7 +94,7 @@ def entries(row: Mapping[str, str], currency: str = US_DOLLARS) -> Iterator[Entr
     place, hours = found or (None, Fraction(0))
     cluster = place is not None and bool(_labels(row, "labels").get(CLUSTER))
     what = f"{service}: {sku}" if kind is Kind.COMMITMENT else service or "(no service)"
-    given = list(_credits(row))
+    given = [(name, _usd(amount, rate)) for name, amount in _credits(row)]
     if place is None:
         yield Entry(kind, Cloud.GCP, what, usd, start=start, end=end)
     else:
@@ -112,6 +112,24 @@ def entries(row: Mapping[str, str], currency: str = US_DOLLARS) -> Iterator[Entr
         else:
             of = Kind.DISCOUNT if name in _DISCOUNTS or name.startswith(_COVERED) else Kind.CREDIT
             yield Entry(of, Cloud.GCP, f"{service} {name}", amount, start=start, end=end)
+
+
+def _per_usd(row: Mapping[str, str]) -> Decimal:
+    """Return the exchange rate of a row: units of its currency for a US dollar.
+
+    The pages named above say of currency_conversion_rate: "The exchange rate from US dollars to the local currency. That is, cost ÷
+    currency_conversion_rate is the cost in US dollars" (copies of them, read 2026-11-28). Amounts of credits are in that currency too.
+    """
+    if is_in_dollars(row["currency"]):
+        return Decimal(1)
+    rate = number(row.get("currency_conversion_rate", ""), "currency_conversion_rate")
+    if rate <= 0:
+        refuse_another(row["currency"], "currency")
+    return rate
+
+
+def _usd(amount: Decimal, per_usd: Decimal) -> Decimal:
+    return amount if per_usd == 1 else amount / per_usd
 
 
 def machine_part(service: str, sku: str, row: Mapping[str, str]) -> tuple[Place, Fraction] | None:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
-from made_bills import LEGACY_HEADER, cur_row, focus_row, gcp_row, table
+from made_bills import cur_row, focus_row, gcp_row, table
 
 from capacity.catalog.machines import Cloud
 from capacity.chargeback.billed import MAX_SUMS, Bill
@@ -23,6 +23,19 @@ if TYPE_CHECKING:
 
 NO_NUMBERS = ("NaN", "Infinity", "=1+1", "1,5", "1e999", "9" * 40, "0x10", "\N{ARABIC-INDIC DIGIT ONE}")
 SPOT = Place(Cloud.AWS, "us-east-1", "g6.xlarge", Bought.SPOT)
+
+# A legacy report's header, as github.com/cloud-carbon-footprint/cloud-carbon-footprint has it, cut to what is read.
+LEGACY_HEADER = [
+    "lineItem/LineItemType",
+    "lineItem/UsageStartDate",
+    "lineItem/UsageEndDate",
+    "lineItem/ProductCode",
+    "lineItem/UsageType",
+    "lineItem/UsageAmount",
+    "lineItem/CurrencyCode",
+    "lineItem/UnblendedCost",
+    "product/regionCode",
+]
 
 
 def read(folder: Path, content: str | bytes) -> list[Entry]:
@@ -43,7 +56,7 @@ def refused(folder: Path, content: str | bytes) -> str:
 
 def test_a_legacy_report_says_the_same_as_cur_2_plain_and_packed(tmp_path: Path) -> None:
     by_new_name = {column(name): name for name in LEGACY_HEADER}
-    legacy = table([{by_new_name[key]: value for key, value in cur_row().items() if key in by_new_name}], LEGACY_HEADER)
+    legacy = table([{by_new_name[key]: value for key, value in cur_row().items()}])
 
     [expected] = read(tmp_path, table([cur_row()]))
 
@@ -82,21 +95,28 @@ def test_the_region_is_found_where_a_report_has_it(tmp_path: Path) -> None:
     assert [each.place.region for each in read(tmp_path, table(rows)) if each.place] == ["eu-west-1", "us-east-2", "(no region)"]
 
 
+def test_a_row_of_google_in_another_currency_is_divided_by_its_own_rate(tmp_path: Path) -> None:
+    """As Google documents currency_conversion_rate: cost divided by it is the cost in US dollars."""
+    given = [{"type": "COMMITTED_USAGE_DISCOUNT", "amount": -21.5}, {"type": "PROMOTION", "amount": -4.3}]
+    sku = "G2 Instance Core running in Americas"
+    rows = [
+        gcp_row(sku, "86", "8", currency="EUR", currency_conversion_rate=0.86, credits=given),
+        gcp_row(sku, "2", "8", currency="USD", currency_conversion_rate=1),
+        gcp_row(sku, "150", "8", currency="JPY", currency_conversion_rate="150.0"),
+    ]
+    found = read(tmp_path, "\n".join(map(json.dumps, rows)))
+
+    assert [(each.kind, each.usd) for each in found] == [
+        *((Kind.MACHINE, 25), (Kind.MACHINE, 75), (Kind.MACHINE, -25), (Kind.CREDIT, -5)),
+        *((Kind.MACHINE, 2), (Kind.MACHINE, 1)),
+    ]
+
+
 def test_google_rows_are_the_same_as_json_lines_and_as_csv(tmp_path: Path) -> None:
     row = gcp_row("Spot Preemptible G2 Instance Core running in Americas", "1.5", "800")
     cells = {
-        "service.description": "Compute Engine",
-        "sku.description": row["sku"]["description"],
-        "usage_start_time": row["usage_start_time"],
-        "usage_end_time": row["usage_end_time"],
-        "location.region": "us-central1",
-        "labels": json.dumps(row["labels"]),
-        "system_labels": json.dumps(row["system_labels"]),
-        "cost": "1.5",
-        "currency": "USD",
-        "usage.amount_in_pricing_units": "800.0",
-        "usage.pricing_unit": "hour",
-        "credits": "[]",
+        **{f"{name}.{inner}": str(each) for name, value in row.items() if isinstance(value, dict) for inner, each in value.items()},
+        **{name: value if isinstance(value, str) else json.dumps(value) for name, value in row.items() if not isinstance(value, dict)},
     }
     underscored = {name.replace(".", "_"): value for name, value in cells.items()}
 
@@ -145,10 +165,10 @@ def test_a_gpu_of_no_family_counts_for_the_labels_machine_only(tmp_path: Path) -
         (table([without(focus_row(), "BilledCost")]), "FOCUS export, and these columns are missing: billedcost"),
         (table([cur_row()])[:-12], "row 1: it has"),
         (table([cur_row(), cur_row()])[:-1] + ',"', "cut off"),
-        (table([cur_row(currency_code="EUR")]), "row 1: the amount is in EUR"),
-        (table([cur_row(), cur_row(currency_code="")]), "row 2: the amount is in no currency"),
-        (table([focus_row(BillingCurrency="CNY")]), "row 1: the amount is in CNY"),
-        (json.dumps(gcp_row("x", "1", currency="JPY")), "row 1: the amount is in JPY"),
+        (table([cur_row(), cur_row(currency_code="")]), "row 2: line_item_currency_code is empty, and reports are in USD"),
+        (table([focus_row(BillingCurrency="CNY")]), "row 1: BillingCurrency is CNY, and reports are in USD. Export the bill in USD"),
+        (json.dumps(gcp_row("x", "1", currency="JPY")), "row 1: currency is JPY, and reports are in USD"),
+        (json.dumps(gcp_row("x", "1", currency="JPY", currency_conversion_rate=0)), "row 1: currency is JPY, and reports are in USD"),
         *((table([cur_row(unblended_cost=each)]), "not a number") for each in NO_NUMBERS),
         (table([cur_row(usage_amount="-inf")]), "row 1: line_item_usage_amount is '-inf'"),
         (json.dumps(gcp_row("x", "nan")), "not a number"),
