@@ -14,8 +14,8 @@ import yaml
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-EXPORTS: dict[str, dict[str, str]] = yaml.safe_load((Path(__file__).parent / "aws_export_columns.yaml").read_text())
-"""The columns of each export with their types."""
+COLUMNS: dict[str, str] = yaml.safe_load((Path(__file__).parent / "aws_export_columns.yaml").read_text())["cur_2"]
+"""The columns of the export with their types."""
 
 _TYPES = {
     "string": pa.string(),
@@ -26,11 +26,10 @@ _TYPES = {
 }
 
 
-def export_table(export: str, rows: Iterable[dict[str, str]]) -> pa.Table:
-    """The rows as an export has them: with all its columns, in which what is empty is null."""
-    found, columns = list(rows), EXPORTS[export]
-    cells = {name: [_cell(each.get(name, ""), kind) for each in found] for name, kind in columns.items()}
-    return pa.table({name: pa.array(cells[name], _TYPES[kind]) for name, kind in columns.items()})
+def export_table(rows: Iterable[dict[str, str]]) -> pa.Table:
+    """The rows as the export has them: with all its columns, in which what is empty is null."""
+    found = list(rows)
+    return pa.table({name: pa.array([_cell(each.get(name, ""), kind) for each in found], _TYPES[kind]) for name, kind in COLUMNS.items()})
 
 
 def parquet_file(path: Path, table: pa.Table, **more: Any) -> Path:

@@ -8,6 +8,11 @@ account of our own has been read.
 
 A double becomes the shortest decimal that is that double again (its repr), which is what was written into it, up to 15 digits.
 
+Memory is bounded in three ways. A file that declares to unpack to more than any bill is refused. What a file does not declare, such as a
+page that is longer than its footer says, or one text that a dictionary repeats in every row, meets a limit of the process while pyarrow
+reads, on Linux alone. Rows that are longer than a bill's are refused before Python gets their values, where a lack of memory ends the
+process.
+
 Loading this takes the extra `parquet`.
 """
 
@@ -17,43 +22,33 @@ import json
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
-from itertools import pairwise
+from decimal import Decimal
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as of
 
 from capacity.chargeback.bills.entries import BillError
 from capacity.chargeback.bills.forms import MAX_COLUMNS, MAX_EXPANSION, Form, form_of, most_unpacked
-from capacity.chargeback.bills.parquet_pages import ENCRYPTED, MAGIC, pages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-    from decimal import Decimal
+    from collections.abc import Generator, Iterator
 
-MAX_FOOTER_BYTES = 16 * 2**20
 MAX_DEPTH = 12
 """How deep columns may be nested. A list of structs is four deep."""
 
-MAX_ROW_GROUPS = 100_000
-MAX_ENTRIES = 32 * 2**20
-"""How many entries the maps of a column may have in a row group, all of which may be of one row."""
-
 MAX_MEMORY_BYTES = 512 * 2**20
-"""How much more memory the rows of a batch may take. A dictionary gives any number of rows one long text, which no header tells."""
+"""How much more memory pyarrow may take for the footer, or for the rows of a batch."""
 
-_BATCH_ROWS = 8192
-_MAX_BATCH_ENTRIES = 4_000_000
+MAX_BATCH_BYTES = 32 * 2**20
+"""What the rows of a batch may hold: 16 KiB each."""
+
+_IN_MICROSECONDS = pc.CastOptions(pa.timestamp("us"), allow_time_truncate=True)
+_BATCH_ROWS = 2048
 _READ_BYTES = 2**20
-_TAIL = 8
-
-_json = json.JSONEncoder(ensure_ascii=False).encode
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 @dataclass(frozen=True)
@@ -74,58 +69,53 @@ class Rows:
 
     def __iter__(self) -> Iterator[tuple[Form, dict[str, str]]]:
         """Raises BillError for what is no such file or cannot be used, and OSError for what cannot be read."""
-        with self._path.open("rb") as raw:
-            _refuse_frame(raw)
-            yield from self._read(raw)
-
-    def _read(self, raw: IO[bytes]) -> Iterator[tuple[Form, dict[str, str]]]:
         try:
             with pa.OSFile(str(self._path), "rb") as source:
-                yield from self._batches(source, raw)
+                yield from self._batches(source)
         except BillError:
             raise
         except UnicodeDecodeError as error:
             raise BillError(f"after row {self.row}: a text is not UTF-8") from error
         except MemoryError as error:
             raise BillError(
-                f"after row {self.row}: the next rows need more than {MAX_MEMORY_BYTES // 2**20} MiB, as no bill's do"
+                f"after row {self.row}: what follows needs more than {MAX_MEMORY_BYTES // 2**20} MiB of memory, as no bill does"
             ) from error
-        except (pa.ArrowException, OSError, OverflowError) as error:
+        except (pa.ArrowException, OSError, OverflowError, ValueError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
-            raise BillError(f"after row {self.row}: it is not readable Parquet, or is damaged ({_short(error)})") from error
+            raise BillError(f"after row {self.row}: it is not readable Parquet, is cut off or damaged ({_short(error)})") from error
 
-    def _batches(self, source: Any, raw: IO[bytes]) -> Iterator[tuple[Form, dict[str, str]]]:
-        # A footer's lists and texts are no longer than the footer; the limits are the library's own against what claims to be.
-        limits = {"thrift_string_size_limit": MAX_FOOTER_BYTES, "thrift_container_size_limit": 2**20, "schema_depth_limit": MAX_DEPTH}
-        # Without the library's own types, JSON of BigQuery is the text that it is.
-        told = pq.ParquetFile(source, arrow_extensions_enabled=False, **limits)
-        if told.metadata.num_columns > MAX_COLUMNS:
-            raise BillError(f"it has {told.metadata.num_columns:,} columns, as no bill has")
-        form, chosen = _chosen(told.schema_arrow)
-        _refuse_bombs(told.metadata, raw, _leaves(told, {each.field for each in chosen}))
-        file = pq.ParquetFile(
-            source,
-            metadata=told.metadata,
-            coerce_int96_timestamp_unit="us",
-            buffer_size=_READ_BYTES,
-            pre_buffer=False,
-            page_checksum_verification=True,
-            arrow_extensions_enabled=False,
-            **limits,
-        )
+    def _batches(self, source: Any) -> Iterator[tuple[Form, dict[str, str]]]:
+        with _held_memory():
+            file = pq.ParquetFile(
+                source,
+                coerce_int96_timestamp_unit="us",
+                buffer_size=_READ_BYTES,
+                pre_buffer=False,
+                page_checksum_verification=True,
+                schema_depth_limit=MAX_DEPTH,
+                # Without the library's own types, JSON of BigQuery is the text that it is.
+                arrow_extensions_enabled=False,
+            )
+            _refuse_bombs(file.metadata, source.size())
+            form, chosen = _chosen(file.schema_arrow)
         batches = file.iter_batches(_BATCH_ROWS, columns=[*dict.fromkeys(each.field for each in chosen)], use_threads=False)
         names = [each.name for each in chosen]
         while True:
             with _held_memory():
-                if (batch := next(batches, None)) is None:
-                    break
-                columns = [_texts(_column(batch, each), each.name) for each in chosen]
+                batch = next(batches, None)
+            if batch is None:
+                break
+            if batch.nbytes > MAX_BATCH_BYTES:
+                raise BillError(
+                    f"after row {self.row}: the next {batch.num_rows:,} rows have {batch.nbytes >> 20:,} MiB, as no bill's have"
+                )
+            columns = [_texts(_column(batch, each)) for each in chosen]
             for cells in zip(*columns, strict=True):
                 self.row += 1
                 yield form, dict(zip(names, cells, strict=True))
-        if self.row != told.metadata.num_rows:
-            raise BillError(f"it has {self.row:,} rows of {told.metadata.num_rows:,}: the file is damaged")
+        if self.row != file.metadata.num_rows:
+            raise BillError(f"it has {self.row:,} rows of {file.metadata.num_rows:,}: the file is damaged")
 
 
 @contextmanager
@@ -148,20 +138,16 @@ def _held_memory() -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-def _refuse_frame(raw: IO[bytes]) -> None:
-    """Raises BillError for a file that does not end as such files do."""
-    size = raw.seek(0, 2)
-    if size < 2 * len(MAGIC) + 4:
-        raise BillError("it is a Parquet file that is cut off")
-    raw.seek(size - _TAIL)
-    tail = raw.read(_TAIL)
-    if tail[4:] == ENCRYPTED:
-        raise BillError("it is an encrypted Parquet file; export the bill without encryption of columns")
-    length = int.from_bytes(tail[:4], "little")
-    if tail[4:] != MAGIC or length > size - _TAIL:
-        raise BillError("it is a Parquet file that is cut off: its end is missing")
-    if length > MAX_FOOTER_BYTES:
-        raise BillError(f"its footer has {length:,} bytes, as no bill's has; {MAX_FOOTER_BYTES:,} are allowed")
+def _refuse_bombs(metadata: Any, size: int) -> None:
+    """Raises BillError for a file that declares more columns than a bill has, or to unpack to more than one does.
+
+    A value counts as a byte at least: a column of one text, or of none, takes next to nothing for any number of rows.
+    """
+    if metadata.num_columns > MAX_COLUMNS:
+        raise BillError(f"it has {metadata.num_columns:,} columns, as no bill has")
+    declared = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+    if max(declared, metadata.num_rows * metadata.num_columns) > most_unpacked(size):
+        raise BillError(f"it unpacks to more than {MAX_EXPANSION} times its size, as no bill does")
 
 
 def _chosen(schema: Any) -> tuple[Form, list[_Chosen]]:
@@ -190,13 +176,11 @@ def _chosen(schema: Any) -> tuple[Form, list[_Chosen]]:
 def _refuse_type(kind: Any, name: str) -> None:
     """Raises BillError for a type whose values no bill has, or that does not hold cents."""
     if of.is_map(kind):
-        inner = (kind.key_type, kind.item_type)
-    elif of.is_list(kind) or of.is_large_list(kind):
+        inner = (kind.item_type,)
+    elif of.is_list(kind) or of.is_large_list(kind) or of.is_dictionary(kind):
         inner = (kind.value_type,)
     elif of.is_struct(kind):
         inner = tuple(each.type for each in kind)
-    elif of.is_dictionary(kind):
-        inner = (kind.value_type,)
     else:
         plain = (
             *(of.is_string, of.is_large_string, of.is_binary, of.is_large_binary),
@@ -210,118 +194,35 @@ def _refuse_type(kind: Any, name: str) -> None:
         _refuse_type(each, name)
 
 
-def _leaves(file: Any, fields: set[str]) -> set[str]:
-    """The paths of what is read of these fields."""
-    paths = (file.schema.column(number).path for number in range(file.metadata.num_columns))
-    return {path for path in paths if any(path == each or path.startswith(f"{each}.") for each in fields)}
-
-
-def _refuse_bombs(metadata: Any, raw: IO[bytes], paths: set[str]) -> None:
-    """Raises BillError for a file that unpacks to more than a bill does, before anything of it is unpacked.
-
-    A value counts as a byte at least: a column of one text, or of none, takes next to nothing for any number of rows.
-    """
-    size = raw.seek(0, 2)
-    most, unpacked = most_unpacked(size), 0
-    if metadata.num_row_groups > MAX_ROW_GROUPS:
-        raise BillError(f"it has {metadata.num_row_groups:,} row groups, as no bill has")
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        for chunk in map(group.column, range(group.num_columns)):
-            if chunk.path_in_schema not in paths:
-                continue
-            first = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)), default=0)
-            length = chunk.total_compressed_size
-            if first < len(MAGIC) or length < 0 or first + length > size:
-                raise BillError("the file is cut off or damaged (a column is outside of it)")
-            entries = 0
-            for page, values in pages(raw, first, length):
-                entries += values
-                unpacked += max(page, values)
-                if unpacked > most:
-                    raise BillError(f"it unpacks to more than {MAX_EXPANSION} times its size, as no bill does")
-            if entries > MAX_ENTRIES and "." in chunk.path_in_schema:
-                raise BillError(f"its column {chunk.path_in_schema[:60]!r} has {entries:,} entries in a row group, as no bill has")
-
-
 def _column(batch: Any, chosen: _Chosen) -> Any:
     found = batch.column(batch.schema.get_all_field_indices(chosen.field)[-1])
     return found.flatten()[found.type.get_field_index(chosen.inner)] if chosen.inner else found
 
 
-def _texts(column: Any, name: str) -> list[str]:
+def _texts(column: Any) -> list[str]:
     """The text of each row's cell, as CSV has it: JSON for what is nested, nothing for null."""
-    if of.is_map(column.type) or of.is_list(column.type) or of.is_large_list(column.type) or of.is_struct(column.type):
-        return ["" if each is None else _json(each) for each in _nested(column, name)]
-    return ["" if each is None else each for each in _plain(column, name)]
+    if of.is_timestamp(column.type):
+        # Without a zone and in microseconds, as the calendar of Python has it: both kinds of timestamps are in UTC.
+        column = column.cast(options=_IN_MICROSECONDS)
+    return [_text(each) for each in column.to_pylist(maps_as_pydicts="strict")]
 
 
-def _nested(column: Any, name: str) -> list[Any]:
-    """Maps as dicts, lists as lists, structs as dicts, in which every value is text or None."""
-    if of.is_map(column.type):
-        first, count, spans = _spans(column, name)
-        keys, items = (_nested(each.slice(first, count), name) for each in (column.keys, column.items))
-        return [None if span is None else dict(zip(map(str, keys[span]), items[span], strict=True)) for span in spans]
-    if of.is_list(column.type) or of.is_large_list(column.type):
-        first, count, spans = _spans(column, name)
-        values = _nested(column.values.slice(first, count), name)
-        return [None if span is None else values[span] for span in spans]
-    if of.is_struct(column.type):
-        fields = [each.name for each in column.type]
-        rows = zip(*(_nested(each, name) for each in column.flatten()), strict=True)
-        return [
-            dict(zip(fields, row, strict=True)) if there else None for row, there in zip(rows, column.is_valid().to_pylist(), strict=True)
-        ]
-    return _plain(column, name)
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Decimal):
+        written = f"{value:f}"
+        return written.rstrip("0").rstrip(".") if "." in written else written
+    return _json(value) if isinstance(value, (dict, list)) else str(value)
 
 
-def _spans(column: Any, name: str) -> tuple[int, int, list[slice | None]]:
-    """Which values of a map or a list these rows have: the first, how many, and the part of them that is each row's.
-
-    Raises BillError where they are too many.
-    """
-    offsets = column.offsets.to_pylist()
-    first, count = offsets[0], offsets[-1] - offsets[0]
-    if count > _MAX_BATCH_ENTRIES:
-        raise BillError(f"{name} has {count:,} entries in {len(column):,} rows, as no bill has")
-    there = column.is_valid().to_pylist()
-    spans = (slice(start - first, end - first) for start, end in pairwise(offsets))
-    return first, count, [span if valid else None for span, valid in zip(spans, there, strict=True)]
-
-
-def _plain(column: Any, name: str) -> list[Any]:
-    """Text, or None, for each value."""
-    kind = column.type
-    if of.is_dictionary(kind):
-        column = column.dictionary_decode()
-        kind = column.type
-    if of.is_string(kind) or of.is_large_string(kind):
-        return list(column.to_pylist())
-    if of.is_binary(kind) or of.is_large_binary(kind):
-        return [None if each is None else each.decode() for each in column.to_pylist()]
-    if of.is_timestamp(kind):
-        return [None if each is None else _moment(each, _A_SECOND[kind.unit], name) for each in column.cast(pa.int64()).to_pylist()]
-    written: Callable[[Any], str] = repr if of.is_float64(kind) else _decimal if of.is_decimal(kind) else _word
-    return [None if each is None else written(each) for each in column.to_pylist()]
-
-
-@lru_cache(maxsize=4096)
-def _moment(ticks: int, a_second: int, name: str) -> str:
-    """A time as text, in UTC: that is what timestamps without a zone are in, too."""
-    seconds, rest = divmod(ticks, a_second)
-    try:
-        found = _EPOCH + timedelta(seconds=seconds, microseconds=rest * 10**6 // a_second)
-    except OverflowError:
-        raise BillError(f"{name} has a time that no calendar has") from None
-    return found.isoformat()
-
-
-def _decimal(value: Decimal) -> str:
-    written = format(value, "f")
-    return written.rstrip("0").rstrip(".") if "." in written else written
-
-
-def _word(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+_json = json.JSONEncoder(ensure_ascii=False, default=_text).encode
 
 
 def _short(error: Exception) -> str:

@@ -28,7 +28,7 @@ def part(folder: Path, name: str, count: int = 1) -> Path:
     path = folder / name
     rows = [cur_row(identity_line_item_id=f"{path} {number}") for number in range(count)]
     if name.endswith("parquet"):
-        return parquet_file(path, export_table("cur_2", [*rows, cur_row()]).slice(0, count))
+        return parquet_file(path, export_table([*rows, cur_row()]).slice(0, count))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(table(rows) if rows else "")
     return path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,8 @@ import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
-from made_bills import cur_row, focus_row, gcp_row, node, report_file, table
-from made_parquet import EXPORTS, export_table, parquet_file
+from made_bills import cur_row, gcp_row, node, report_file, table
+from made_parquet import COLUMNS, export_table, parquet_file
 
 from capacity.chargeback.billed import Bill
 from capacity.chargeback.bills.entries import BillError
@@ -73,30 +74,10 @@ CUR_ROWS = st.lists(
     min_size=1,
     max_size=12,
 )
-FOCUS_ROWS = st.lists(
-    st.builds(
-        focus_row,
-        ChargeCategory=st.sampled_from(["Usage", "Tax", "Credit", "Purchase"]),
-        ChargePeriodStart=HOURS,
-        BilledCost=AMOUNTS,
-        ConsumedQuantity=st.one_of(st.just(""), AMOUNTS),
-        SkuId=st.sampled_from(USAGE),
-        CommitmentDiscountId=st.sampled_from(["", "sp-1"]),
-        Tags=TAGS.map(json_or_nothing),
-    ),
-    min_size=1,
-    max_size=12,
-)
 
 
 def read(path: Path) -> list[Entry]:
     return [each for row in read_bill(path, {}) for each in row]
-
-
-def refused(path: Path) -> str:
-    with pytest.raises(BillError) as told:
-        read(path)
-    return str(told.value)
 
 
 def reconciled(folder: Path, bill_file: Path) -> str:
@@ -107,33 +88,17 @@ def reconciled(folder: Path, bill_file: Path) -> str:
     return reconcile_json(reconcile(month, bill), Decimal(2))
 
 
-def both(folder: Path, export: str, rows: list[dict[str, str]], layout: dict[str, Any]) -> tuple[str, str]:
-    """What comes of the same rows as CSV, where AWS has the export's columns, and as Parquet."""
-    text = folder / "bill.csv"
-    text.write_text(table([{name: each.get(name, "") for name in EXPORTS[export]} for each in rows]), encoding="utf-8")
-    return reconciled(folder, text), reconciled(folder, parquet_file(folder / "bill.parquet", export_table(export, rows), **layout))
-
-
 @pytest.mark.slow
 @PROPERTY
 @given(rows=CUR_ROWS, layout=LAYOUTS)
-def test_cur_2_in_parquet_reconciles_as_its_csv_does_to_the_byte(
+def test_parquet_reconciles_as_the_csv_of_the_same_rows_does_to_the_byte(
     tmp_path: Path, rows: list[dict[str, str]], layout: dict[str, Any]
 ) -> None:
-    of_text, of_parquet = both(tmp_path, "cur_2", rows, layout)
+    text = tmp_path / "bill.csv"
+    text.write_text(table([{name: each.get(name, "") for name in COLUMNS} for each in rows]), encoding="utf-8")
+    packed = parquet_file(tmp_path / "bill.parquet", export_table(rows), **layout)
 
-    assert of_parquet == of_text
-
-
-@pytest.mark.slow
-@PROPERTY
-@given(rows=FOCUS_ROWS, layout=LAYOUTS)
-def test_focus_in_parquet_reconciles_as_its_csv_does_to_the_byte(
-    tmp_path: Path, rows: list[dict[str, str]], layout: dict[str, Any]
-) -> None:
-    of_text, of_parquet = both(tmp_path, "focus_1_0", rows, layout)
-
-    assert of_parquet == of_text
+    assert reconciled(tmp_path, packed) == reconciled(tmp_path, text)
 
 
 def test_what_bigquery_exports_says_the_same_as_its_json_lines(tmp_path: Path) -> None:
@@ -162,15 +127,6 @@ def _timed(key: str, value: Any) -> Any:
     return datetime.fromisoformat(value.removesuffix(" UTC")).replace(tzinfo=UTC) if key.endswith("_time") else value
 
 
-def test_a_double_is_the_decimal_that_was_written_into_it(tmp_path: Path) -> None:
-    # Ten parts of a dollar are a dollar, which the doubles themselves are not.
-    rows = [cur_row(unblended_cost="0.1", usage_type="x")] * 10
-    found = read(parquet_file(tmp_path / "bill", export_table("cur_2", rows)))
-
-    assert sum((each.usd for each in found), Decimal(0)) == 1
-    assert sum(float(each.usd) for each in found) != 1
-
-
 WHEN = datetime(2026, 10, 5, tzinfo=UTC)
 
 
@@ -181,7 +137,6 @@ WHEN = datetime(2026, 10, 5, tzinfo=UTC)
         ("line_item_usage_start_date", pa.array([WHEN], pa.timestamp("us", tz="UTC"))),
         ("line_item_usage_start_date", pa.array([WHEN], pa.timestamp("ns", tz="America/New_York"))),
         ("line_item_usage_start_date", pa.array([date(2026, 10, 5)])),
-        ("line_item_unblended_cost", pa.array([Decimal("0.5")], pa.decimal128(20, 10))),
         ("line_item_unblended_cost", pa.array([Decimal("0.5")], pa.decimal256(60, 38))),
         ("line_item_product_code", pa.array([b"AmazonEC2"])),
         ("line_item_product_code", pa.array(["AmazonEC2"]).dictionary_encode()),
@@ -190,7 +145,7 @@ WHEN = datetime(2026, 10, 5, tzinfo=UTC)
     ],
 )
 def test_a_column_of_another_type_says_what_its_values_say(tmp_path: Path, name: str, column: pa.Array) -> None:
-    whole = export_table("cur_2", [cur_row()])
+    whole = export_table([cur_row()])
     [expected] = read(parquet_file(tmp_path / "expected", whole))
     [found] = read(parquet_file(tmp_path / "bill", whole.set_column(whole.schema.get_field_index(name), name, column)))
 
@@ -198,7 +153,7 @@ def test_a_column_of_another_type_says_what_its_values_say(tmp_path: Path, name:
 
 
 def test_text_that_is_declared_as_json_is_text(tmp_path: Path) -> None:
-    whole = export_table("cur_2", [cur_row()])
+    whole = export_table([cur_row()])
     tags = pa.array(['{"aws_eks_cluster_name": "a"}'], pa.json_())
     made = whole.set_column(whole.schema.get_field_index("resource_tags"), "resource_tags", tags)
 
@@ -206,7 +161,7 @@ def test_text_that_is_declared_as_json_is_text(tmp_path: Path) -> None:
 
 
 def test_times_as_hive_wrote_them_are_read(tmp_path: Path) -> None:
-    whole = export_table("cur_2", [cur_row()])
+    whole = export_table([cur_row()])
 
     assert read(parquet_file(tmp_path / "bill", whole, use_deprecated_int96_timestamps=True)) == read(parquet_file(tmp_path / "b", whole))
 
@@ -214,7 +169,7 @@ def test_times_as_hive_wrote_them_are_read(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_long_row_group_is_read_some_thousand_rows_at_a_time(tmp_path: Path) -> None:
     count = 40_000
-    whole = export_table("cur_2", [cur_row(product=json.dumps({"group": "x" * 400}))]).take(pa.array([0] * count))
+    whole = export_table([cur_row(product=json.dumps({"group": "x" * 400}))]).take(pa.array([0] * count))
     path = parquet_file(tmp_path / "long", whole, row_group_size=count)
     held, before = whole.nbytes, pa.total_allocated_bytes()
     del whole
@@ -235,13 +190,12 @@ CHANGES: list[tuple[Callable[[pa.Table], pa.Table], str]] = [
         "line_item_unblended_cost is of type duration",
     ),
     (lambda whole: _set(whole, "product", pa.array([b"abcd"], pa.binary(4))), "product is of type fixed_size_binary"),
-    (lambda whole: _set(whole, "line_item_unblended_cost", pa.array([[1.5]])), "row 1: line_item_unblended_cost is '[\"1.5\"]'"),
+    (lambda whole: _set(whole, "line_item_unblended_cost", pa.array([[1.5]])), "row 1: line_item_unblended_cost is '[1.5]'"),
     (lambda whole: _set(whole, "line_item_unblended_cost", pa.array([float("nan")])), "row 1: line_item_unblended_cost is 'nan'"),
     (lambda whole: _set(whole, "line_item_unblended_cost", pa.array([float("-inf")])), "'-inf', which is not a number"),
     (lambda whole: _set(whole, "line_item_usage_amount", pa.array([True])), "'true', which is not a number"),
     (lambda whole: _set(whole, "line_item_usage_start_date", pa.array([1.5])), "'1.5', which is not a time"),
-    (lambda whole: _set(whole, "line_item_usage_start_date", pa.array([2**62], pa.timestamp("ms"))), "a time that no calendar has"),
-    (lambda whole: _set(whole, "line_item_currency_code", pa.array(["EUR"])), "row 1: the amount is in EUR"),
+    (lambda whole: _set(whole, "line_item_usage_start_date", pa.array([2**62], pa.timestamp("ms"))), "out of bounds timestamp"),
     (lambda whole: _set(whole, "line_item_product_code", pa.array([b"\xff\xfe"])), "a text is not UTF-8"),
     (lambda whole: whole.append_column("line_item_unblended_cost", pa.array([0.5])), "line_item_unblended_cost is there more than once"),
     (lambda _: pa.table({f"c{number}": [1] for number in range(2_001)}), "2,001 columns, as no bill has"),
@@ -262,14 +216,6 @@ def _deep(depth: int) -> pa.Array:
 
 @pytest.mark.parametrize("change, told", CHANGES)
 def test_what_cannot_be_used_is_told_with_its_column_or_row(tmp_path: Path, change: Callable[[pa.Table], pa.Table], told: str) -> None:
-    assert told in refused(parquet_file(tmp_path / "bill", change(export_table("cur_2", [cur_row(product_region_code="")]))))
-
-
-def test_the_same_file_twice_is_refused_and_two_emptied_parts_are_not(tmp_path: Path) -> None:
-    whole, seen = export_table("cur_2", [cur_row()]), dict[str, str]()
-    for name in ("a", "b"):
-        assert list(read_bill(parquet_file(tmp_path / f"none-{name}", whole.slice(0, 0)), seen)) == []
-    assert len(list(read_bill(parquet_file(tmp_path / "one", whole), seen))) == 1
-
-    with pytest.raises(BillError, match="the same bill as one"):
-        list(read_bill(parquet_file(tmp_path / "two", whole), seen))
+    path = parquet_file(tmp_path / "bill", change(export_table([cur_row(product_region_code="")])))
+    with pytest.raises(BillError, match=re.escape(told)):
+        read(path)
