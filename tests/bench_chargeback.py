@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from made_month import TEAMS, made_month, write_blocks
@@ -32,21 +31,6 @@ AT_MOST_SECONDS, AT_MOST_MIB = 60.0, 1024.0
 
 FLEXSPOT = Path(sys.executable).with_name("flexspot")
 
-_MIB = 2**20
-_KIB_IN_MIB = 1024
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A report of one size: what Prometheus held, and what the command took."""
-
-    pods: int
-    most_at_once: int
-    samples: int
-    seconds: float
-    processor_seconds: float
-    mebibytes: float
-
 
 def report(url: str, out: Path) -> tuple[float, float, float]:
     """Runs the command; its seconds, its own processor seconds, and the most memory it had, in MiB."""
@@ -59,23 +43,23 @@ def report(url: str, out: Path) -> tuple[float, float, float]:
     if process.returncode != 0:
         sys.exit(f"the report ended with {process.returncode}:\n{told}")
     # macOS counts bytes, Linux KiB.
-    mebibytes = usage.ru_maxrss / (_MIB if sys.platform == "darwin" else _KIB_IN_MIB)
+    mebibytes = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
     return time.perf_counter() - begun, usage.ru_utime + usage.ru_stime, mebibytes
 
 
-def measure(pods: int, tools: Tools) -> Measured:
-    """Makes a month, and reports on it. Ends the program when the report says something else than was made."""
+def measure(pods: int, tools: Tools) -> tuple[float, float, float]:
+    """Makes a month, and measures a report on it. Ends the program when the report says something else than was made."""
     month = made_month(month_period(MONTH, "UTC"), pods)
     with tempfile.TemporaryDirectory() as folder:
         home, blocks, out = LabHome(Path(folder), "month"), Path(folder) / "blocks", Path(folder) / "report.json"
-        samples = write_blocks(month, tools, blocks)
+        write_blocks(month, tools, blocks)
         with serving(home, tools, blocks) as server:
             took = report(server.url, out)
         said = {each["team"]: each["allocated_gpu_hours"] for each in json.loads(out.read_text(encoding="utf-8"))["by"]["team"]}
     made = {team: round(gpu_seconds / 3600, 4) for team, gpu_seconds in month.gpu_seconds_by_team().items()}
     if wrong := {team: (made[team], said.get(team)) for team in TEAMS if abs(made[team] - said.get(team, 0)) > 0.01}:
         sys.exit(f"GPU hours made and reported differ: {wrong}")
-    return Measured(pods, month.most_at_once, samples, *took)
+    return took
 
 
 def main() -> None:
@@ -83,20 +67,17 @@ def main() -> None:
     sizes = [int(each) for each in sys.argv[1:]] or list(SIZES)
     wanted = (family_named("prometheus"),)
     tools = ensure_tools(Path(__file__).parents[1] / ".tools", Silence(), wanted=wanted)
-    columns = ("pods", "at once", "samples", "seconds", "of them its processor's", "MiB")
-    table = Table(*columns, title=f"chargeback of {MONTH}, scraped each minute", title_justify="left", box=None)
-    found: list[Measured] = []
-    console = Console()
+    console, took = Console(), dict[int, tuple[float, float, float]]()
     for pods in sizes:
         console.print(f"{pods:,} pods: making the month, and reporting on it")
-        found.append(measure(pods, tools))
-        last = found[-1]
-        figures = (f"{last.seconds:.1f}", f"{last.processor_seconds:.1f}", f"{last.mebibytes:.0f}")
-        table.add_row(f"{last.pods:,}", str(last.most_at_once), f"{last.samples:,}", *figures)
+        took[pods] = measure(pods, tools)
+    table = Table("pods", "seconds", "of them its processor's", "MiB", title=f"chargeback of {MONTH}, scraped each minute", box=None)
+    for pods, (seconds, processor_seconds, mebibytes) in took.items():
+        table.add_row(f"{pods:,}", f"{seconds:.1f}", f"{processor_seconds:.1f}", f"{mebibytes:.0f}")
     console.print(table)
-    largest = max(found, key=lambda each: each.pods)
-    if largest.seconds > AT_MOST_SECONDS or largest.mebibytes > AT_MOST_MIB:
-        sys.exit(f"a month of {largest.pods:,} pods may take {AT_MOST_SECONDS:.0f} s and {AT_MOST_MIB:.0f} MiB")
+    seconds, _, mebibytes = took[max(took)]
+    if seconds > AT_MOST_SECONDS or mebibytes > AT_MOST_MIB:
+        sys.exit(f"a month of {max(took):,} pods may take {AT_MOST_SECONDS:.0f} s and {AT_MOST_MIB:.0f} MiB")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,14 @@
-"""A month of pods that is made up, on up to forty nodes, and Prometheus' blocks of it, as promtool writes them.
+"""A month of pods that is made up, on ten nodes, and Prometheus' blocks of it, as promtool writes them.
 
 Scrapes are a minute apart. Pods start and end on the minute, so that what they had is known to the second.
 """
 
 from __future__ import annotations
 
-import heapq
 import random
 import subprocess
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, KARPENTER_POOL_LABEL, TEAM_LABEL
@@ -24,22 +23,19 @@ if TYPE_CHECKING:
     from lab.tools.build import Tools
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
-AT_ONCE = 100
-NODES = 40
+NODES = 10
 GPUS_OF_NODE = 8
+LANES = [(f"node-{number}", gpus) for number in range(NODES) for gpus in (4, 2, 1, 1)]
+"""Each is a part of a node, in which one pod runs at a time."""
+
 TEAMS = ("vision", "speech", "search", "ads")
 
-_MEAN_SECONDS = 2 * HOUR
-_LONGEST = DAY
 _LINGERS = 10 * MINUTE
 """A pod that has ended is there until it is deleted. OpenMetrics has no way to write that a series ended, and Prometheus repeats its last
 sample for five minutes: without this time the pods would have had their GPUs for so long too."""
 
 _OFFSET = 17
 """Scrapes are not on the minute."""
-
-_IDLE = 10 * MINUTE
-"""A node without pods is taken away then. The next one in its place has another name."""
 
 _BLOCKS = "486h"
 """As long as Prometheus' own compaction makes them; promtool reads the whole file once for each block."""
@@ -58,81 +54,43 @@ class MadePod:
     start: int
     end: int
 
-    @property
-    def gpu_seconds(self) -> int:
-        """What it had."""
-        return self.gpus * (self.end - self.start)
 
-
-@dataclass
+@dataclass(frozen=True)
 class MadeMonth:
-    """`pods` in the order of their starts; `nodes` by name, each with its first and last second."""
+    """Nodes are there all the time."""
 
     period: Period
-    pods: list[MadePod] = field(default_factory=list[MadePod])
-    nodes: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
-
-    @property
-    def most_at_once(self) -> int:
-        """How many pods ran at once at most."""
-        changes = sorted(change for pod in self.pods for change in ((pod.start, 1), (pod.end, -1)))
-        running = most = 0
-        for _, change in changes:
-            running += change
-            most = max(most, running)
-        return most
+    pods: list[MadePod]
 
     def gpu_seconds_by_team(self) -> dict[str, int]:
         """What each team had."""
         found: defaultdict[str, int] = defaultdict(int)
         for pod in self.pods:
-            found[pod.team] += pod.gpu_seconds
+            found[pod.team] += pod.gpus * (pod.end - pod.start)
         return dict(found)
 
 
-def made_month(period: Period, pods: int, seed: int = 1) -> MadeMonth:
-    """So many pods that run two hours in the mean, most of them begun in the working hours, at most AT_ONCE at once; others wait."""
-    chance = random.Random(seed)  # noqa: S311 -- no secret
-    month, free = MadeMonth(period), [GPUS_OF_NODE] * NODES
-    arrivals = sorted(_arrival(chance, period.seconds - _LONGEST - HOUR) for _ in range(pods))
-    ending: list[tuple[int, int, int]] = []
-    names, now = [""] * NODES, 0
-    for number, arrival in enumerate(arrivals):
-        now = max(now, arrival)
-        gpus, team = chance.choices((1, 2, 4, 8), (8, 4, 2, 1))[0], chance.choices(TEAMS, (4, 3, 2, 1))[0]
-        while ending and (ending[0][0] <= now or len(ending) >= AT_ONCE or max(free) < gpus):
-            end, node, given_back = heapq.heappop(ending)
-            free[node] += given_back
-            now = max(now, end)
-        node = next(each for each, left in enumerate(free) if left >= gpus)
-        free[node] -= gpus
-        seconds = max(1, round(min(chance.expovariate(1 / _MEAN_SECONDS), _LONGEST) / MINUTE)) * MINUTE
-        end = min(now + seconds, period.seconds - HOUR)
-        begun, until = month.nodes.get(names[node], (now, now - 1))
-        if until < now:
-            names[node], begun = f"node-{node}-{len(month.nodes)}", now
-        month.nodes[names[node]] = begun, max(until, end + _IDLE)
-        month.pods.append(MadePod(f"job-{number}", team, names[node], gpus, now, end))
-        heapq.heappush(ending, (end, node, gpus))
-    return month
+def made_month(period: Period, pods: int) -> MadeMonth:
+    """So many pods, one after another in each lane."""
+    chance, found = random.Random(1), list[MadePod]()  # noqa: S311 -- no secret
+    minutes = (period.seconds - HOUR) // MINUTE // -(-pods // len(LANES))
+    for number in range(pods):
+        node, gpus = LANES[number % len(LANES)]
+        lasts = chance.randint(1, minutes)
+        start = number // len(LANES) * minutes + chance.randint(0, minutes - lasts)
+        team = chance.choices(TEAMS, (4, 3, 2, 1))[0]
+        found.append(MadePod(f"job-{number}", team, node, gpus, start * MINUTE, (start + lasts) * MINUTE))
+    return MadeMonth(period, found)
 
 
-def _arrival(chance: random.Random, within: int) -> int:
-    """A minute, nine times in ten between 8 and 16 o'clock."""
-    while True:
-        at = chance.randrange(within // MINUTE) * MINUTE
-        if chance.random() < (1 if 8 * HOUR <= at % DAY < 16 * HOUR else 1 / 16):
-            return at
-
-
-def write_blocks(month: MadeMonth, tools: Tools, folder: Path) -> int:
-    """Writes everything that the report asks for into Prometheus' blocks in `folder`; returns the number of samples."""
+def write_blocks(month: MadeMonth, tools: Tools, folder: Path) -> None:
+    """Writes everything that the report asks for into Prometheus' blocks in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     text = folder / "month.openmetrics"
     with text.open("w", encoding="ascii", buffering=2**20) as file:
         writer = _Writer(file, month.period)
-        for name, (start, end) in month.nodes.items():
-            _write_node(writer, name, range(start, end, MINUTE))
+        for number in range(NODES):
+            _write_node(writer, f"node-{number}")
         for team in TEAMS:
             writer.always("kube_namespace_labels", {"namespace": f"ns-{team}", label_of(TEAM_LABEL): team})
             writer.always("kueue_evicted_workloads_total", {"cluster_queue": team, "reason": "Preempted"}, lambda at: at // HOUR)
@@ -142,7 +100,6 @@ def write_blocks(month: MadeMonth, tools: Tools, folder: Path) -> int:
     blocks = ["tsdb", "create-blocks-from", "--quiet", f"--max-block-duration={_BLOCKS}", "openmetrics", str(text), str(folder)]
     subprocess.run([tools.binary("promtool"), *blocks], check=True)
     text.unlink()
-    return writer.samples
 
 
 class _Writer:
@@ -151,24 +108,18 @@ class _Writer:
     def __init__(self, file: TextIO, period: Period) -> None:
         self._file, self._seconds = file, period.seconds
         self._stamps = {at: str(period.start + at + _OFFSET) for at in range(-MINUTE, period.seconds + DAY, MINUTE)}
-        self.samples = 0
 
     def seen(self, metric: str, labels: dict[str, str], moments: Iterable[int], value: Callable[[int], float] | float = 1) -> None:
         told = ",".join(f'{key}="{each}"' for key, each in {**labels, "instance": "10.0.0.1:8080", "job": "exporter"}.items())
         begin, stamps = f"{metric}{{{told}}} ", self._stamps
-        if callable(value):
-            lines = [f"{begin}{value(at)} {stamps[at]}\n" for at in moments]
-        else:
-            lines = [f"{begin}{value} {stamps[at]}\n" for at in moments]
-        self._file.writelines(lines)
-        self.samples += len(lines)
+        self._file.writelines(f"{begin}{value(at) if callable(value) else value} {stamps[at]}\n" for at in moments)
 
     def always(self, metric: str, labels: dict[str, str], value: Callable[[int], float] | float = 1) -> None:
         # From before the month on, so that its first moment has a sample already.
         self.seen(metric, labels, range(-MINUTE, self._seconds, MINUTE), value)
 
 
-def _write_node(writer: _Writer, name: str, there: range) -> None:
+def _write_node(writer: _Writer, name: str) -> None:
     node = {"node": name}
     is_ = {
         INSTANCE_TYPE_LABEL: "p4d.24xlarge",
@@ -176,11 +127,11 @@ def _write_node(writer: _Writer, name: str, there: range) -> None:
         CAPACITY_TYPE_LABEL: "spot",
         KARPENTER_POOL_LABEL: "a100-spot",
     }
-    writer.seen("kube_node_info", {**node, "provider_id": f"aws:///us-east-1a/i-{name}", "kernel_version": "6.12"}, there)
-    writer.seen("kube_node_labels", {**node, **{label_of(key): value for key, value in is_.items()}}, there)
-    writer.seen("kube_node_status_capacity", {**node, "resource": "nvidia_com_gpu", "unit": "integer"}, there, GPUS_OF_NODE)
-    writer.seen("kube_node_status_capacity", {**node, "resource": "cpu", "unit": "core"}, there, 96)
-    writer.seen("node_total_hourly_cost", node, there, 12.5)
+    writer.always("kube_node_info", {**node, "provider_id": f"aws:///us-east-1a/i-{name}", "kernel_version": "6.12"})
+    writer.always("kube_node_labels", {**node, **{label_of(key): value for key, value in is_.items()}})
+    writer.always("kube_node_status_capacity", {**node, "resource": "nvidia_com_gpu", "unit": "integer"}, GPUS_OF_NODE)
+    writer.always("kube_node_status_capacity", {**node, "resource": "cpu", "unit": "core"}, 96)
+    writer.always("node_total_hourly_cost", node, 12.5)
 
 
 def _write_pod(writer: _Writer, pod: MadePod) -> None:

@@ -25,7 +25,6 @@ pytestmark = pytest.mark.slow
 DAYS = 15
 PERIOD = ("--from", "2026-10-01", "--to", f"2026-10-{DAYS + 1}", "--step", "60")
 OFF = ("--discount-percent", "40")
-ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/nodepool": "a100"}
 
 
 def run(*arguments: str | Path, code: int = 0) -> str:
@@ -46,10 +45,10 @@ def fortnight() -> Month:
     """Two p4d all the time, a third for 16 hours of each day, a fourth for 8; and a Spot node."""
     month = Month(hours=DAYS * 24)
     for name in ("one", "two"):
-        month.node(name, 0, DAYS * 24 * HOUR, labels=ON_DEMAND)
+        month.node(name, 0, DAYS * 24 * HOUR, bought="on-demand")
     for day in range(DAYS):
-        month.node(f"third-{day}", (day * 24 + 4) * HOUR, (day * 24 + 20) * HOUR, labels=ON_DEMAND)
-        month.node(f"fourth-{day}", (day * 24 + 8) * HOUR, (day * 24 + 16) * HOUR, labels=ON_DEMAND)
+        month.node(f"third-{day}", (day * 24 + 4) * HOUR, (day * 24 + 20) * HOUR, bought="on-demand")
+        month.node(f"fourth-{day}", (day * 24 + 8) * HOUR, (day * 24 + 16) * HOUR, bought="on-demand")
     month.node("spare", 0, 24 * HOUR)
     return month
 

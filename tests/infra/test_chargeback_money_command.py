@@ -6,7 +6,6 @@ import json
 import re
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -16,10 +15,6 @@ from fake_prometheus import FakePrometheus, reported, served
 
 from capacity.catalog.price_book import PriceFile
 from capacity.chargeback.credits import CreditFile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 DAY = ("--from", "2026-10-01", "--to", "2026-10-02")
 PRICES = """
@@ -43,23 +38,19 @@ credits:
 """
 
 
-@pytest.fixture
-def prometheus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakePrometheus]:
-    """A node on demand for a day, all of which one team has."""
+@pytest.mark.slow
+def test_a_day_with_all_three_comes_to_what_it_comes_to_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a node on demand, all of which one team has."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     month = Month()
-    month.node("od-1", 0, 24 * HOUR, labels={"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/nodepool": "a100"})
+    month.node("od-1", 0, 24 * HOUR, bought="on-demand", pool="a100")
     month.pod("train", "od-1", 0, 24 * HOUR, gpus=8, team="vision")
-    with served(FakePrometheus(month)) as found:
-        yield found
-
-
-@pytest.mark.slow
-def test_a_day_with_all_three_comes_to_what_it_comes_to_by_hand(prometheus: FakePrometheus, tmp_path: Path) -> None:
     prices, credits_file = tmp_path / "prices.yaml", tmp_path / "credits.yaml"
     prices.write_text(PRICES)
     credits_file.write_text(CREDITS)
-    found = json.loads(reported(prometheus, *DAY, "--prices", prices, "--credits", credits_file, "--format", "json"))
+    files = ("--prices", prices, "--credits", credits_file)
+    with served(FakePrometheus(month)) as prometheus:
+        found, shown = json.loads(reported(prometheus, *DAY, *files, "--format", "json")), reported(prometheus, *DAY, *files)
 
     # 20 hours at 15, of which the machine uses 10; then 4 hours at 24. Of 1.75 hours at 10 and these the credit takes 100.
     assert (found["node_usd"], found["credit_usd"]) == ("396.00", "100.00")
@@ -69,7 +60,6 @@ def test_a_day_with_all_three_comes_to_what_it_comes_to_by_hand(prometheus: Fake
         "vision": Decimal("296.00"),
         "(central)": Decimal("100.00"),
     }
-    shown = reported(prometheus, *DAY, "--prices", prices, "--credits", credits_file)
     for told in ("committed, and not used: 100.00 of 300.00 USD", "credits: -100.00 of 100.00 USD", "left to pay: 296.00 USD"):
         assert told in shown
 

@@ -89,32 +89,25 @@ def catalog(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return pages
 
 
-def test_a_google_machine_is_the_sum_of_its_parts_and_others_are_told(catalog: list[Any], tmp_path: Path) -> None:
+def test_machines_are_the_sums_of_their_parts_and_what_is_missing_is_told(catalog: list[Any], tmp_path: Path) -> None:
+    """Flex-start against the sum that the shipped price book has from that bill, worked out there by hand."""
+    catalog[1] = {"skus": [*GOOGLE[4:], *H100]}
     own = tmp_path / "gcp.yaml"
-    machines = ("--machine", "g2-standard-8", "--machine", "a3-highgpu-8g")
-    shown = refresh("--cloud", "gcp", "--file", own, "--region", "us-central1", *machines)
+    shipped = prices_of(Cloud.GCP).find("a3-highgpu-8g", "us-central1", CapacityType.FLEX_START)
+    places = ("--region", "us-central1", "--region", "europe-west4")
+    machines = ("--machine", "g2-standard-8", "--machine", "a3-highgpu-8g", "--machine", "a3-highgpu-1g")
+    shown = refresh("--cloud", "gcp", "--file", own, *places, *machines)
 
     assert catalog == []
-    assert "not found, and left as it was: spot price of a3-highgpu-8g in us-central1" in shown
     book = prices_of(Cloud.GCP).overridden_by(own)
     # 8 cores, 32 GiB and one L4.
     assert book.prices["g2-standard-8", "us-central1", ON_DEMAND].usd_per_hour == Decimal("0.853572")
     assert book.prices["g2-standard-8", "us-central1", SPOT].usd_per_hour == Decimal("0.304")
-
-
-def test_h100s_with_their_local_ssd_flex_start_and_disks_are_refreshed(catalog: list[Any], tmp_path: Path) -> None:
-    """Flex-start against the sum that the shipped price book has from that bill, worked out there by hand."""
-    catalog[:] = [{"skus": H100}]
-    own = tmp_path / "gcp.yaml"
-    shipped = prices_of(Cloud.GCP).find("a3-highgpu-8g", "us-central1", CapacityType.FLEX_START)
-    places = ("--region", "us-central1", "--region", "europe-west4")
-    shown = refresh("--cloud", "gcp", "--file", own, *places, "--machine", "a3-highgpu-8g", "--machine", "a3-highgpu-1g")
-
-    book = prices_of(Cloud.GCP).overridden_by(own)
     assert shipped is not None
     assert book.prices["a3-highgpu-8g", "us-central1", CapacityType.FLEX_START].usd_per_hour == shipped.usd_per_hour
     by_hand = 208 * Decimal("0.029327") + 1872 * Decimal("0.002553") + 8 * Decimal("9.79597") + 6000 * Decimal("0.08") / 730
     assert book.prices["a3-highgpu-8g", "us-central1", ON_DEMAND].usd_per_hour == by_hand.quantize(Decimal("0.000001"))
+    assert "not found, and left as it was: spot price of a3-highgpu-8g in us-central1" in shown
     assert "spot price of a3-highgpu-1g in us-central1" in shown
     assert "on-demand price of a3-highgpu-1g" not in shown, "it is not sold on demand, so that nothing is missing"
     assert ("a3-highgpu-1g", "us-central1", ON_DEMAND) not in book.prices

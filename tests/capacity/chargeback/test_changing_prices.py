@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from chargeback_months import HOUR, Month
+from chargeback_months import HOUR, Month, at
 from contract_files import contract_file
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from capacity.catalog.capacity_type import CapacityType
@@ -20,20 +16,11 @@ from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
 from capacity.chargeback.node_costs import PriceTimes
 from capacity.chargeback.queries import CENTRAL, Question
-from capacity.chargeback.report import IdlePolicy
 from infra.cli import chargeback_words as words
 from infra.cli.chargeback_report import report_data
 
-if TYPE_CHECKING:
-    from capacity.catalog.price_book import PriceFile
-
 SPOT = {"machine": "p4d.24xlarge", "region": "us-east-1", "capacity_type": "spot"}
 P5 = {"machine": "p5.48xlarge", "region": "us-east-1", "capacity_type": "reserved"}
-SHIPPED = Fraction("7.6435")
-
-
-def from_minute(minute: int) -> str:
-    return datetime.fromtimestamp(Month().period.start + 60 * minute, UTC).isoformat()
 
 
 def spot_prices(*rows: tuple[str | None, str], **more: str) -> list[dict[str, Any]]:
@@ -45,7 +32,7 @@ def test_an_hour_costs_what_held_in_it_and_who_had_gpus_then_pays_that() -> None
     month.node("spot-1", 0, 10 * HOUR)
     month.pod("early", "spot-1", 0, 4 * HOUR, gpus=8, team="vision")
     month.pod("late", "spot-1", 4 * HOUR, 10 * HOUR, gpus=4, team="speech")
-    own = contract_file(prices=spot_prices((None, "8.00"), (from_minute(4 * 60), "16.00"), (from_minute(7 * 60 + 30), "4.00")))
+    own = contract_file(prices=spot_prices((None, "8.00"), (at(4), "16.00"), (at(7, 1800), "4.00")))
     report = month.report(own=own)
 
     # 4 hours at 8; 3.5 at 16 and 2.5 at 4, of which one half is had and the other idle.
@@ -65,7 +52,7 @@ def test_an_hour_costs_what_held_in_it_and_who_had_gpus_then_pays_that() -> None
 def test_before_its_first_start_a_price_is_what_the_book_says_without_it() -> None:
     month = Month(hours=2)
     month.node("spot-1", 0, 2 * HOUR)
-    report = month.report(own=contract_file(prices=spot_prices((from_minute(60), "10.00"))))
+    report = month.report(own=contract_file(prices=spot_prices((at(1), "10.00"))))
 
     assert report.node_usd == Decimal("17.64")
 
@@ -74,7 +61,7 @@ def test_the_report_says_which_price_changed_when_and_from_which_source() -> Non
     month = Month(hours=10)
     month.node("spot-1", 0, 10 * HOUR)
     month.pod("p", "spot-1", 0, HOUR, team="vision")
-    own = contract_file(prices=[*spot_prices((from_minute(240), "16.50")), *spot_prices((from_minute(5), "1.00"), region="us-west-2")])
+    own = contract_file(prices=[*spot_prices((at(4), "16.50")), *spot_prices((at(0, 300), "1.00"), region="us-west-2")])
     report = month.report(own=own)
 
     [told] = report_data(report)["price_changes"]
@@ -96,15 +83,10 @@ def test_the_report_says_which_price_changed_when_and_from_which_source() -> Non
 def test_what_is_reserved_and_not_there_costs_what_held_while_it_was_not_there() -> None:
     month = Month(hours=10)
     own = contract_file(
-        prices=[{**P5, "usd_per_hour": "40.00"}, {**P5, "usd_per_hour": "30.00", "start": from_minute(6 * 60)}],
+        prices=[{**P5, "usd_per_hour": "40.00"}, {**P5, "usd_per_hour": "30.00", "start": at(6)}],
         commitments=[{"machine": "p5.48xlarge", "region": "us-east-1", "nodes": 2}],
     )
-    labels = {
-        "node.kubernetes.io/instance-type": "p5.48xlarge",
-        "karpenter.sh/capacity-type": "reserved",
-        "karpenter.sh/nodepool": "h100",
-    }
-    month.node("h100-0", 0, 8 * HOUR, labels=labels)
+    month.node("h100-0", 0, 8 * HOUR, machine="p5.48xlarge", bought="reserved", pool="h100")
     month.node("spot-1", 0, 10 * HOUR)
     report = month.report(own=own)
 
@@ -122,8 +104,8 @@ def test_how_busy_gpus_were_does_not_depend_on_when_prices_change() -> None:
     month.seen(Question.UTILISATION, {"namespace": "ns-vision", "pod": "a"}, 0, 3 * HOUR, 1.5)
     whole = month.report().total
     # Between two samples, as prices change at no scrape.
-    moments = [datetime.fromtimestamp(month.period.start + each, UTC).isoformat() for each in (601, 3625, 7001)]
-    cut = month.report(own=contract_file(prices=spot_prices(*((each, str(3 + number)) for number, each in enumerate(moments))))).total
+    rows = [(at(0, each), str(3 + number)) for number, each in enumerate((601, 3625, 7001))]
+    cut = month.report(own=contract_file(prices=spot_prices(*rows))).total
 
     assert (cut.gpu_seconds, cut.measured) == (whole.gpu_seconds, whole.measured) == (6 * HOUR, 6 * HOUR)
     assert cut.used == pytest.approx(whole.used)
@@ -156,55 +138,7 @@ def test_plans_are_costed_at_what_holds_at_the_moment_of_the_book() -> None:
 
 
 def test_a_file_of_one_cloud_changes_no_price_of_the_other() -> None:
-    times = PriceTimes(own=contract_file(prices=spot_prices((from_minute(5), "1.00"))), name="own")
+    times = PriceTimes(own=contract_file(prices=spot_prices((at(0, 300), "1.00"))), name="own")
     assert times.at(Cloud.GCP, 0) is times.at(Cloud.GCP, 2**31) is prices_of(Cloud.GCP)
     assert times.at(Cloud.AWS, times.changes[0]) is times.at(Cloud.AWS, times.changes[0] + 1)
     assert times.at(Cloud.AWS, times.changes[0]) is not times.at(Cloud.AWS, times.changes[0] - 1)
-
-
-NODES = st.lists(st.tuples(st.integers(0, 500), st.integers(3, 300)), min_size=1, max_size=4)
-PODS = st.lists(
-    st.tuples(st.sampled_from(["vision", "speech"]), st.integers(0, 3), st.integers(0, 500), st.integers(1, 300), st.integers(1, 2)),
-    max_size=4,
-)
-STARTS = st.lists(st.tuples(st.integers(1, 539), st.integers(1, 5000)), unique_by=lambda each: each[0], max_size=4).map(sorted)
-
-
-def file_of(starts: list[tuple[int, int]]) -> PriceFile:
-    return contract_file(prices=spot_prices(*((from_minute(minute), str(Decimal(cents).scaleb(-2))) for minute, cents in starts)))
-
-
-@pytest.mark.slow
-@settings(max_examples=50)
-@given(nodes=NODES, pods=PODS, starts=STARTS, slice_hours=st.integers(1, 9), idle=st.sampled_from(IdlePolicy))
-def test_any_month_comes_to_what_going_through_its_minutes_comes_to(
-    nodes: list[tuple[int, int]],
-    pods: list[tuple[str, int, int, int, int]],
-    starts: list[tuple[int, int]],
-    slice_hours: int,
-    idle: IdlePolicy,
-) -> None:
-    month = Month(hours=9)
-    for number, (start, minutes) in enumerate(nodes):
-        month.node(f"n{number}", start * 60, (start + minutes) * 60)
-    for number, (team, node, start, minutes, gpus) in enumerate(pods):
-        if node < len(nodes):
-            month.pod(f"p{number}", f"n{node}", start * 60, (start + minutes) * 60, gpus=gpus, team=team)
-    expected: defaultdict[str, Fraction] = defaultdict(Fraction)
-    whole = Fraction(0)
-    for minute in range(540):
-        begun = [cents for start, cents in starts if start <= minute]
-        usd = (Fraction(begun[-1], 100) if begun else SHIPPED) / 60
-        for number, (first, minutes) in enumerate(nodes):
-            if first <= minute < first + minutes:
-                whole += usd
-                for team, node, start, lasts, gpus in pods:
-                    if node == number and start <= minute < start + lasts:
-                        expected[team] += usd * gpus / 8
-
-    report = month.report(idle, slice_hours * HOUR, file_of(starts))
-
-    assert report.total.usd == report.node_usd == sum(each.usd for each in report.nodes) == sum(each.usd for each in report.charges)
-    assert abs(Fraction(report.node_usd) - whole) <= Fraction(1, 200)
-    for team, usd in expected.items():
-        assert abs(Fraction(report.by("team")[team,].allocated_usd) - usd) <= Fraction(1, 100)

@@ -34,7 +34,7 @@ def month() -> Month:
     """Two nodes of one pool in two regions; a team has half of one."""
     found = Month()
     found.node("one", 0, 12 * HOUR)
-    found.node("two", 0, 6 * HOUR, labels={"topology.kubernetes.io/region": "us-west-2"})
+    found.node("two", 0, 6 * HOUR, region="us-west-2")
     found.pod("train", "one", 0, 12 * HOUR, gpus=4, team="vision")
     return found
 
@@ -67,7 +67,7 @@ def test_idle_machines_that_several_pay_for_are_paid_for_once() -> None:
 
 def test_a_discount_is_off_the_price_that_is_paid_and_not_off_the_lists() -> None:
     on_demand = Month()
-    on_demand.node("one", 0, HOUR, labels={"karpenter.sh/capacity-type": "on-demand"})
+    on_demand.node("one", 0, HOUR, bought="on-demand")
     [shipped] = on_demand.report().charges
     [discounted] = on_demand.report(own=contract_file(discounts=[{"capacity_type": "on-demand", "percent": "10"}])).charges
     row = {"machine": "p4d.24xlarge", "region": "us-east-1", "capacity_type": "on-demand", "usd_per_hour": "20", "source": "contract"}
@@ -80,7 +80,7 @@ def test_a_discount_is_off_the_price_that_is_paid_and_not_off_the_lists() -> Non
 
 def test_a_machine_whose_on_demand_price_nobody_knows_has_no_list_price() -> None:
     spot = Month()
-    spot.node("one", 0, HOUR, labels={"topology.kubernetes.io/region": "mars-north-1"})
+    spot.node("one", 0, HOUR, region="mars-north-1")
     row = {"machine": "p4d.24xlarge", "region": "mars-north-1", "capacity_type": "spot", "usd_per_hour": "5", "source": "contract"}
     [found] = spot.report(own=contract_file(prices=[row])).charges
 

@@ -18,21 +18,20 @@ from capacity.chargeback.queries import CENTRAL, PLATFORM, Owner, Question
 from capacity.chargeback.report import IdlePolicy
 from infra.cli import chargeback_words as words
 
-ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/nodepool": "a100-on-demand"}
-
 
 @pytest.fixture
 def month() -> Month:
     """A Spot node (7.6435 an hour) for 24 hours, an on-demand one (21.957642) for 10, and one without GPUs (0.1785) for 24."""
     found = Month()
     found.node("spot-1", 0, 24 * HOUR, labels={"flexspot.dev/team": "vision"})
-    found.node("od-1", 4 * HOUR, 14 * HOUR, labels=ON_DEMAND)
+    found.node("od-1", 4 * HOUR, 14 * HOUR, bought="on-demand", pool="a100-on-demand")
     found.node(
         "system-1",
         0,
         24 * HOUR,
         gpus=0,
-        labels={"node.kubernetes.io/instance-type": "c7i.xlarge", "karpenter.sh/capacity-type": "on-demand"},
+        machine="c7i.xlarge",
+        bought="on-demand",
     )
     found.pod("train", "spot-1", 0, 12 * HOUR, gpus=4, team="vision", project="maps", workload_type="training", environment="prod")
     found.pod("serve", "spot-1", 6 * HOUR, 24 * HOUR, gpus=2, team="speech", workload_type="inference")
@@ -72,7 +71,7 @@ def test_what_spot_saved_is_told_of_the_gpus_that_somebody_had(month: Month) -> 
 
 def test_where_the_on_demand_price_is_not_known_nothing_is_saved_and_that_is_told() -> None:
     month = Month()
-    month.node("new", 0, 3 * HOUR, labels={"node.kubernetes.io/instance-type": "p9.48xlarge"})
+    month.node("new", 0, 3 * HOUR, machine="p9.48xlarge")
     month.pod("try", "new", 0, 3 * HOUR, gpus=2, team="vision")
     row = {"machine": "p9.48xlarge", "region": "us-east-1", "capacity_type": "spot", "usd_per_hour": "30.00"}
     report = month.report(own=contract_file(prices=[row]))
@@ -97,13 +96,13 @@ def test_the_idle_gpus_of_a_pool_that_nobody_used_are_paid_by_all_or_if_there_is
     month.node("unused", 0, 2 * HOUR)
     assert [line.key.team for line in month.report(IdlePolicy.PROPORTIONAL).lines] == [CENTRAL]
 
-    month.node("od-1", 0, 2 * HOUR, labels=ON_DEMAND)
+    month.node("od-1", 0, 2 * HOUR, bought="on-demand", pool="a100-on-demand")
     month.pod("train", "od-1", 0, 2 * HOUR, gpus=1, team="vision")
     assert [line.key.team for line in month.report(IdlePolicy.PROPORTIONAL).lines] == ["vision"]
 
 
 def test_what_no_price_is_known_of_is_listed_and_never_nothing(month: Month) -> None:
-    month.node("new", 0, 3 * HOUR, labels={"node.kubernetes.io/instance-type": "p9.48xlarge"})
+    month.node("new", 0, 3 * HOUR, machine="p9.48xlarge")
     month.node("bare", 0, 2 * HOUR, labels=dict.fromkeys(["node.kubernetes.io/instance-type", "karpenter.sh/capacity-type"], ""))
     month.pod("try", "new", 0, 3 * HOUR, gpus=2, team="vision")
     report = month.report()
@@ -159,8 +158,8 @@ def test_nodes_are_told_apart_by_machine_and_how_they_were_bought() -> None:
     month = Month()
     month.node("a", 0, 10 * HOUR)
     month.node("b", 0, 5 * HOUR)
-    month.node("c", 0, HOUR, labels={"karpenter.sh/capacity-type": "on-demand"})
-    month.node("d", 0, HOUR, labels={"node.kubernetes.io/instance-type": "x9.metal"})
+    month.node("c", 0, HOUR, bought="on-demand")
+    month.node("d", 0, HOUR, machine="x9.metal")
     found = {(each.machine, each.capacity_type): each for each in month.report(IdlePolicy.CENTRAL).nodes}
 
     spot, unknown = found["p4d.24xlarge", "spot"], found["x9.metal", "spot"]

@@ -21,13 +21,7 @@ P5_USD, CENT = Decimal("55.04"), Decimal("0.01")
 
 
 def reserved(month: Month, name: str, start: int, end: int, pool: str = "h100", **more: str) -> None:
-    labels = {
-        "node.kubernetes.io/instance-type": "p5.48xlarge",
-        "karpenter.sh/capacity-type": "reserved",
-        "karpenter.sh/nodepool": pool,
-        **more,
-    }
-    month.node(name, start, end, labels=labels)
+    month.node(name, start, end, machine="p5.48xlarge", bought="reserved", pool=pool, labels=more)
 
 
 @pytest.fixture
@@ -82,15 +76,6 @@ def test_a_commitment_holds_from_its_start_until_its_end(month: Month) -> None:
     assert (month.report(own=block).idle_usd, month.report(own=block).complete) == (Decimal(0), True)
     assert month.report(own=later).idle_usd == P5_USD * 4 * 9
     assert list(month.report(own=later).uncommitted.values()) == [4 * 10 * HOUR], "no commitment covers the ten hours before it"
-
-
-def test_a_commitment_of_which_no_node_was_ever_seen_is_billed_whole() -> None:
-    month = Month()
-    month.node("spot-1", 0, 24 * HOUR)
-    report = month.report(own=contract_file(commitments=[{**P5, "nodes": 2, "pool": "h100"}]))
-
-    assert report.node_usd == (Decimal("7.6435") * 24 + P5_USD * 48).quantize(CENT)
-    assert {line.key.pool for line in report.lines if line.key.capacity_type == "reserved"} == {"h100"}
 
 
 def test_nodes_that_follow_each_other_in_one_reservation_are_no_second_one() -> None:

@@ -58,7 +58,7 @@ def test_a_node_whose_name_or_labels_change_is_one_thing_after_the_other() -> No
     """Prometheus repeats the last sample of what vanished for five minutes."""
     month = Month()
     month.node("node-1", 0, 6 * HOUR + 300)
-    month.node("node-1", 6 * HOUR, 12 * HOUR, labels={"node.kubernetes.io/instance-type": "g6.xlarge"})
+    month.node("node-1", 6 * HOUR, 12 * HOUR, machine="g6.xlarge")
     month.seen(Question.NODES, {"node": "node-1", "provider_id": "aws:///another"}, 12 * HOUR - 300, 24 * HOUR)
 
     assert month.report().doubled == {}

@@ -107,7 +107,7 @@ def test_a_bridged_gap_between_slices_has_the_value_before() -> None:
 def test_a_name_that_is_given_to_another_machine_is_another_node() -> None:
     month = Month()
     month.node("n1", 0, 10 * HOUR)
-    month.node("n1", 12 * HOUR, 20 * HOUR, gpus=1, labels={"node.kubernetes.io/instance-type": "g6.xlarge"})
+    month.node("n1", 12 * HOUR, 20 * HOUR, gpus=1, machine="g6.xlarge")
     month.pod("a", "n1", 0, 10 * HOUR, gpus=8)
     month.pod("b", "n1", 12 * HOUR, 20 * HOUR, gpus=1)
     books = month.books()

@@ -161,10 +161,15 @@ def test_gaps_are_told_from_a_twentieth_on_and_above_a_quarter_nothing_is_advise
     assert any("are missing" in each for each in reach.weak) is weak
 
 
-@pytest.mark.parametrize("bought_as", ["spot", "flex-start", "queued", "reserved", "(unknown)"])
-def test_what_did_not_run_on_demand_is_told_apart_and_is_in_no_number(bought_as: str) -> None:
+@pytest.mark.parametrize(
+    "other",
+    [
+        *(replace(P4D, bought_as=each) for each in ("spot", "flex-start", "queued", "reserved", "(unknown)")),
+        replace(P4D, machine="(unknown)"),
+    ],
+)
+def test_what_cannot_be_committed_to_is_told_apart_and_is_in_no_number(other: MachineKind) -> None:
     found = history([2] * LEAST)
-    other = replace(P4D, bought_as=bought_as)
     found.nodes[other] = dict.fromkeys(found.hours, Fraction(5))
     advice = advised(found, TERMS)
     best = only(advice).best
@@ -172,10 +177,3 @@ def test_what_did_not_run_on_demand_is_told_apart_and_is_in_no_number(bought_as:
     assert best is not None
     assert best.nodes == 2
     assert advice.uncommittable == {other: 5 * LEAST}
-
-
-def test_machines_without_a_known_name_are_not_committed_to() -> None:
-    advice = advised(history([2] * LEAST, replace(P4D, machine="(unknown)")), TERMS)
-
-    assert advice.machines == ()
-    assert len(advice.uncommittable) == 1

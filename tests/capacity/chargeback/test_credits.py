@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections import defaultdict
-from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from chargeback_months import HOUR, Month
+from chargeback_months import HOUR, Month, at
 from contract_files import contract_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,7 +28,6 @@ from infra.cli.chargeback_report import report_csv, report_data
 if TYPE_CHECKING:
     from pathlib import Path
 
-ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/nodepool": "a100-on-demand"}
 PRICES = contract_file(
     prices=[
         {"machine": "p4d.24xlarge", "region": "us-east-1", "capacity_type": kind, "usd_per_hour": usd}
@@ -40,10 +38,6 @@ PRICES = contract_file(
 
 def credit(usd: str, name: str = "research", **more: Any) -> Credit:
     return Credit.model_validate({"name": name, "usd": usd, "cloud": "aws", "source": "the console on 2026-11-02"} | more)
-
-
-def at(hours: int) -> str:
-    return datetime.fromtimestamp(Month().period.start + hours * HOUR, UTC).isoformat()
 
 
 def report_of(month: Month, granted: list[Credit], idle: IdlePolicy = IdlePolicy.CENTRAL) -> Report:
@@ -57,7 +51,7 @@ def month() -> Month:
     """Ten hours of a Spot node (8 an hour), of which a half is idle, and of one on demand (20 an hour)."""
     found = Month(hours=10)
     found.node("spot-1", 0, 10 * HOUR)
-    found.node("od-1", 0, 10 * HOUR, labels=ON_DEMAND)
+    found.node("od-1", 0, 10 * HOUR, bought="on-demand", pool="a100-on-demand")
     found.pod("a", "spot-1", 0, 10 * HOUR, gpus=4, team="vision")
     found.pod("b", "od-1", 0, 10 * HOUR, gpus=8, team="speech", project="asr")
     return found
@@ -166,7 +160,7 @@ def test_any_credits_take_what_going_through_the_minutes_takes(
     month = Month(hours=9)
     owed: defaultdict[tuple[int, str, str], Fraction] = defaultdict(Fraction)
     for number, (bought, start, lasts) in enumerate(nodes):
-        month.node(f"n{number}", start * 60, (start + lasts) * 60, labels={"karpenter.sh/capacity-type": bought})
+        month.node(f"n{number}", start * 60, (start + lasts) * 60, bought=bought)
         for minute in range(start, min(start + lasts, 540)):
             owed[minute, bought, CENTRAL] += Fraction({"spot": 8, "on-demand": 20}[bought] * 100, 60)
     for number, (team, index, start, lasts) in enumerate(pods):

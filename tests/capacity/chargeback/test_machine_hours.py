@@ -24,7 +24,6 @@ from capacity.values.errors import ExplainedError
 if TYPE_CHECKING:
     from pathlib import Path
 
-ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "karpenter.sh/nodepool": "a100"}
 P4D = MachineKind("p4d.24xlarge", "us-east-1", "on-demand")
 SPOT = MachineKind("p4d.24xlarge", "us-east-1", "spot")
 
@@ -38,9 +37,9 @@ def read(month: Month, slice_seconds: int = 24 * HOUR, missing: tuple[tuple[int,
 
 def test_nodes_are_counted_by_the_clock_hour_by_machine_and_by_how_they_were_bought() -> None:
     month = Month(hours=3)
-    month.node("system", 0, 3 * HOUR, labels={"node.kubernetes.io/instance-type": "m6i.large", **ON_DEMAND})
-    month.node("steady", 0, 3 * HOUR, labels=ON_DEMAND)
-    month.node("burst", HOUR + 900, 2 * HOUR, labels=ON_DEMAND)
+    month.node("system", 0, 3 * HOUR, machine="m6i.large", bought="on-demand")
+    month.node("steady", 0, 3 * HOUR, bought="on-demand")
+    month.node("burst", HOUR + 900, 2 * HOUR, bought="on-demand")
     month.node("spare", 2 * HOUR, 3 * HOUR)
     found = read(month)
 
@@ -52,7 +51,7 @@ def test_nodes_are_counted_by_the_clock_hour_by_machine_and_by_how_they_were_bou
 
 def test_an_hour_in_which_nobody_looked_for_a_while_is_missing_and_not_an_hour_without_nodes() -> None:
     month = Month(hours=6)
-    month.node("steady", 0, 6 * HOUR, labels=ON_DEMAND)
+    month.node("steady", 0, 6 * HOUR, bought="on-demand")
     found = read(month, missing=((2 * HOUR + 60, 2 * HOUR + 1800), (4 * HOUR, 4 * HOUR + 240)))
 
     assert [(hour - month.period.start) // HOUR for hour in found.hours] == [0, 1, 3, 4, 5], "four missing samples are bridged"
@@ -77,10 +76,10 @@ MINUTES = st.integers(0, 6 * 60)
 @given(st.lists(st.tuples(MINUTES, MINUTES, st.booleans()), max_size=7), st.sampled_from([HOUR, 5400, 24 * HOUR]))
 def test_the_count_is_that_of_somebody_who_goes_through_the_minutes(spans: list[tuple[int, int, bool]], slice_seconds: int) -> None:
     month = Month(hours=6)
-    month.node("always", 0, 6 * HOUR, labels={"node.kubernetes.io/instance-type": "m6i.large", **ON_DEMAND})
+    month.node("always", 0, 6 * HOUR, machine="m6i.large", bought="on-demand")
     minutes: defaultdict[tuple[int, bool], int] = defaultdict(int)
     for number, (start, end, is_spot) in enumerate(spans):
-        month.node(f"n{number}", start * 60, end * 60, labels=None if is_spot else ON_DEMAND)
+        month.node(f"n{number}", start * 60, end * 60, bought="spot" if is_spot else "on-demand")
         for minute in range(start, end):
             minutes[minute // 60, is_spot] += 1
     found = read(month, slice_seconds)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from chargeback_months import HOUR, Month
+from chargeback_months import HOUR, Month, at
 from contract_files import contract_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -43,12 +42,7 @@ def plan(usd: str, rates: dict[str, str], name: str = "sp-1", kind: str = COMPUT
 def node(  # noqa: PLR0913, PLR0917 -- what a node is
     month: Month, name: str, machine: str, start: int, end: int, bought: str = "on-demand", **more: str
 ) -> None:
-    labels = {"node.kubernetes.io/instance-type": machine, "karpenter.sh/capacity-type": bought, "karpenter.sh/nodepool": bought, **more}
-    month.node(name, start, end, gpus={P4: 8, G6: 1}.get(machine, 0), labels=labels)
-
-
-def at(hour: int) -> str:
-    return datetime.fromtimestamp(Month().period.start + hour * HOUR, UTC).isoformat()
+    month.node(name, start, end, gpus={P4: 8, G6: 1}.get(machine, 0), machine=machine, bought=bought, pool=bought, labels=more)
 
 
 def example(commitment: str) -> Report:
@@ -211,7 +205,6 @@ PODS = st.lists(st.tuples(st.sampled_from(["vision", "speech"]), st.integers(0, 
 
 def file_of(plans: list[tuple[str, int, dict[str, int], int, int]], cents: dict[str, int], change: tuple[int, int]) -> PriceFile:
     """With a price of p4d on demand that changes at a minute."""
-    moment = datetime.fromtimestamp(Month().period.start + change[0] * 60, UTC).isoformat()
     rows = [
         plan(
             str(Decimal(usd).scaleb(-2)),
@@ -223,7 +216,7 @@ def file_of(plans: list[tuple[str, int, dict[str, int], int, int]], cents: dict[
         )
         for number, (kind, usd, rates, first, lasts) in enumerate(plans)
     ]
-    later = on_demand(P4, str(Decimal(change[1]).scaleb(-2)), start=moment)
+    later = on_demand(P4, str(Decimal(change[1]).scaleb(-2)), start=at(0, change[0] * 60))
     return contract_file(prices=[*prices_of_all(cents), later], spend_commitments=rows)
 
 

@@ -79,7 +79,7 @@ def test_what_is_not_shown_one_by_one_is_summed_and_idle_gpus_are_apart() -> Non
 
 def test_of_equal_cost_the_greater_in_gpu_hours_and_then_the_first_by_name_is_first() -> None:
     month = Month()
-    month.node("unpriced", 0, 24 * HOUR, labels={"node.kubernetes.io/instance-type": "p9.48xlarge"})
+    month.node("unpriced", 0, 24 * HOUR, machine="p9.48xlarge")
     for name, hours in (("b", 2), ("a", 2), ("long", 9)):
         month.pod(name, "unpriced", 0, hours * HOUR)
 
