@@ -30,7 +30,6 @@ from infra.cli.chargeback_report import report_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-DAY = 24 * HOUR
 P5 = {"machine": "p5.48xlarge", "region": "us-east-1", "nodes": 2, "pool": "h100"}
 STORAGE = ExtraCost(team="vision", kind=ExtraKind.STORAGE, usd=Decimal("120.50"), what="bucket datasets")
 EGRESS = ExtraCost(team="=cmd|' /C calc'!A0", kind=ExtraKind.EGRESS, usd=Decimal("14.07"), project="@asr")

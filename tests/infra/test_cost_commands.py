@@ -51,13 +51,6 @@ def eks(tmp_path: Path) -> Path:
     return plan_file(tmp_path, "dev-eks")
 
 
-def with_budget(folder: Path, usd: int, *, team: int | None = None) -> Path:
-    plan = plan_data(plan_of_stack_file(STACKS / "Pulumi.dev-eks.yaml").plan)
-    plan["spending"]["budget_usd"] = usd
-    plan["teams"][0]["monthly_budget_usd"] = team
-    return plan_file(folder, "dev-eks", "budgeted.json", spending=plan["spending"], teams=plan["teams"])
-
-
 def test_a_person_reads_the_sums_the_budget_each_line_and_each_team(eks: Path) -> None:
     shown = run(eks)
 
@@ -65,14 +58,6 @@ def test_a_person_reads_the_sums_the_budget_each_line_and_each_team(eks: Path) -
     assert "within: expected 1,839.39 of 4,000 budgeted for dev (46 %)" in shown
     for told in ("l4-spot", "NAT gateways", "(platform, shared by all)", "infracost", "(?) not checked"):
         assert told in shown
-
-
-def test_where_prices_are_missing_the_sums_are_told_as_the_least_and_the_prices_named(tmp_path: Path) -> None:
-    shown = run(plan_file(tmp_path, "dev-gke"))
-
-    assert "expected at least 1,941.29" in shown
-    assert "unknown: expected at least 1,941.29 of 4,000" in shown
-    assert "unknown, and in no sum: spot price of n1-standard-8 in us-central1" in shown
 
 
 def test_programs_get_money_as_text_and_null_for_what_nobody_knows(tmp_path: Path) -> None:
@@ -99,7 +84,12 @@ def test_programs_get_money_as_text_and_null_for_what_nobody_knows(tmp_path: Pat
     ],
 )
 def test_above_a_budget_the_exit_code_is_one(usd: int, team: int | None, more: tuple[str, ...], told: str, tmp_path: Path) -> None:
-    assert told in run(with_budget(tmp_path, usd, team=team), *more, code=1 if told.startswith("exceeded") else 0)
+    plan = plan_data(plan_of_stack_file(STACKS / "Pulumi.dev-eks.yaml").plan)
+    plan["spending"]["budget_usd"] = usd
+    plan["teams"][0]["monthly_budget_usd"] = team
+    budgeted = plan_file(tmp_path, "dev-eks", spending=plan["spending"], teams=plan["teams"])
+
+    assert told in run(budgeted, *more, code=1 if told.startswith("exceeded") else 0)
 
 
 def flex_start(folder: Path, budget: int, **spending: Any) -> Path:
@@ -171,11 +161,6 @@ def test_a_contract_prices_pools_and_reservations_and_what_is_committed_beyond_t
     assert "days old: p5.48xlarge reserved and 1 more, of 2019-05-01; expected 131,619.00 and worst case 136,152.00 rest on them; " in shown
     [told] = [line for line in shown.splitlines() if "days old: p5.48xlarge reserved" in line]
     assert told.endswith("no price list covers them: give newer prices with --prices")
-
-
-def test_a_plan_compared_with_itself_differs_in_no_line(eks: Path) -> None:
-    assert "no line differs from the base." in run(eks, "--base", eks)
-    assert json.loads(run(eks, "--base", eks, "--format", "json"))["comparison"]["lines"] == []
 
 
 def test_against_a_base_each_changed_line_is_told_with_what_it_adds(eks: Path, tmp_path: Path) -> None:

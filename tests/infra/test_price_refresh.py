@@ -6,6 +6,7 @@ import json
 import sys
 from datetime import UTC, datetime
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -22,7 +23,6 @@ from infra.cli.stacks import planned
 from infra.project import project_here
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 SPOT, ON_DEMAND = CapacityType.SPOT, CapacityType.ON_DEMAND
@@ -287,22 +287,17 @@ def test_a_spot_price_is_the_median_of_what_zones_cost_last() -> None:
 def test_without_regions_those_of_all_stacks_are_asked_for_by_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    class Listed:
-        name = "the list"
-        sources = dict.fromkeys(("on-demand",), "list")
-        citations = dict.fromkeys(("on-demand",), "a list of this test")
+    def of_region(machines: list[Any], region: str) -> list[tuple[str, CapacityType, Decimal]]:
+        asked.append(region)
+        return [(machines[0].name, ON_DEMAND, Decimal(1))]
 
-        def of_region(self, machines: list[Any], region: str) -> Iterator[tuple[str, CapacityType, Decimal]]:
-            asked.append(region)
-            yield machines[0].name, ON_DEMAND, Decimal(1)
+    def services_of_region(_region: str) -> list[tuple[ServiceItem, Decimal | None]]:
+        return [(ServiceItem.CLUSTER, None)]
 
-        def services_of_region(self, _region: str) -> Iterator[tuple[ServiceItem, Decimal | None]]:
-            yield ServiceItem.CLUSTER, None
-
-    def listed(cloud: Cloud, told: price_refresh.Told) -> Listed:
-        del told
+    def listed(cloud: Cloud, _told: price_refresh.Told) -> SimpleNamespace:
         assert cloud is Cloud.AWS
-        return Listed()
+        of = {"on-demand": "list"}
+        return SimpleNamespace(name="list", sources=of, citations=of, of_region=of_region, services_of_region=services_of_region)
 
     monkeypatch.setattr(price_refresh, "price_list_of", listed)
     refresh("--cloud", "aws", "--file", "own.yaml", "--dry-run")

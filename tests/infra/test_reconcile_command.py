@@ -135,17 +135,12 @@ def test_a_bill_that_cannot_be_used_is_told_with_its_name_and_row(tmp_path: Path
     told = run("--report", report, "--bill", bill, code=2)
     assert f"the bill {bill} cannot be used" in told
     assert "row 2: line_item_currency_code is EUR, and reports are in USD. Export the bill in USD" in told
-    assert "the same bill" in run("--report", report, *("--bill", _fine(tmp_path)) * 2, code=2)
+    (tmp_path / "fine.csv").write_text(table([cur_row()]))
+    assert "the same bill" in run("--report", report, *("--bill", tmp_path / "fine.csv") * 2, code=2)
     assert "No such file" in run("--report", report, "--bill", tmp_path / "none.csv", code=2)
     assert "No such file" in run("--report", tmp_path / "none.json", "--bill", bill, code=2)
     bill.write_text("[" * 100_000)
     assert "not a report of flexspot" in run("--report", bill, "--bill", bill, code=2)
-
-
-def _fine(folder: Path) -> Path:
-    path = folder / "fine.csv"
-    path.write_text(table([cur_row()]))
-    return path
 
 
 def test_without_the_extra_parquet_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

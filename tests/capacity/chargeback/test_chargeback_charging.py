@@ -25,14 +25,7 @@ def month() -> Month:
     found = Month()
     found.node("spot-1", 0, 24 * HOUR, labels={"flexspot.dev/team": "vision"})
     found.node("od-1", 4 * HOUR, 14 * HOUR, bought="on-demand", pool="a100-on-demand")
-    found.node(
-        "system-1",
-        0,
-        24 * HOUR,
-        gpus=0,
-        machine="c7i.xlarge",
-        bought="on-demand",
-    )
+    found.node("system-1", 0, 24 * HOUR, gpus=0, machine="c7i.xlarge", bought="on-demand")
     found.pod("train", "spot-1", 0, 12 * HOUR, gpus=4, team="vision", project="maps", workload_type="training", environment="prod")
     found.pod("serve", "spot-1", 6 * HOUR, 24 * HOUR, gpus=2, team="speech", workload_type="inference")
     found.pod("rush", "od-1", 4 * HOUR, 14 * HOUR, gpus=8, team="speech", workload_type="training")

@@ -12,7 +12,7 @@ from infra.cli import chargeback_words as words
 TEAM = label_of("flexspot.dev/team")
 
 
-def two_clusters() -> Month:
+def test_one_node_name_in_two_clusters_is_told_and_the_report_is_not_complete() -> None:
     """In each a node of the same name: a p4d on Spot with a day of work, and a small one."""
     month = Month()
     month.node("ip-10-0-0-7", 0, 24 * HOUR)
@@ -24,11 +24,7 @@ def two_clusters() -> Month:
     }
     month.seen(Question.NODES, {"node": "ip-10-0-0-7", "provider_id": "aws:///other"}, 0, 24 * HOUR)
     month.seen(Question.NODE_LABELS, {"node": "ip-10-0-0-7", **labels}, 0, 24 * HOUR)
-    return month
-
-
-def test_one_node_name_in_two_clusters_is_told_and_the_report_is_not_complete() -> None:
-    report = two_clusters().report()
+    report = month.report()
 
     assert not report.complete
     assert report.doubled == {"node ip-10-0-0-7": 24 * HOUR}

@@ -65,11 +65,10 @@ def test_a_few_missing_samples_are_as_the_one_before_and_many_are_a_gap_that_is_
 
 def test_neuron_devices_are_charged_as_gpus_are() -> None:
     month = Month()
-    trainium = {"node.kubernetes.io/instance-type": "trn1.32xlarge", "karpenter.sh/nodepool": "trn-spot"}
-    month.node("t1", 0, 10 * HOUR, 16, resource=NEURON.series_value, labels=trainium)
+    month.node("t1", 0, 10 * HOUR, 16, resource=NEURON.series_value, machine="trn1.32xlarge")
     month.pod("a", "t1", 0, 10 * HOUR, gpus=8, resource=NEURON.series_value)
     # Its plugin has not told yet what it offers; its machine is known.
-    month.node("t2", 0, HOUR, 0, labels=trainium)
+    month.node("t2", 0, HOUR, 0, machine="trn1.32xlarge")
 
     assert hours(month) == {"vision": 80}
     assert sum(float(each.gpu_seconds) for each in month.books().nodes.values()) == 11 * 16 * HOUR

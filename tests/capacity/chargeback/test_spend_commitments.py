@@ -188,14 +188,6 @@ NODES = st.lists(
 RATES = st.dictionaries(st.sampled_from(MACHINES), st.integers(1, 100), min_size=1)
 
 
-def prices_of_all(cents: dict[str, int]) -> list[dict[str, Any]]:
-    return [
-        on_demand(machine, str(Decimal(cents[machine]).scaleb(-2)), capacity_type=kind)
-        for machine in MACHINES
-        for kind in ("on-demand", "spot")
-    ]
-
-
 LIST_CENTS = st.fixed_dictionaries({each: st.integers(101, 2000) for each in MACHINES})
 
 
@@ -216,8 +208,11 @@ def file_of(plans: list[tuple[str, int, dict[str, int], int, int]], cents: dict[
         )
         for number, (kind, usd, rates, first, lasts) in enumerate(plans)
     ]
+    prices = [
+        on_demand(name, str(Decimal(cents[name]).scaleb(-2)), capacity_type=kind) for name in MACHINES for kind in ("on-demand", "spot")
+    ]
     later = on_demand(P4, str(Decimal(change[1]).scaleb(-2)), start=at(0, change[0] * 60))
-    return contract_file(prices=[*prices_of_all(cents), later], spend_commitments=rows)
+    return contract_file(prices=[*prices, later], spend_commitments=rows)
 
 
 def greedy(
