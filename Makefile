@@ -96,8 +96,8 @@ bench: setup tools-all ## how long things take, as ratios within one run
 	$(call step,labs,$(RUN)/python -m lab.bench)
 	$(call step,CPU of the tests,$(RUN)/python tests/bench_tiers.py)
 
-sbom: setup ## what Flexspot is made of, with licences: a bill of materials in CycloneDX, dist/flexspot.cdx.json
-	$(call step,bill of materials,mkdir -p dist && $(UV) export --quiet --locked --no-dev --all-extras --format cyclonedx1.5 | $(RUN)/python -m infra.cli.sbom > dist/flexspot.cdx.json)
+sbom: | $(UV) ## the bill of materials of the Python packages, in CycloneDX: dist/flexspot.cdx.json
+	$(call step,bill of materials,$(UV) export --quiet --locked --no-dev --all-extras --format cyclonedx1.5 --output-file dist/flexspot.cdx.json)
 
 docs: .docs/.synced ## the documentation as a site, in site/; open site/index.html
 	$(call step,site,NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict)
