@@ -15,6 +15,8 @@ from components.hosting.plugin import SCHEMA, written
 from infra.platforms import PLATFORMS
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import pulumi
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "components-reference.md"
@@ -34,53 +36,37 @@ def offered() -> list[type[pulumi.ComponentResource]]:
 
 
 def page(schema: dict[str, Any]) -> str:
-    """The page's text, of the schema that the host has."""
-    types: dict[str, Any] = schema["types"]
+    """Return the page's text, from the schema of the host."""
     modules = {each.__name__: each.__module__ for each in offered()}
-    rooms: dict[str, list[str]] = {}
-    for token in schema["resources"]:
-        rooms.setdefault(_room(modules[_name(token)]), []).append(token)
-    lines = ["# Components", _ABOUT]
-    for room, tokens in sorted(rooms.items()):
-        lines.append(f"## {room}")
-        for token in tokens:
-            described = schema["resources"][token]
-            lines += [f"### {_name(token)}", f"Python: `{modules[_name(token)]}.{_name(token)}`", *_paragraphs(described["description"])]
-            lines.append(_table("input", described.get("inputProperties", {}), set(described.get("requiredInputs", ()))))
-            if outputs := described.get("properties"):
-                lines.append(_table("output", outputs, set(described.get("required", ()))))
-    lines.append("## Types of inputs")
-    for token, described in types.items():
-        lines += [f"### {_name(token)}", *_paragraphs(described.get("description", ""))]
-        lines.append(_table("field", described["properties"], set(described.get("required", ()))))
-    return "\n\n".join(each for each in lines if each) + "\n"
+    parts = ["# Components", _ABOUT]
+    for token, described in schema["resources"].items():
+        name = _name(token)
+        parts += [f"## {name}", f"Python: `{modules[name]}.{name}`", *_paragraphs(described["description"])]
+        parts += _table("input", described.get("inputProperties", {}), described.get("requiredInputs", ()))
+        outputs = [f"`{output}` ({_takes(each)})" for output, each in described.get("properties", {}).items()]
+        parts += [f"Outputs: {', '.join(outputs)}."] if outputs else []
+    parts.append("## Types of inputs")
+    for token, described in schema["types"].items():
+        parts += [f"### {_name(token)}", *_paragraphs(described.get("description", ""))]
+        parts += _table("field", described["properties"], described.get("required", ()))
+    return "\n\n".join(parts) + "\n"
 
 
 def _name(token: str) -> str:
     return token.rpartition(":")[2]
 
 
-def _room(module: str) -> str:
-    """The folder that a component is in; of those that stand beside the folders, the package."""
-    return "/".join(module.split(".")[:-1])
-
-
 def _paragraphs(text: str) -> list[str]:
-    return [table_cell(each) for each in re.split(r"\n\s*\n", text.strip())]
+    return [table_cell(each) for each in re.split(r"\n\s*\n", text.strip()) if each]
 
 
-def _table(what: str, fields: dict[str, Any], required: set[str]) -> str:
-    if not fields:
-        return ""
-    if what == "output":
-        rows = [f"| `{name}` | {_takes(each)} |" for name, each in fields.items()]
-        return "\n".join(["| output | is |", "|---|---|", *rows])
+def _table(what: str, fields: dict[str, Any], required: Collection[str]) -> list[str]:
     rows = [
         f"| `{name}` | {_takes(each)}{', plain' if each.get('plain') else ''} | {'**yes**' if name in required else ''} "
         f"| {table_cell(each.get('description', ''))} |"
         for name, each in fields.items()
     ]
-    return "\n".join([f"| {what} | takes | required | says |", "|---|---|---|---|", *rows])
+    return ["\n".join([f"| {what} | takes | required | says |", "|---|---|---|---|", *rows])] if rows else []
 
 
 def _takes(told: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -62,44 +63,56 @@ def _page(rule: AnyRule) -> str:
 
 
 _UNKNOWN = object()
-"""What a preview does not know yet, `!unknown` in a fixture: an example leaves it out."""
+"""`!unknown` in a fixture, which is a value that a preview does not know yet; an example leaves it out."""
 
 
 class _Loader(yaml.CSafeLoader):
-    """Knows `!unknown`."""
+    """Reads `!unknown`."""
 
 
-def _left_out(_loader: _Loader, _node: yaml.Node) -> object:
+def _unknown(_loader: _Loader, _node: yaml.Node) -> object:
     return _UNKNOWN
 
 
-_Loader.add_constructor("!unknown", _left_out)
+_Loader.add_constructor("!unknown", _unknown)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes whole numbers as people do; fixtures have the engine's floats."""
+
+
+def _number(dumper: yaml.SafeDumper, value: float) -> yaml.Node:
+    return dumper.represent_int(int(value)) if value.is_integer() else dumper.represent_float(value)
+
+
+_Dumper.add_representer(float, _number)
 
 
 def _examples(rule: AnyRule) -> list[str]:
-    """What breaks the rule and what keeps it: the first fixture that fails, and the first of its kind, or of any, that passes."""
+    """Return a fixture that fails and one that passes. Fully known manifests go first, then what is of the same kind as the failing one."""
     fails, passes = (_fixtures(rule, word) for word in ("fails", "passes"))
     if not fails or not passes:
         return []
-    bad = min(fails, key=lambda each: (_has_unknown(each), _is_a_resource(each)))
-    good = min(passes, key=lambda each: (_has_unknown(each), _kind(each) != _kind(bad), _is_a_resource(each)))
+    _, bad = min(fails, key=lambda each: (each[0], "resource" in each[1]))
+    _, good = min(passes, key=lambda each: (each[0], _kind(each[1]) != _kind(bad), "resource" in each[1]))
     return [f"## Breaks it\n\n{_shown(bad)}", f"## Keeps it\n\n{_shown(good)}"]
 
 
-def _fixtures(rule: AnyRule, word: str) -> list[dict[str, Any]]:
+def _fixtures(rule: AnyRule, word: str) -> list[tuple[bool, dict[str, Any]]]:
+    """Return the fixtures of a verdict without their unknown values, each with whether it had any."""
     paths = sorted((FIXTURES / rule.name.replace("-", "_")).glob(f"{word}_*.yaml"))
-    return [document for path in paths for document in yaml.load_all(path.read_text(encoding="utf-8"), Loader=_Loader)]
+    texts = [text for path in paths for text in re.split(r"^---$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)]
+    return [("!unknown" in text, _known(yaml.load(text, Loader=_Loader))) for text in texts]  # noqa: S506 -- a safe loader with one more tag
 
 
-def _has_unknown(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(map(_has_unknown, cast("dict[str, Any]", value).values()))
-    return value is _UNKNOWN or (isinstance(value, list) and any(map(_has_unknown, cast("list[Any]", value))))
-
-
-def _is_a_resource(fixture: dict[str, Any]) -> bool:
-    """Of a cloud's provider; everybody reads manifests."""
-    return "resource" in fixture
+def _known(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _known(each) for key, each in cast("dict[str, Any]", value).items() if each is not _UNKNOWN}
+        case list():
+            return [_known(each) for each in cast("list[Any]", value) if each is not _UNKNOWN]
+        case _:
+            return value
 
 
 def _kind(fixture: dict[str, Any]) -> str:
@@ -107,32 +120,17 @@ def _kind(fixture: dict[str, Any]) -> str:
 
 
 def _shown(fixture: dict[str, Any]) -> str:
-    """A fixture as YAML: a manifest as it is, a resource as Pulumi's YAML has it; and what else there must be."""
-    own = yaml.safe_dump(_plain(_written_as(fixture)), sort_keys=False, width=120).rstrip()
-    beside = "".join(
-        f"\n---\n# beside it\n{yaml.safe_dump(_plain(_written_as(each)), sort_keys=False, width=120).rstrip()}"
-        for each in fixture.get("among") or ()
-    )
-    return f"```yaml\n{own}{beside}\n```"
+    """Return a fixture as YAML, followed by the other objects that it needs."""
+    beside = fixture.pop("among", ())
+    written = (yaml.dump(_written_as(each), Dumper=_Dumper, sort_keys=False, width=120) for each in (fixture, *beside))
+    return "```yaml\n" + "---\n# beside it\n".join(written) + "```"
 
 
 def _written_as(fixture: dict[str, Any]) -> dict[str, Any]:
-    if _is_a_resource(fixture):
-        return {"resources": {fixture["name"]: {"type": fixture["resource"], "properties": fixture.get("inputs", {})}}}
-    return {key: value for key, value in fixture.items() if key != "among"}
-
-
-def _plain(value: Any) -> Any:
-    """Without what is left out; a whole number as people write it: fixtures have the engine's floats."""
-    match value:
-        case dict():
-            return {key: _plain(each) for key, each in cast("dict[str, Any]", value).items() if each is not _UNKNOWN}
-        case list():
-            return [_plain(each) for each in cast("list[Any]", value) if each is not _UNKNOWN]
-        case float():
-            return int(value) if value.is_integer() else value
-        case _:
-            return value
+    """Return a manifest as it is, and a cloud's resource as Pulumi's YAML has it."""
+    if "resource" not in fixture:
+        return fixture
+    return {"resources": {fixture["name"]: {"type": fixture["resource"], "properties": fixture.get("inputs", {})}}}
 
 
 def _clouds(rule: AnyRule) -> str:
@@ -143,16 +141,6 @@ def _written(setting: Setting) -> str:
     return ", ".join(f"`{each}`" for each in setting) if isinstance(setting, tuple) else f"`{setting}`"
 
 
-def main() -> None:
-    """Writes the pages and takes away those of rules that are no more."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    written = pages()
-    for old in FOLDER.glob("*.md"):
-        if old.name not in written:
-            old.unlink()
-    for name, text in written.items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")

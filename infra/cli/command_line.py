@@ -50,17 +50,21 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise InterruptedByPersonError
 
 
-class PlainGroup(TyperGroup):
-    """A group whose help says the whole first paragraph of each command; click's own cuts it to one line."""
+class _FirstParagraph:
+    """A command or a group that a list of commands describes by the whole first paragraph of its help; click cuts it to one line."""
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Writes the commands and what they do."""
-        shown = [(name, command) for name in self.list_commands(ctx) if (command := self.get_command(ctx, name)) and not command.hidden]
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, " ".join((command.help or "").partition("\n\n")[0].split())) for name, command in shown])
+    help: str | None = None
+
+    def get_short_help_str(self, limit: int = 0) -> str:  # noqa: ARG002 -- click's
+        """Return the first paragraph as one line."""
+        return " ".join((self.help or "").partition("\n\n")[0].split())
 
 
-class FiniteCommand(TyperCommand):
+class PlainGroup(_FirstParagraph, TyperGroup):
+    """A group of commands."""
+
+
+class FiniteCommand(_FirstParagraph, TyperCommand):
     """A command whose numbers are finite: the range of an option lets nan pass, and infinity where it has no end."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -15,8 +15,6 @@ from policies.judging import DEFAULTS
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from policies.judging import AnyRule
 
 
@@ -47,13 +45,3 @@ def source_of(document: dict[str, Any]) -> Source:
         return from_manifest(document)
     [(name, resource)] = document["resources"].items()
     return from_pulumi(resource["type"], name, resource["properties"])
-
-
-@pytest.mark.slow
-def test_writing_takes_away_the_page_of_a_rule_that_is_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "gone.md").write_text("old")
-    monkeypatch.setattr(reference, "FOLDER", tmp_path)
-
-    reference.main()
-
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(reference.pages())
