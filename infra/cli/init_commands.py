@@ -7,7 +7,7 @@ import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -55,7 +55,9 @@ def init(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
             help="Addresses that may also reach the API server of development on EKS. Repeatable. Default: none, so it is private.",
         ),
     ] = None,
-    ci: Annotated[str, typer.Option("--ci", help="Where changes are reviewed: a GitHub workflow or a GitLab pipeline.")] = "github",
+    ci: Annotated[
+        Literal["github", "gitlab"], typer.Option("--ci", help="Where changes are reviewed: a GitHub workflow or a GitLab pipeline.")
+    ] = "github",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; use the defaults.")] = False,
 ) -> None:
     """Create a project: stacks for development, production and the lab, a program, rules and a workflow. Overwrites nothing.
@@ -68,8 +70,7 @@ def init(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     from infra.project import from_the_root  # noqa: PLC0415
 
     place = from_the_root(folder)
-    host = parts.checked_host(ci)
-    refuse_what_is_there(place, usual_files(host))
+    refuse_what_is_there(place, usual_files(ci))
     ask = Questions(asks=sys.stdin.isatty() and not yes)
     chosen = Platform(ask.answer("--cloud", "Which cloud (gke, eks, local)", _told(cloud), _checked_cloud))
     told = (account, prod_account, region, zone, machine, dev_gpus, prod_gpus, cidr)
@@ -80,7 +81,7 @@ def init(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     teams = parts.checked_teams(
         team or [ask.answer("--team", "Teams, with commas between", None, lambda told: ",".join(parts.checked_teams([told])))]
     )
-    found = parts.Answers(cloud=chosen, name=called, owner=responsible, teams=teams, host=host)
+    found = parts.Answers(cloud=chosen, name=called, owner=responsible, teams=teams, host=ci)
     if chosen is not Platform.LOCAL:
         found = _in_cloud(found, ask, (account, prod_account), region, zone or [], machine, (dev_gpus, prod_gpus), cidr or [])
     made = project_files(found)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from capacity.catalog.machines import machines_of, zone_in_region, zone_names_differ
 from capacity.catalog.platform import VOCABULARIES, Platform
@@ -22,12 +21,8 @@ if TYPE_CHECKING:
     from capacity.catalog.machines import Machine
 
 
-class CodeHost(StrEnum):
-    """Where the project's repository is, and what judges changes there: a workflow, or a pipeline."""
-
-    GITHUB = "github"
-    GITLAB = "gitlab"
-
+CodeHost = Literal["github", "gitlab"]
+"""Where the project's repository is."""
 
 MACHINES = {Platform.EKS: "g6.xlarge", Platform.GKE: "g2-standard-8", Platform.LOCAL: "g6.xlarge"}
 """The machine of a new project's pools where nobody names one: one L4."""
@@ -79,7 +74,7 @@ class Answers:
     dev_gpus: int = 4
     prod_gpus: int = 16
     cidrs: tuple[str, ...] = ()
-    host: CodeHost = CodeHost.GITHUB
+    host: CodeHost = "github"
 
     @property
     def described_machine(self) -> Machine:
@@ -137,13 +132,6 @@ def checked_prod_account(cloud: Platform, account: str, of_development: str) -> 
         allowed = "a project of its own, since teams of one name in one project reach each other's storage"
         raise wrong("--prod-account", account, "is the project of development", allowed)
     return account
-
-
-def checked_host(told: str) -> CodeHost:
-    """Where the repository is. Raises ExplainedError for another place."""
-    if told not in {each.value for each in CodeHost}:
-        raise wrong("--ci", told, "is not a supported host", "github or gitlab")
-    return CodeHost(told)
 
 
 def checked_owner(owner: str) -> str:

@@ -20,7 +20,6 @@ from capacity.cost.plan_cost import plan_cost
 from capacity.settings.stack_schema import stack_file_schema
 from capacity.values.errors import ExitCode, ExplainedError, SettingsError
 from infra.deployment.cloud_run import plugin_command, plugins_of
-from infra.new_project.answers import CodeHost
 from infra.new_project.stack_files import cloud_stack, flow, lab_stack
 from infra.rules import checked_stack
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from capacity.plan.build import StackPlan
-    from infra.new_project.answers import Answers
+    from infra.new_project.answers import Answers, CodeHost
 
 
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -67,33 +66,18 @@ _TEMPLATE_OF = {
 }
 
 
-@dataclass(frozen=True)
-class _Judge:
-    """What judges a change: the file, its template, and what a reader is told of it."""
-
-    file: str
-    template: str
-    words: str
-
-
-_JUDGES = {
-    CodeHost.GITHUB: _Judge(
-        ".github/workflows/flexspot.yaml",
-        "workflow.yaml",
-        "lint, and a review of each pull request as a comment: what becomes of every stack, and what it costs",
-    ),
-    CodeHost.GITLAB: _Judge(
-        ".gitlab-ci.yml",
-        "gitlab.yaml",
-        "lint, and a review of each merge request, which shows it as an artifact: what becomes of every stack, and what it costs",
-    ),
+_JUDGES: Mapping[CodeHost, tuple[str, str]] = {
+    "github": (".github/workflows/flexspot.yaml", "workflow.yaml"),
+    "gitlab": (".gitlab-ci.yml", "gitlab.yaml"),
 }
+"""The file that judges changes, and its template."""
+
 _SCHEMA = "stacks/platform.schema.json"
 
 
 def usual_files(host: CodeHost) -> tuple[str, ...]:
     """The files that every project has whose repository is there."""
-    return (*_TEMPLATE_OF, _JUDGES[host].file, _SCHEMA, "stacks/Pulumi.local.yaml")
+    return (*_TEMPLATE_OF, _JUDGES[host][0], _SCHEMA, "stacks/Pulumi.local.yaml")
 
 
 def refuse_what_is_there(folder: Path, names: Iterable[str]) -> None:
@@ -127,11 +111,9 @@ def project_files(answers: Answers) -> NewProject:
         "requirement": _requirement(answers, version("flexspot")),
         "pulumi": version("pulumi"),
         "teams": ", ".join(answers.teams),
-        "judge": _JUDGES[answers.host].file,
-        "judged": _JUDGES[answers.host].words,
+        "judge": _JUDGES[answers.host][0],
     }
-    judge = _JUDGES[answers.host]
-    files = {name: _filled(template, shown) for name, template in (*_TEMPLATE_OF.items(), (judge.file, judge.template))}
+    files = {name: _filled(template, shown) for name, template in (*_TEMPLATE_OF.items(), _JUDGES[answers.host])}
     files[_SCHEMA] = json.dumps(stack_file_schema(), indent=2) + "\n"
     stacks, warnings = _checked_stacks(answers, files[RULES])
     rows = "\n".join(f"| `{name}` | {_about(answers, name)} |" for name in stacks)

@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import subprocess
-import sys
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
-from git_repositories import git
+from check_jsonschema.builtin_schemas import get_builtin_schema
+from jsonschema.validators import validator_for
 from new_projects import LOCAL, init
-
-from capacity.values.errors import ExplainedError
+from ruamel.yaml import YAML
 
 pytestmark = pytest.mark.slow
 
-OTHER_FILES = pytest.mark.nightly(held_by="test_github_takes_every_file_of_this_repository_that_is_for_it")
 CHECKOUT = Path(__file__).resolve().parents[2]
-ENVIRONMENT = Path(sys.executable).parents[1]
+ACTIONLINT = CHECKOUT / ".tools" / "bin" / "actionlint"
+WORKFLOWS = [str(each.relative_to(CHECKOUT)) for each in sorted(CHECKOUT.glob(".github/workflows/*.yaml"))]
+PINNED = re.compile(r"[\w-]+/[\w-]+(/[\w-]+)?@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+GITLAB = CHECKOUT / "infra" / "new_project" / "templates" / "gitlab.yaml"
 
 
-def refusals(schema: str, path: Path) -> str:
-    """What the schema of that name, as check-jsonschema carries it, has against the file."""
-    command = [ENVIRONMENT / "bin" / "check-jsonschema", "--color", "never", "--builtin-schema", schema, path]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode == 0) == done.stdout.startswith("ok"), done.stderr
-    return "" if done.returncode == 0 else done.stdout + done.stderr
+def refusals(schema: str, path: Path) -> list[str]:
+    """Return what the schema of that name, as check-jsonschema carries it, has against the file."""
+    found = get_builtin_schema(schema)
+    return [each.message for each in validator_for(found)(found).iter_errors(YAML(typ="safe").load(path))]
 
 
 @pytest.mark.parametrize(
     "schema,written",
     [
         ("vendor.github-workflows", ".github/workflows/*.yaml"),
-        pytest.param("vendor.github-actions", "action.yml", marks=OTHER_FILES),
-        pytest.param("vendor.github-issue-forms", ".github/ISSUE_TEMPLATE/*.yaml", marks=OTHER_FILES),
-        pytest.param("vendor.github-issue-config", ".github/ISSUE_TEMPLATE/config.yml", marks=OTHER_FILES),
+        ("vendor.github-actions", "action.yml"),
+        ("vendor.github-issue-forms", ".github/ISSUE_TEMPLATE/*.yaml"),
+        ("vendor.github-issue-config", ".github/ISSUE_TEMPLATE/config.yml"),
     ],
 )
 def test_github_takes_every_file_of_this_repository_that_is_for_it(schema: str, written: str) -> None:
@@ -51,26 +52,46 @@ def test_each_host_takes_what_judges_changes_of_a_new_project_and_no_project_has
     init(tmp_path / "gitlab", *LOCAL, ci="gitlab")
     workflow, pipeline = tmp_path / "github" / ".github" / "workflows" / "flexspot.yaml", tmp_path / "gitlab" / ".gitlab-ci.yml"
 
-    assert refusals("vendor.github-workflows", workflow) == ""
-    assert refusals("vendor.gitlab-ci", pipeline) == ""
+    assert refusals("vendor.github-workflows", workflow) == []
+    assert refusals("vendor.gitlab-ci", pipeline) == []
     assert not (tmp_path / "gitlab" / ".github").exists()
     assert not (tmp_path / "github" / ".gitlab-ci.yml").exists()
     assert "`.gitlab-ci.yml`" in (tmp_path / "gitlab" / "README.md").read_text()
 
 
-def test_another_host_is_told_what_is_allowed_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(ExplainedError) as told:
-        init(tmp_path / "new", *LOCAL, ci="bitbucket")
+@pytest.mark.parametrize("name", [*WORKFLOWS, "action.yml", "infra/new_project/templates/workflow.yaml"])
+def test_actions_are_pinned_by_commit_and_no_script_holds_an_expression_that_a_pull_request_could_fill(name: str) -> None:
+    text = (CHECKOUT / name).read_text()
+    content = yaml.safe_load(text)
+    steps = content["runs"]["steps"] if "runs" in content else [each for job in content["jobs"].values() for each in job.get("steps", ())]
 
-    assert (told.value.problem, told.value.remedy) == (
-        "--ci 'bitbucket' is not a supported host.",
-        "give --ci: github or gitlab.",
-    )
-    assert not (tmp_path / "new").exists()
+    # Those of the same commit begin with a dot.
+    used = re.findall(r"^[ -]+uses: ([^.].*)$", text, re.MULTILINE)
+    assert used
+    assert [each for each in used if not PINNED.fullmatch(each)] == []
+    assert [each["name"] for each in steps if "${{" in each.get("run", "")] == []
+
+
+@pytest.mark.engine
+@pytest.mark.nightly(held_by="test_github_takes_every_file_of_this_repository_that_is_for_it")
+def test_actionlint_takes_the_workflows_the_action_and_the_workflow_of_a_new_project(tmp_path: Path) -> None:
+    workflows = tmp_path / ".github" / "workflows"
+    shutil.copytree(CHECKOUT / ".github" / "workflows", workflows)
+    shutil.copy(CHECKOUT / "action.yml", tmp_path)
+    init(tmp_path / "new", *LOCAL)
+    shutil.copy(tmp_path / "new" / ".github" / "workflows" / "flexspot.yaml", workflows / "new.yaml")
+    use = "on: push\njobs:\n  lint:\n    runs-on: ubuntu-24.04\n    steps: [{uses: ./, with: {paths: ., sarif: a.sarif}}]\n"
+    (workflows / "lint.yaml").write_text(use)
+    # actionlint looks for the root of a repository.
+    (tmp_path / ".git").mkdir()
+
+    checked = subprocess.run([ACTIONLINT, "-no-color"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+
+    assert (checked.returncode, checked.stdout) == (0, "")
 
 
 def test_gitlabs_pipeline_has_no_secret_and_no_token() -> None:
-    text = (CHECKOUT / "infra" / "new_project" / "templates" / "gitlab.yaml").read_text()
+    text = GITLAB.read_text()
 
     assert "TOKEN" not in text
     assert "id_tokens" not in text
@@ -85,53 +106,16 @@ def test_gitlabs_pipeline_has_no_secret_and_no_token() -> None:
 def test_gitlabs_script_shows_the_review_whatever_the_linter_found_and_fails_where_either_does(
     lint: int, review: int, tmp_path: Path
 ) -> None:
-    init(tmp_path, *LOCAL, ci="gitlab")
+    script: list[str] = yaml.safe_load(GITLAB.read_text())["flexspot"]["script"]
     command = tmp_path / ".venv" / "bin" / "flexspot"
     command.parent.mkdir(parents=True)
     command.write_text(f'#!/bin/sh\necho "said by $*"\ncase "$1" in lint) exit {lint};; *) exit {review};; esac\n')
     command.chmod(0o755)
 
-    assert run_job(tmp_path, "base") == (max(lint, review), "said by review --base base --format text\n")
+    # GitLab's runner has a shell do it line by line, until one fails.
+    job = ["bash", "-eo", "pipefail", "-c", "\n".join(script)]
+    environment = os.environ | {"CI_MERGE_REQUEST_DIFF_BASE_SHA": "base"}
+    done = subprocess.run(job, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=60)
+
+    assert (done.returncode, done.stdout) == (max(lint, review), "said by review --base base --format text\n")
     assert (tmp_path / "lint.xml").read_text() == "said by lint --format junit .\n"
-
-
-@pytest.mark.engine
-@pytest.mark.nightly(held_by="test_gitlabs_script_shows_the_review_whatever_the_linter_found_and_fails_where_either_does")
-def test_gitlabs_script_leaves_a_review_and_findings_and_fails_where_a_rule_is_broken(tmp_path: Path) -> None:
-    init(tmp_path, *LOCAL, ci="gitlab")
-    git(tmp_path, "init", "-q", "-b", "main")
-    git(tmp_path, "add", "-A")
-    git(tmp_path, "commit", "-q", "-m", "the platform")
-    base = git(tmp_path, "rev-parse", "HEAD")
-    (tmp_path / ".venv").symlink_to(ENVIRONMENT)
-    stack = tmp_path / "stacks" / "Pulumi.local.yaml"
-    stack.write_text(stack.read_text().replace("max_nodes: ", "max_nodes: 1", 1))
-    (tmp_path / "pod.yaml").write_text(
-        "apiVersion: v1\nkind: Pod\nmetadata: {name: train, namespace: vision}\n"
-        "spec: {containers: [{name: main, image: train:1.0, resources: {requests: {nvidia.com/gpu: 1}}}]}\n"
-    )
-    git(tmp_path, "add", "-A")
-    git(tmp_path, "commit", "-q", "-m", "ten times as many nodes, and a pod without a limit")
-
-    code, told = run_job(tmp_path, base)
-
-    assert code == 1, told
-    assert "local" in (tmp_path / "review.txt").read_text()
-    assert (tmp_path / "review.txt").read_text() in told
-    assert ET.parse(tmp_path / "lint.xml").findall(".//failure")  # noqa: S314 -- likewise
-
-
-def run_job(folder: Path, base: str) -> tuple[int, str]:
-    """What the job's script does, as GitLab's runner has a shell do it: line by line, until one fails."""
-    script: list[str] = yaml.safe_load((folder / ".gitlab-ci.yml").read_text())["flexspot"]["script"]
-    command = ["bash", "-eo", "pipefail", "-c", "\n".join(script)]
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={"PATH": f"{ENVIRONMENT / 'bin'}:/usr/bin:/bin", "HOME": str(Path.home()), "CI_MERGE_REQUEST_DIFF_BASE_SHA": base},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    return done.returncode, done.stdout + done.stderr

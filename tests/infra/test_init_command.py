@@ -11,7 +11,6 @@ import jsonschema
 import pytest
 import yaml
 from command_line import flexspot
-from github_files import actionlint, used_and_unpinned
 from hypothesis import given
 from hypothesis import strategies as st
 from new_projects import COMMANDS, EKS, GKE, LOCAL, init, stacks_of
@@ -101,7 +100,6 @@ def test_shares_differ_by_one_gpu_at_most_and_are_all_of_them(gpus: int, teams: 
     assert max(parts.values()) - min(parts.values()) <= 1
 
 
-@pytest.mark.slow
 def test_a_budget_holds_what_the_ceilings_cost_and_not_twice_the_nodes(tmp_path: Path) -> None:
     init(tmp_path, *GKE)
     path = tmp_path / "stacks" / "Pulumi.dev.yaml"
@@ -261,36 +259,6 @@ def test_the_name_of_the_folder_is_the_projects_as_far_as_pulumi_takes_it(tmp_pa
 
     assert yaml.safe_load((tmp_path / "Our new platform!" / "Pulumi.yaml").read_text())["name"] == "Our-new-platform"
     assert yaml.safe_load((tmp_path / ("a" * 120) / "Pulumi.yaml").read_text())["name"] == "a" * 100
-
-
-@pytest.mark.slow
-def test_the_workflow_may_only_write_comments_and_runs_nothing_of_a_pull_request_with_that_right(tmp_path: Path) -> None:
-    """Its form is judged by the schema of GitHub in test_code_host_files.py."""
-    init(tmp_path, *LOCAL)
-    path = tmp_path / ".github" / "workflows" / "flexspot.yaml"
-
-    content = yaml.safe_load(path.read_text())
-    assert content["permissions"] == {}
-    assert {name: job["permissions"] for name, job in content["jobs"].items()} == {
-        "judge": {"contents": "read"},
-        "comment": {"pull-requests": "write"},
-    }
-    assert ["uses" in step for step in content["jobs"]["comment"]["steps"]] == [False]
-    assert "head.repo.full_name == github.repository" in content["jobs"]["comment"]["if"], "a fork's may not even try"
-    scripts = [step.get("run", "") for job in content["jobs"].values() for step in job["steps"]]
-    assert [script for script in scripts if "${{" in script] == [], "no script holds what a pull request could fill"
-    assert "secrets." not in path.read_text()
-    assert used_and_unpinned(path) == (1, [])
-
-
-@pytest.mark.engine
-@pytest.mark.nightly(held_by="test_each_host_takes_what_judges_changes_of_a_new_project_and_no_project_has_both")
-def test_actionlint_has_nothing_to_say_of_the_workflow(tmp_path: Path) -> None:
-    init(tmp_path, *GKE)
-
-    checked = actionlint(tmp_path)
-
-    assert (checked.returncode, checked.stdout) == (0, "")
 
 
 @pytest.mark.slow

@@ -13,13 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from github_files import UNLIMITED_POOL, actionlint, used_and_unpinned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 ACTION = CHECKOUT / "action.yml"
+
+
+UNLIMITED_POOL = """\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: planted}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: planted}
+      requirements: [{key: karpenter.k8s.aws/instance-family, operator: In, values: [g6]}]
+"""
 
 
 def repository(folder: Path, *, broken: bool) -> Path:
@@ -136,27 +147,3 @@ def test_the_action_passes_a_clean_repository_and_hands_options_over(tmp_path: P
 
     assert (clean.returncode, chosen.returncode, wrong.returncode > 0) == (0, 0, True), (clean, chosen, wrong)
     assert "there is no file or folder nowhere" in wrong.stderr
-
-
-def test_the_actions_steps_are_pinned_and_no_script_holds_an_expression() -> None:
-    assert used_and_unpinned(ACTION) == (1, [])
-    assert [each["name"] for each in action()["runs"]["steps"] if "${{" in each.get("run", "")] == []
-
-
-def checked(folder: Path, given: str) -> subprocess.CompletedProcess[str]:
-    """A workflow that uses the action, judged with its metadata; and the action's script as a step, for shellcheck where it is there."""
-    (folder / ".github" / "workflows").mkdir(parents=True)
-    shutil.copy(ACTION, folder)
-    workflow = f"on: push\njobs:\n  lint:\n    runs-on: ubuntu-24.04\n    steps:\n      - uses: ./\n        with: {{{given}}}\n"
-    (folder / ".github" / "workflows" / "lint.yaml").write_text(workflow)
-    return actionlint(folder)
-
-
-@pytest.mark.engine
-@pytest.mark.nightly(held_by="test_github_takes_every_file_of_this_repository_that_is_for_it")
-def test_actionlint_has_nothing_to_say_of_the_action_and_would_say_it(tmp_path: Path) -> None:
-    clean = checked(tmp_path / "clean", "paths: ., sarif: a.sarif")
-    misspelt = checked(tmp_path / "misspelt", "path: .")
-
-    assert (clean.returncode, clean.stdout) == (0, "")
-    assert 'input "path" is not defined in action' in misspelt.stdout
