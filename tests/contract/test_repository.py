@@ -8,13 +8,9 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-import pytest
-
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 LINES_AT_MOST = 400
-
-TYPE_TOKEN = re.compile(r"flexspot:index:[A-Z][A-Za-z0-9]*")
 
 # A path of one machine: a home folder, a temporary folder, or a place that only a build machine has. GKE's nodes have a user of that name.
 MACHINE_PATH = re.compile(r"(?<![\w.:/<$}-])/(?:root|home/(?!kubernetes/bin)\w+|Users/\w+|tmp|work|opt/wheels)/[\w.-]+")
@@ -32,19 +28,6 @@ def tracked(*patterns: str) -> list[Path]:
     return [path for line in printed.splitlines() if (path := CHECKOUT / line).is_file()]
 
 
-def machine_paths(text: str) -> list[str]:
-    return MACHINE_PATH.findall(text)
-
-
-def type_tokens(source: str) -> list[str]:
-    """The string literals of a module that look like a component's type token."""
-    return [
-        node.value
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("flexspot:")
-    ]
-
-
 def test_no_python_file_is_longer_than_a_screenful_of_screens() -> None:
     lengths = {str(path.relative_to(CHECKOUT)): len(path.read_text().splitlines()) for path in tracked("*.py")}
 
@@ -56,33 +39,10 @@ def test_nothing_names_a_path_of_one_machine() -> None:
     for path in tracked():
         if path.suffix in {".sum", ".lock"} or path == Path(__file__).resolve():
             continue
-        if paths := machine_paths(path.read_text(encoding="utf-8", errors="ignore")):
+        if paths := MACHINE_PATH.findall(path.read_text(encoding="utf-8", errors="ignore")):
             found[str(path.relative_to(CHECKOUT))] = paths
 
     assert found == {}
-
-
-@pytest.mark.parametrize("text", ["cd /root/flexspot", "open('/home/ann/x')", "cache=/tmp/abc", "(/Users/bo/src)"])
-def test_a_path_of_one_machine_is_recognised(text: str) -> None:
-    assert len(machine_paths(text)) == 1
-
-
-@pytest.mark.parametrize(
-    "text", ["https://example.test/home/page", "file:///etc/hosts", ".lab/default/data", "$HOME/tmp/x", "the /tmp folder"]
-)
-def test_other_paths_are_not(text: str) -> None:
-    assert machine_paths(text) == []
-
-
-def test_type_tokens_are_unique_and_of_the_form_that_the_component_host_accepts() -> None:
-    tokens = [token for path in tracked("components/*.py") for token in type_tokens(path.read_text())]
-
-    assert [token for token in tokens if not TYPE_TOKEN.fullmatch(token)] == []
-    assert len(tokens) == len(set(tokens))
-
-
-def test_a_type_token_is_found_where_a_component_names_it() -> None:
-    assert type_tokens('super().__init__("flexspot:index:GpuPool", name)') == ["flexspot:index:GpuPool"]
 
 
 def test_every_file_with_tests_has_a_name_that_pytest_takes_and_no_other_file_has() -> None:
@@ -127,13 +87,3 @@ def test_what_hides_a_mistake_of_types_names_the_rule_and_the_reason() -> None:
     }
 
     assert {place: comment for place, comment in hidden.items() if not EXPLAINED.fullmatch(comment)} == {}
-
-
-@pytest.mark.parametrize(
-    "line", ["x = 1  # type: ignore", "x = 1  # pyrefly: ignore", "# pyrefly: ignore-errors", "x = 1  # pyrefly: ignore[bad-return]"]
-)
-def test_a_comment_without_a_rule_or_a_reason_is_found(line: str) -> None:
-    found = HIDDEN.search(line)
-
-    assert found
-    assert not EXPLAINED.fullmatch(found[0])

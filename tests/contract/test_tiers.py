@@ -73,20 +73,6 @@ def test_every_nightly_test_names_a_test_of_every_change_that_holds_its_behaviou
     assert {name: module.unexplained for name, module in modules.items() if module.unexplained} == {}
 
 
-def test_a_mark_on_a_function_a_module_or_a_parameter_is_read_as_what_it_is() -> None:
-    by_function = read_module('@pytest.mark.nightly(held_by="test_a, test_b")\ndef test_x(): ...\ndef test_y(): ...')
-    by_module = read_module('pytestmark = [pytest.mark.lab, pytest.mark.nightly(held_by="test_a")]\ndef test_x(): ...')
-    by_parameter = read_module(
-        'WIDE = pytest.mark.nightly(held_by="test_x")\n'
-        '@pytest.mark.parametrize("n", [1, pytest.param(2, marks=WIDE)])\ndef test_x(n): ...\n'
-        "@WIDE\ndef test_y(): ...\n@pytest.mark.nightly()\ndef test_z(): ..."
-    )
-
-    assert (by_function.nightly, by_function.held_by) == ({"test_x"}, ["test_a", "test_b"])
-    assert by_module.nightly == {"test_x"}
-    assert (by_parameter.nightly, by_parameter.unexplained) == ({"test_y", "test_z"}, 1)
-
-
 WORKERS = 2
 """The Makefile runs tests on control planes with so many."""
 

@@ -56,15 +56,6 @@ def test_the_copies_are_there_for_the_build_and_gone_behind_it(hook: Any, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_copies_that_cannot_be_made_leave_nothing(hook: Any, tmp_path: Path) -> None:
-    made = hook(str(tmp_path / "no-checkout"))
-
-    with pytest.raises(FileNotFoundError):
-        made.initialize("standard", {"force_include": {}})
-
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_editable_install_copies_nothing(hook: Any, tmp_path: Path) -> None:
     made, build_data = hook(str(CHECKOUT)), dict[str, dict[str, str]](force_include={})
 
