@@ -1,8 +1,13 @@
-"""What a planted defect is, and those of the first rules. Not a test: planted_table has all rows, which tests judge on several surfaces."""
+"""Defects in what a shipped stack declares. Not a test.
+
+Those of one stack have no resource in common, so that one preview shows them apart. Of a rule without a defect here its failing fixtures
+are put beside the stack instead. Both clouds have a row where they write the same thing each in its own way.
+"""
 
 from __future__ import annotations
 
 import copy
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,75 +68,60 @@ def spec(made: Resources, name: str) -> Any:
     return made[name][1]["spec"]
 
 
-def gpu_pool(made: Resources) -> Any:
-    """What a Karpenter pool says of its nodes."""
-    return spec(made, POOL)["template"]["spec"]
+def untainted(made: Resources) -> None:
+    node = inputs(made, POOL)["nodeConfig"] if "nodeConfig" in inputs(made, POOL) else spec(made, POOL)["template"]["spec"]
+    node["taints"] = [each for each in node["taints"] if each["key"] != "nvidia.com/gpu"]
 
 
-def without(listed: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
-    return [each for each in listed if each["key"] != key]
+def one_long_document(made: Resources) -> None:
+    """As if all of Karpenter's permissions were in one policy."""
+    document = json.loads(inputs(made, LIFECYCLE)["policy"])
+    inputs(made, LIFECYCLE)["policy"] = json.dumps(document | {"Statement": document["Statement"] * 3})
 
 
-def untainted(made: Resources, key: str = "nvidia.com/gpu") -> None:
-    node = inputs(made, POOL)["nodeConfig"] if "nodeConfig" in inputs(made, POOL) else gpu_pool(made)
-    node["taints"] = without(node["taints"], key)
+POOL, CPU_POOL, FLAVOR = "l4-spot-node-pool", "other-work-node-pool", "queues-l4-spot"
+QUEUE, LOCAL, RANGE, CLASS = "queues-research", "queues-research-local", "research-containers", "l4-spot-class-node-class"
+QUOTA, CLUSTER, BUCKET, KARPENTER = "research-quota", "cluster-cluster", "checkpoints-bucket", "karpenter-release"
+BLOCK, WORKER, LIFECYCLE = "datasets-public-access-block", "karpenter-nodes-worker-node", "karpenter-identity-node-lifecycle-policy"
+LOWEST, LOW = "priorities-gpu-best-effort", "priorities-spot-workload-low"
+GPUS, WHOLE_INTERNET = "requests.nvidia.com/gpu", ["0.0.0.0/0"]
 
-
-def half_a_node(made: Resources) -> None:
-    limits = spec(made, "a100-spot-node-pool")["limits"]
-    limits |= {"nvidia.com/gpu": str(int(limits["nvidia.com/gpu"]) + 4), "cpu": "9999", "memory": "9Ei", "nodes": "999"}
-
-
-POOL, FLAVOR, QUEUE, LOCAL = "l4-spot-node-pool", "queues-l4-spot", "queues-research", "queues-research-local"
-QUOTA, RANGE, CLASS, FLEX = "research-quota", "research-containers", "l4-spot-class-node-class", "a100-flex-node-pool"
-
-DEFECTS = [
-    Defect("gpu-pool-without-taint", "dev-gke", POOL, untainted),
-    Defect("gpu-pool-without-taint", "dev-eks", POOL, untainted),
-    Defect("gpu-pool-without-limit", "dev-gke", POOL, lambda made: inputs(made, POOL)["autoscaling"].pop("totalMaxNodeCount")),
-    Defect("gpu-pool-without-limit", "dev-eks", POOL, lambda made: spec(made, POOL).pop("limits")),
-    Defect("queue-admits-no-namespace", "dev-eks", QUEUE, lambda made: spec(made, QUEUE).pop("namespaceSelector")),
-    Defect(
-        *("queue-resources-out-of-order", "dev-eks", QUEUE),
-        lambda made: spec(made, QUEUE)["resourceGroups"][0]["flavors"][0]["resources"].reverse(),
+PLANTS: dict[tuple[str, str, str], Callable[[Resources], Any]] = {
+    ("gpu-pool-without-taint", "dev-gke", POOL): untainted,
+    ("gpu-pool-without-taint", "dev-eks", POOL): untainted,
+    ("queue-admits-no-namespace", "dev-eks", QUEUE): lambda made: spec(made, QUEUE).pop("namespaceSelector"),
+    ("deprecated-kueue-api", "dev-eks", LOCAL): lambda made: inputs(made, LOCAL).update(apiVersion="kueue.x-k8s.io/v1beta1"),
+    ("quota-key-never-enforced", "dev-eks", QUOTA): lambda made: spec(made, QUOTA)["hard"].update({"limits.nvidia.com/gpu": "4"}),
+    ("gpu-key-in-limit-range", "dev-eks", RANGE): lambda made: spec(made, RANGE)["limits"][0]["default"].update({"nvidia.com/gpu": "1"}),
+    ("ami-not-selected", "dev-eks", CLASS): lambda made: spec(made, CLASS).pop("amiSelectorTerms"),
+    ("no-interruption-queue", "dev-eks", KARPENTER): lambda made: inputs(made, KARPENTER)["values"]["settings"].pop("interruptionQueue"),
+    ("flavor-matches-no-pool", "dev-eks", FLAVOR): lambda made: spec(made, FLAVOR)["nodeLabels"].update({"karpenter.sh/nodepool": "gone"}),
+    ("flavor-without-needed-toleration", "dev-gke", FLAVOR): lambda made: spec(made, FLAVOR).update(tolerations=[]),
+    ("unbounded-node-pool", "dev-eks", CPU_POOL): lambda made: spec(made, CPU_POOL).pop("limits"),
+    ("priority-below-scale-up", "dev-gke", LOWEST): lambda made: inputs(made, LOWEST).update(value=-100),
+    ("preemptible-by-default-pods", "dev-eks", LOW): lambda made: inputs(made, LOW).update(value=-5),
+    ("namespace-without-gpu-quota", "dev-gke", "research-namespace"): lambda made: spec(made, QUOTA)["hard"].pop(GPUS),
+    ("public-control-plane", "dev-eks", CLUSTER): lambda made: inputs(made, CLUSTER)["vpcConfig"].update(publicAccessCidrs=WHOLE_INTERNET),
+    ("public-control-plane", "dev-gke", CLUSTER): lambda made: inputs(made, CLUSTER).update(
+        controlPlaneEndpointsConfig={}, privateClusterConfig={"enablePrivateNodes": True}
     ),
-    Defect("deprecated-kueue-api", "dev-eks", LOCAL, lambda made: inputs(made, LOCAL).update(apiVersion="kueue.x-k8s.io/v1beta1")),
-    Defect("quota-key-never-enforced", "dev-eks", QUOTA, lambda made: spec(made, QUOTA)["hard"].update({"limits.nvidia.com/gpu": "4"})),
-    Defect(
-        "gpu-key-in-limit-range", "dev-eks", RANGE, lambda made: spec(made, RANGE)["limits"][0]["default"].update({"nvidia.com/gpu": "1"})
+    ("checkpoint-bucket-in-other-region", "dev-gke", BUCKET): lambda made: inputs(made, BUCKET).update(location="EUROPE-WEST4"),
+    ("checkpoint-bucket-in-other-region", "dev-eks", BUCKET): lambda made: inputs(made, BUCKET).update(region="eu-west-1"),
+    ("public-bucket", "dev-eks", BLOCK): lambda made: inputs(made, BLOCK).pop("blockPublicPolicy"),
+    ("identity-too-broad", "dev-eks", WORKER): lambda made: inputs(made, WORKER).update(
+        policyArn="arn:aws:iam::aws:policy/AdministratorAccess"
     ),
-    Defect("spot-pool-without-taint", "dev-eks", POOL, lambda made: untainted(made, "flexspot.dev/capacity-type")),
-    Defect("flex-start-pool-misconfigured", "prod-gke", FLEX, lambda made: inputs(made, FLEX)["management"].update(autoRepair=True)),
-    Defect("gpu-limit-unreachable", "dev-eks", POOL, lambda made: spec(made, POOL)["limits"].update(cpu="16")),
-    Defect("gpu-limit-not-multiple-of-machine", "prod-eks", "a100-spot-node-pool", half_a_node),
-    Defect(
-        *("gpu-count-not-offered-by-machine", "dev-gke", POOL),
-        lambda made: inputs(made, POOL)["nodeConfig"]["guestAccelerators"][0].update(count=2),
-    ),
-    Defect("nodepool-references-missing-class", "dev-eks", POOL, lambda made: gpu_pool(made)["nodeClassRef"].update(name="gone")),
-    Defect("ami-not-selected", "dev-eks", CLASS, lambda made: spec(made, CLASS).pop("amiSelectorTerms")),
-    Defect("training-nodes-expire", "dev-eks", POOL, lambda made: gpu_pool(made).pop("expireAfter")),
-    Defect(
-        *("no-interruption-queue", "dev-eks", "karpenter-release"),
-        lambda made: inputs(made, "karpenter-release")["values"]["settings"].pop("interruptionQueue"),
-    ),
-    Defect("queue-quota-above-capacity", "dev-eks", FLAVOR, lambda made: spec(made, POOL)["limits"].update({"nvidia.com/gpu": "4"})),
-    Defect(
-        "flavor-matches-no-pool", "dev-eks", FLAVOR, lambda made: spec(made, FLAVOR)["nodeLabels"].update({"karpenter.sh/nodepool": "gone"})
-    ),
-    Defect(
-        *("flavor-label-known-only-after-boot", "dev-eks", FLAVOR),
-        lambda made: spec(made, FLAVOR)["nodeLabels"].update({"nvidia.com/gpu.product": "NVIDIA-L4"}),
-    ),
-    Defect("unknown-field", "dev-eks", QUEUE, lambda made: spec(made, QUEUE).update(cohort="platform")),
-    Defect("missing-owner-labels", "dev-gke", POOL, lambda made: inputs(made, POOL)["nodeConfig"].pop("resourceLabels")),
-]
+    ("iam-document-too-long", "dev-eks", LIFECYCLE): one_long_document,
+}
+"""The change that plants each defect, by its rule, its stack and the resource that the rule reports."""
+
+DEFECTS = [Defect(*about, plant) for about, plant in PLANTS.items()]
 
 
-def planted(*defects: Defect) -> tuple[Resources, Resources]:
-    """The resources of the stack without the defects and with them, which are all of one stack."""
+def planted(*defects: Defect) -> Resources:
+    """Return the resources of the stack that all these defects are of, with the defects."""
     (stack,) = {defect.stack for defect in defects}
-    before, after = resources_of(stack), resources_of(stack)
+    made = resources_of(stack)
     for defect in defects:
-        defect.plant(after)
-    return before, after
+        defect.plant(made)
+    return made

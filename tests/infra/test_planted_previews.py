@@ -9,12 +9,10 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from planted_defects import planted
-from planted_table import in_one_preview
-from resource_edits import edits
+from planted_defects import DEFECTS, planted, resources_of
 
 from policies.judging import Level
 from policies.rules import all_rules
@@ -40,6 +38,22 @@ HUNTER = "hunter2-17x"
 PLANTED = "\n\nfrom infra.planting import planting\n\nmain = planting(main)\n"
 
 
+def edits(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[dict[str, Any]]:
+    """Return `{"path", "value"}` for what is set, `{"path"}` for what is dropped. Lists of another length are set as a whole."""
+    if before == after:
+        return []
+    if isinstance(before, dict) and isinstance(after, dict):
+        old, new = cast("dict[str, Any]", before), cast("dict[str, Any]", after)
+        dropped = [{"path": (*path, key)} for key in sorted(old.keys() - new.keys())]
+        return [*dropped, *(each for key in sorted(new) for each in edits(old.get(key), new[key], (*path, key)))]
+    if isinstance(before, list) and isinstance(after, list):
+        listed, wanted = cast("list[Any]", before), cast("list[Any]", after)
+        if len(listed) == len(wanted):
+            pairs = enumerate(zip(listed, wanted, strict=True))
+            return [each for place, (one, other) in pairs for each in edits(one, other, (*path, place))]
+    return [{"path": path, "value": after}]
+
+
 def plant(checkout: OwnCheckout, changed: dict[str, Any]) -> None:
     """Puts defects into the checkout's own program."""
     (checkout.folder / "planted.json").write_text(json.dumps(changed))
@@ -50,8 +64,8 @@ def plant(checkout: OwnCheckout, changed: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("stack", ["dev-eks", "dev-gke"])
 def test_a_preview_with_defects_is_stopped_by_their_rules_alone(stack: str, checkout: OwnCheckout) -> None:
-    defects = in_one_preview(stack)
-    before, after = planted(*defects)
+    defects = [each for each in DEFECTS if each.stack == stack]
+    before, after = resources_of(stack), planted(*defects)
     plant(checkout, {name: edits(before[name][1], inputs) for name, (_, inputs) in after.items() if before[name][1] != inputs})
 
     shown = checkout.flexspot("preview", "-s", stack, "--offline")
