@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # From here on: to read the tests is half a minute of CPU for each worker, and was a third more with Python's own thresholds.
 collect_rarely()
 
-pytest_plugins = ["checkout_fixtures", "gke_deployment_fixtures", "installed_fixtures", "mock_fixtures", "lab_fixtures"]
+pytest_plugins = ["checkout_fixtures", "installed_fixtures", "mock_fixtures", "lab_fixtures"]
 
 # A shell that runs tests in the background has them ignore Ctrl-C, and so would every program that they start and then interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

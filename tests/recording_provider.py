@@ -22,33 +22,19 @@ from lab.providers.values import Properties, Secret, decode, encode, plain
 if TYPE_CHECKING:
     import grpc
 
-    from lab.providers.planning import Difference
-
 CA_CERTIFICATE = "Y2VydGlmaWNhdGU="
 CLIENT_KEY = "a-clients-key-that-nobody-may-see"
 ENDPOINT = "10.8.15.2"
 
 CLUSTER = "gcp:container/cluster:Cluster"
-NODE_POOL = "gcp:container/nodePool:NodePool"
 
 
 @dataclass(frozen=True)
 class Call:
-    """What the engine had done outside of a preview. `changed` are the paths of an update's inputs, in Pulumi's form."""
+    """An operation that the engine has had done outside of a preview."""
 
     operation: str
     urn: str
-    changed: tuple[str, ...] = ()
-
-    @property
-    def kind(self) -> str:
-        """The resource's type token."""
-        return type_of(self.urn)
-
-    @property
-    def keys(self) -> frozenset[str]:
-        """The top-level inputs that changed."""
-        return frozenset(path.partition(".")[0].partition("[")[0] for path in self.changed)
 
 
 class RecordingProvider(OfflineProvider):
@@ -60,7 +46,7 @@ class RecordingProvider(OfflineProvider):
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
         """Whether the inputs changed, and whether the real provider would replace the resource for it."""
-        found = _differences(request)
+        found = changes(type_of(request.urn), plain(decode(request.old_inputs)), plain(decode(request.news)))
         return diff_answer(found, diffs=top_level(found), replaces=top_level(each for each in found if each.replaces))
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
@@ -74,7 +60,7 @@ class RecordingProvider(OfflineProvider):
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
         """The new inputs and what the cloud has added, which no update changes."""
         if not request.preview:
-            self._calls.append(Call("update", request.urn, tuple(each.written for each in _differences(request))))
+            self._calls.append(Call("update", request.urn))
         return provider_pb2.UpdateResponse(properties=encode(_answered(request.urn, decode(request.news))))
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
@@ -88,10 +74,6 @@ class RecordingProvider(OfflineProvider):
             return super().Invoke(request, context)
         answer: Any = provider_pb2.InvokeResponse
         return answer(**{"return": encode(engine_versions(plain(decode(request.args))))})
-
-
-def _differences(request: Any) -> list[Difference]:
-    return changes(type_of(request.urn), plain(decode(request.old_inputs)), plain(decode(request.news)))
 
 
 def _identity(urn: str, inputs: Properties) -> str:

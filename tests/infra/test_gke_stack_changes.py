@@ -3,68 +3,161 @@
 from __future__ import annotations
 
 import json
+import shutil
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pulumi
 import pytest
 from engine_steps import steps
-from gke_deployment_fixtures import STACK, ignore, named, shipped
-from program_declarations import declared
-from recording_provider import CLIENT_KEY, CLUSTER, NODE_POOL
+from program_declarations import declared, shipped
+from recording_provider import CLIENT_KEY, Call, RecordingProvider
 
 from infra.deployment.api_refusals import ApiRefusals
 from infra.deployment.losses import Losses, told
+from infra.engine import StackRun
+from infra.program import main
+from lab.engine import PLUGINS
+from lab.providers.serving import serve
 from lab.providers.values import is_list, is_object
 
 if TYPE_CHECKING:
-    from gke_deployment_fixtures import Changes, Deployment, First
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from lab.tools.build import Tools
 
     Settings = dict[str, Any]
 
 pytestmark = pytest.mark.engine
 
-IN_PLACE = {
-    CLUSTER: {"clusterAutoscaling"},
-    NODE_POOL: {"autoscaling"},
-    "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue": {"spec"},
-    "kubernetes:kueue.x-k8s.io/v1beta2:Cohort": {"spec"},
-    "kubernetes:core/v1:ResourceQuota": {"spec"},
-    "kubernetes:core/v1:ConfigMap": {"data"},
-    # The chart rolls its pods when its configuration changes.
-    "kubernetes:helm.sh/v3:Release": {"values"},
-    "kubernetes:cloud.google.com/v1:ComputeClass": {"spec"},
-    # It knows which nodes are taken away, and after which notice.
-    "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy": {"spec"},
-}
-"""The inputs that a change of a pool's size, or of which pools there are, may touch in what stays."""
+STACK = "prod-gke"
 
-LIMITS = {"GkeCluster/cluster", "Cluster/cluster-cluster"}
-"""What holds the ceilings of the whole cluster."""
 
-ADMISSION = frozenset({"ValidatingAdmissionPolicy/admission-flexspot", "ValidatingAdmissionPolicy/admission-flexspot-guarantee"})
-"""What the API server is told of the pools."""
+def ignore(_line: str) -> None:
+    """Output that no test looks at."""
 
-COST = "MonthlyCost/monthly-cost"
-"""What the pools come to."""
+
+def named(urn: str) -> str:
+    """A resource as tests call it: the last word of its type, and its name."""
+    _, _, kind, name = urn.split("::", 3)
+    return f"{kind.rpartition(':')[2]}/{name}"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What one `up` did. `updated` are resources and components whose inputs changed and that are still the same one."""
+
+    counts: Mapping[str, int]
+    calls: tuple[Call, ...]
+    created: set[str]
+    updated: set[str]
+    deleted: set[str]
+    replaced: set[str]
+
+    def order(self, operation: str, name: str) -> int:
+        """The place of a call among all."""
+        return [(call.operation, named(call.urn)) for call in self.calls].index((operation, name))
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """The stack in a backend of its own. `calls` are shared with the providers."""
+
+    folder: Path
+    engine_root: Path | None
+    environment: dict[str, str]
+    calls: list[Call]
+
+    def run(self, settings: Settings) -> StackRun:
+        def program() -> None:
+            pulumi.runtime.set_config("flexspot:platform", json.dumps(settings))
+            main()
+
+        backend = f"file://{self.folder / 'state'}"
+        return StackRun(STACK, self.folder / "project", backend, self.engine_root, self.environment, program)
+
+    def up(self, settings: Settings) -> Changes:
+        """As the command line does it: what there is now is looked at first."""
+        before = self.resources()
+        self.calls.clear()
+        counts = self.run(settings).up(ignore, refresh=True)
+        after = self.resources()
+        calls = tuple(self.calls)
+        replaced = {call.urn for call in calls if call.operation == "create" and call.urn in before}
+        kept = (before.keys() & after.keys()) - replaced
+        updated = {urn for urn in kept if before[urn]["inputs"] != after[urn]["inputs"]}
+        # The engine, the provider and the state say the same, so nothing happened that one of them has not seen.
+        assert {call.urn for call in calls if call.operation == "update"} == {urn for urn in updated if after[urn]["custom"]}
+        assert {call.urn for call in calls if call.operation == "delete"} - replaced <= before.keys() - after.keys()
+        assert counts.get("same", 0) == len(kept - updated)
+        assert counts.get("update", 0) == len(updated)
+        assert counts.get("delete", 0) == len(before.keys() - after.keys())
+        assert counts.get("create", 0) == len(after.keys() - before.keys())
+        return Changes(
+            counts,
+            calls,
+            created={named(urn) for urn in after.keys() - before.keys()},
+            updated={named(urn) for urn in updated},
+            deleted={named(urn) for urn in before.keys() - after.keys()},
+            replaced={named(urn) for urn in replaced},
+        )
+
+    def resources(self) -> dict[str, dict[str, Any]]:
+        """The state's resources and components by URN, without the engine's own default provider."""
+        if not self.state.exists():
+            return {}
+        found = json.loads(self.state.read_text())["checkpoint"]["latest"].get("resources", [])
+        return {each["urn"]: {"inputs": {}, **each} for each in found if "::default_" not in each["urn"]}
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "state" / ".pulumi" / "stacks" / "flexspot" / f"{STACK}.json"
+
+
+@dataclass(frozen=True)
+class First:
+    """The stack as it is shipped, just deployed; each test changes a copy."""
+
+    deployment: Deployment
+    changes: Changes
+
+
+@pytest.fixture(scope="module")
+def first(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[First]:
+    calls: list[Call] = []
+    folder = tmp_path_factory.mktemp(STACK)
+    (folder / "state").mkdir()
+    with ExitStack() as served:
+        providers = {name: RecordingProvider(name, PLUGINS[name], calls) for name in ("gcp", "kubernetes")}
+        environment = {
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            "PULUMI_DEBUG_PROVIDERS": ",".join(f"{name}:{served.enter_context(serve(each))}" for name, each in providers.items()),
+        }
+        root = None if shutil.which("pulumi") else tools.links
+        deployment = Deployment(folder, root, environment, calls)
+        yield First(deployment, deployment.up(shipped(STACK)))
+
+
+@pytest.fixture
+def deployed(first: First, tmp_path: Path) -> Deployment:
+    """A copy of the deployed stack."""
+    original = first.deployment
+    shutil.copytree(original.folder / "state", tmp_path / "state")
+    return Deployment(tmp_path, original.engine_root, original.environment, original.calls)
 
 
 def without_a100s() -> Settings:
     """The settings without the pool of A100s, without what teams had of it and without quota that nothing else needs."""
-    settings = shipped()
+    settings = shipped(STACK)
     settings["pools"] = [each for each in settings["pools"] if each["name"] != "a100-flex"]
     for owner in (*settings["teams"], *settings["cohorts"]):
         for of_pools in ("shares", "borrowing_limits", "lending_limits"):
             owner.get(of_pools, {}).pop("a100-flex", None)
     settings["gpu_quotas"].pop("nvidia-tesla-a100")
     settings["cluster"]["former_accelerators"] = ["nvidia-tesla-a100"]
-    return settings
-
-
-def with_more_nodes() -> Settings:
-    """The settings with another ceiling of the pool of A100s, and quota for it."""
-    settings = shipped()
-    [pool] = [each for each in settings["pools"] if each["name"] == "a100-flex"]
-    pool["max_nodes"] = 7
-    settings["gpu_quotas"]["nvidia-tesla-a100"]["preemptible"] = 40
     return settings
 
 
@@ -75,23 +168,14 @@ def reordered(value: Any) -> Any:
     return [reordered(each) for each in reversed(value)] if is_list(value) else value
 
 
-VIEWS = {f"ConfigMap/{team['name']}-platform" for team in shipped()["teams"]} | {f"Team/{team['name']}" for team in shipped()["teams"]}
+TEAMS = [team["name"] for team in shipped(STACK)["teams"]]
+VIEWS = {f"ConfigMap/{team}-platform" for team in TEAMS} | {f"Team/{team}" for team in TEAMS}
 """What each team reads of the platform, which changes whenever the platform does, and its component."""
-
-
-def assert_in_place(changes: Changes) -> None:
-    """Nothing was made anew, and in what stays only ceilings and quotas changed."""
-    assert changes.replaced == set()
-    assert set(changes.counts) <= {"same", "update", "delete"}
-    updates = [call for call in changes.calls if call.operation == "update"]
-    assert [(named(call.urn), call.changed) for call in updates if not call.keys <= IN_PLACE.get(call.kind, set())] == []
-    of_cluster = [path for call in updates if call.kind == CLUSTER for path in call.changed]
-    assert [path for path in of_cluster if not path.startswith("clusterAutoscaling.resourceLimits[")] == []
 
 
 def modelled(settings: Settings) -> set[tuple[str, str]]:
     """What the model of the engine says that an edit does, by which tests/cloud/test_stack_changes.py judges every setting."""
-    run = steps(*(declared(STACK, each, there=True) for each in (shipped(), settings)))
+    run = steps(*(declared(STACK, each, there=True) for each in (shipped(STACK), settings)))
     return {(step.operation.value, f"{step.kind.rpartition(':')[2]}/{step.name.partition(' ')[2]}") for step in run.steps}
 
 
@@ -115,11 +199,11 @@ def test_the_first_up_creates_each_resource_once_and_what_others_stand_on_before
 def test_a_second_up_with_pools_teams_cohorts_classes_zones_and_shares_in_another_order_changes_nothing(
     first: First, deployed: Deployment
 ) -> None:
-    settings = shipped()
+    settings = shipped(STACK)
     # Two, so that there is an order; the second changes nothing by itself.
     settings["classes"]["interactive"] = {}
     settings = reordered(settings)
-    assert [pool["name"] for pool in settings["pools"]] != [pool["name"] for pool in shipped()["pools"]]
+    assert [pool["name"] for pool in settings["pools"]] != [pool["name"] for pool in shipped(STACK)["pools"]]
 
     changes = deployed.up(settings)
 
@@ -144,10 +228,12 @@ def test_removing_a_pool_deletes_its_own_resources_and_updates_only_what_derives
     teams = ("nlp", "vision")
     of_teams = {name for team in teams for name in (f"ClusterQueue/queues-{team}", f"Team/{team}", f"ResourceQuota/{team}-quota")}
     # No queue waits for flex-start any more, so Kueue need not wait for hours.
-    derived = {"Queues/queues", "Cohort/queues-acme-cohort", "KueueController/kueue", "Release/kueue-release", *ADMISSION}
-    assert changes.updated == LIMITS | {COST} | VIEWS | derived | of_teams
-    assert changes.created == set()
-    assert_in_place(changes)
+    derived = {"Queues/queues", "Cohort/queues-acme-cohort", "KueueController/kueue", "Release/kueue-release"}
+    # The ceilings of the whole cluster, what the API server knows of its pools, and what they cost.
+    derived |= {"GkeCluster/cluster", "Cluster/cluster-cluster", "MonthlyCost/monthly-cost"}
+    derived |= {f"ValidatingAdmissionPolicy/admission-flexspot{each}" for each in ("", "-guarantee")}
+    assert changes.updated == derived | VIEWS | of_teams
+    assert (changes.created, changes.replaced) == (set(), set())
     assert previewed == changes.counts
     assert {(call.operation, named(call.urn)) for call in changes.calls} == modelled(settings)
     # The limit of a GPU outlives its last pool, at the least that there is.
@@ -158,23 +244,9 @@ def test_removing_a_pool_deletes_its_own_resources_and_updates_only_what_derives
     assert all(changes.order("update", each) < gone for each in users)
 
 
-@pytest.mark.parametrize(
-    "former,doubted",
-    [
-        ([], ["gpu-limit-removed"]),
-        pytest.param(
-            ["nvidia-tesla-a100"],
-            [],
-            marks=pytest.mark.nightly(held_by="test_a_preview_tells_of_a_limit_that_goes_with_the_last_pool_of_its_gpu"),
-        ),
-    ],
-)
-def test_a_preview_tells_of_a_limit_that_goes_with_the_last_pool_of_its_gpu(
-    former: list[str], doubted: list[str], deployed: Deployment
-) -> None:
+def test_a_preview_tells_of_a_limit_that_goes_with_the_last_pool_of_its_gpu(deployed: Deployment) -> None:
     settings, heard = without_a100s(), ApiRefusals()
-    settings["cluster"]["former_accelerators"] = former
-
+    del settings["cluster"]["former_accelerators"]
     said: list[Any] = []
 
     def hear(event: Any) -> None:
@@ -183,61 +255,15 @@ def test_a_preview_tells_of_a_limit_that_goes_with_the_last_pool_of_its_gpu(
 
     deployed.run(settings).preview(ignore, hear=hear, refresh=True)
 
-    assert [(each.rule, each.certain) for each in heard.found] == [(rule, False) for rule in doubted]
+    assert [(each.rule, each.certain) for each in heard.found] == [("gpu-limit-removed", False)]
     # The program itself says it to the engine, so that a plain `pulumi preview` shows it as well.
-    assert any("gpu-limit-removed" in each.message for each in said) is bool(doubted)
+    assert any("gpu-limit-removed" in each.message for each in said)
     # Five debug messages per resource would keep the program waiting.
     assert "debug" not in {each.severity for each in said}
 
 
-def test_another_ceiling_of_a_pool_updates_that_pool_and_the_limits_and_quotas_derived_from_it(deployed: Deployment) -> None:
-    changes = deployed.up(with_more_nodes())
-
-    # What belongs to nobody is the cohort's, and a team's quota holds what it can borrow.
-    quotas = {f"ResourceQuota/{team}-quota" for team in ("nlp", "vision")}
-    derived = {"Queues/queues", "Cohort/queues-acme-cohort", *quotas}
-    assert changes.updated == {"GkeGpuNodePool/a100-flex", "NodePool/a100-flex-node-pool", COST} | LIMITS | derived | VIEWS
-    assert (changes.created, changes.deleted) == (set(), set())
-    assert_in_place(changes)
-    [resized] = [call.changed for call in changes.calls if call.kind == NODE_POOL]
-    assert resized == ("autoscaling.totalMaxNodeCount",)
-    # Otherwise the pool could not grow into its new ceiling yet.
-    assert changes.order("update", "Cluster/cluster-cluster") < changes.order("update", "NodePool/a100-flex-node-pool")
-
-
-@pytest.mark.nightly(held_by="test_removing_a_pool_deletes_its_own_resources_and_updates_only_what_derives_from_it")
-def test_a_team_goes_together_with_the_room_that_its_share_took(deployed: Deployment) -> None:
-    settings = shipped()
-    settings["teams"] = [team for team in settings["teams"] if team["name"] != "nlp"]
-    [pool] = [pool for pool in settings["pools"] if pool["name"] == "a100-flex"]
-    pool["max_nodes"] = 2
-
-    changes = deployed.up(settings)
-
-    # Counted with the quota of the team that goes, the queues would promise more than the pool has, and no `up` would get past that.
-    assert {"Team/nlp", "ClusterQueue/queues-nlp"} <= changes.deleted
-    assert "NodePool/a100-flex-node-pool" in changes.updated
-    assert changes.replaced == set()
-
-
-@pytest.mark.nightly(held_by="test_a_preview_names_the_settings_that_a_pool_is_made_anew_for")
-def test_a_property_that_is_replaced_on_change_is_seen_to_replace_its_pool_and_no_other(deployed: Deployment) -> None:
-    settings = shipped()
-    [pool] = [each for each in settings["pools"] if each["name"] == "a100-flex"]
-    pool["max_run_hours"] = 164
-
-    changes = deployed.up(settings)
-
-    assert changes.replaced == {"NodePool/a100-flex-node-pool"}
-    assert [(call.operation, named(call.urn)) for call in changes.calls if named(call.urn) not in VIEWS] == [
-        ("delete", "NodePool/a100-flex-node-pool"),
-        ("create", "NodePool/a100-flex-node-pool"),
-    ]
-    assert ("replace", "NodePool/a100-flex-node-pool") in modelled(settings)
-
-
 def test_a_preview_names_the_settings_that_a_pool_is_made_anew_for(deployed: Deployment) -> None:
-    settings = shipped()
+    settings = shipped(STACK)
     pools = {each["name"]: each for each in settings["pools"]}
     pools["l4-on-demand"] |= {"gpu_driver": "latest", "secondary_boot_disk_images": ["projects/acme-ai-prod/global/images/weights"]}
     pools["h100-reserved"] |= {"compact_placement": True, "boot_disk_gib": 300}
@@ -253,7 +279,7 @@ def test_a_preview_names_the_settings_that_a_pool_is_made_anew_for(deployed: Dep
 
 
 def test_what_a_person_gets_of_the_deployed_stack_is_known_and_holds_no_secret(deployed: Deployment) -> None:
-    outputs = deployed.run(shipped()).outputs()
+    outputs = deployed.run(shipped(STACK)).outputs()
 
     assert outputs["credentials_command"] == (
         "gcloud container clusters get-credentials prod --location us-central1 --project acme-ai-prod --dns-endpoint"
