@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from plan_settings import pool
 
 _STACK = Path(__file__).resolve().parents[1] / "stacks" / "Pulumi.dev-eks.yaml"
 
@@ -15,25 +16,11 @@ def auto_mode_settings() -> dict[str, Any]:
     settings: dict[str, Any] = yaml.safe_load(_STACK.read_text(encoding="utf-8"))["config"]["flexspot:platform"]
     del settings["cluster"]["ami"]
     settings["cluster"]["mode"] = "auto"
+    reservation = {"tags": {"purpose": "serving"}, "owner": "444455556666"}
+    more = {"zones": ["us-east-1a"], "boot_disk_gib": 100, "quiet_hours": [{"schedule": "0 8 * * mon-fri", "hours": 10}]}
     settings["pools"] += [
-        {
-            "name": "l40s-reserved",
-            "machine": "g6e.xlarge",
-            "capacity_type": "reserved",
-            "max_nodes": 2,
-            "reservation": {"tags": {"purpose": "serving"}, "owner": "444455556666"},
-            "serves": ["inference"],
-        },
-        {
-            "name": "l40s-on-demand",
-            "machine": "g6e.xlarge",
-            "capacity_type": "on-demand",
-            "max_nodes": 1,
-            "zones": ["us-east-1a"],
-            "boot_disk_gib": 100,
-            "quiet_hours": [{"schedule": "0 8 * * mon-fri", "hours": 10}],
-            "serves": ["inference"],
-        },
+        pool("l40s-reserved", "g6e.xlarge", "reserved", 2, "inference", reservation=reservation),
+        pool("l40s-on-demand", "g6e.xlarge", "on-demand", 1, "inference", **more),
     ]
     settings["teams"][0]["unqueued"] = {"l40s-reserved": 2, "l40s-on-demand": 1}
     settings["budget"] = {"monthly_usd": 9000}

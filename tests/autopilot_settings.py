@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from plan_settings import own_class, pool
 
 _STACK = Path(__file__).resolve().parents[1] / "stacks" / "Pulumi.dev-gke.yaml"
 
@@ -22,42 +23,17 @@ def autopilot_settings() -> dict[str, Any]:
     settings: dict[str, Any] = yaml.safe_load(_STACK.read_text(encoding="utf-8"))["config"]["flexspot:platform"]
     del settings["queueing"]["stock_outs"]
     settings["cluster"] = {key: value for key, value in settings["cluster"].items() if key != "system_pool"} | {"mode": "autopilot"}
-    settings["pools"] = [{key: value for key, value in pool.items() if key not in _OF_NODE_POOLS} for pool in settings["pools"]] + [
-        {"name": "a100-flex", "machine": "a2-highgpu-1g", "capacity_type": "flex-start", "max_nodes": 2, "serves": ["tuning"]},
-        {
-            "name": "l4-reserved",
-            "machine": "g2-standard-24",
-            "capacity_type": "reserved",
-            "max_nodes": 2,
-            "reservation": {"name": "acme-l4", "project": "acme-shared"},
-            "serves": ["inference"],
-        },
-        {
-            "name": "l4-on-demand",
-            "machine": "g2-standard-24",
-            "capacity_type": "on-demand",
-            "max_nodes": 1,
-            "zones": ["us-central1-a", "us-central1-c"],
-            "boot_disk_gib": 100,
-            "serves": ["inference"],
-        },
+    own = [{key: value for key, value in each.items() if key not in _OF_NODE_POOLS} for each in settings["pools"]]
+    reservation, zones = {"name": "acme-l4", "project": "acme-shared"}, ["us-central1-a", "us-central1-c"]
+    settings["pools"] = [
+        *own,
+        pool("a100-flex", "a2-highgpu-1g", "flex-start", 2, "tuning"),
+        pool("l4-reserved", "g2-standard-24", "reserved", 2, "inference", reservation=reservation),
+        pool("l4-on-demand", "g2-standard-24", "on-demand", 1, "inference", zones=zones, boot_disk_gib=100),
     ]
-    settings["classes"] |= {
-        "tuning": {
-            "description": "Fine-tuning jobs.",
-            "priority_class": "gpu-tuning",
-            "priority": 50_000,
-            "preempts": False,
-            "queued": True,
-            "fallback": "quota",
-            "capacity": ["flex-start"],
-            "disruption": {"remove": "empty", "idle_seconds": 300},
-            "run_limit_hours": 72,
-            "grace_seconds": 60,
-            "checkpoint": True,
-            "disruption_budget": False,
-        }
-    }
+    tuning = {"description": "Fine-tuning jobs.", "priority_class": "gpu-tuning", "priority": 50_000, "capacity": ["flex-start"]}
+    disruption = {"remove": "empty", "idle_seconds": 300}
+    settings["classes"]["tuning"] = own_class("tuning", **tuning, disruption=disruption, run_limit_hours=72, checkpoint=True)
     settings["teams"][0]["shares"] |= {"a100-flex": 1}
     settings["teams"][0]["unqueued"] = {"l4-reserved": 2, "l4-on-demand": 2}
     settings["budget"] = {"monthly_usd": 8000}

@@ -13,14 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
-from component_calls import as_python_has_them, calls_of_stacks, floats, host
+from component_calls import floats, host
 from pulumi import automation
 
 from capacity.values.engine_marks import UNKNOWNS
-from components.gke.gpu_node_pool import GkeGpuNodePool
 from components.karpenter.gpu_node_pool import GpuNodePool
-from components.kueue.queues import Queues
-from components.tenancy.team import Team
 from infra.deployment.cloud_run import PLUGINS
 from infra.program import PlannedResources
 from lab.progress import Silence
@@ -40,9 +37,6 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 GUIDE = CHECKOUT / "docs" / "guides" / "other-languages.md"
 
 UNKNOWN_VALUE, SECRET_VALUE = {"$unknown": True}, {"$secret": True}
-
-TRIED = {each.__name__: each for each in (GpuNodePool, GkeGpuNodePool, Team, Queues)}
-"""A Spot pool on a cluster that somebody has, on each cloud; a team; queues."""
 
 
 @dataclass
@@ -105,11 +99,6 @@ def consumer(tools: Tools, folder: Path, family: str, runtime: str) -> Generator
         yield made
 
 
-def written(component: str) -> tuple[str, dict[str, Any]]:
-    """A call of a stack's program: the resource's name and its arguments."""
-    return next(iter(calls_of_stacks()[component].items()))
-
-
 def previewed(done: subprocess.CompletedProcess[str]) -> Resources:
     """Inputs by type and name of what a preview makes, without what the engine itself makes."""
     assert done.returncode == 0, done.stdout + done.stderr
@@ -134,13 +123,6 @@ def of_python(consumer: Consumer, folder: Path, program: Callable[[], None]) -> 
     return {f"{each['type']} {each['name']}": _comparable(each["inputs"]) for each in kept}
 
 
-def declare_tried() -> None:
-    """The program in Python."""
-    for component, made in TRIED.items():
-        name, args = written(component)
-        made(name, as_python_has_them(made, args))  # pyrefly: ignore[bad-argument-type] -- as told
-
-
 def shown(language: str) -> str:
     """The program of a language that the guide shows."""
     [found] = re.findall(rf"^```{language}\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
@@ -151,12 +133,6 @@ def shown_resources() -> dict[str, Any]:
     """The resources of the guide's program in YAML."""
     read: dict[str, dict[str, Any]] = yaml.safe_load(shown("text"))
     return read["resources"]
-
-
-def shown_platform() -> dict[str, Any]:
-    """The guide's program of a whole platform, in YAML."""
-    read: dict[str, dict[str, Any]] = yaml.safe_load(shown("yaml"))
-    return read
 
 
 def declare_shown() -> None:

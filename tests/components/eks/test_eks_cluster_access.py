@@ -103,7 +103,6 @@ def test_the_kubeconfig_asks_awss_own_command_for_a_token_and_trusts_the_cluster
     )
 
 
-@pytest.mark.slow
 def test_in_a_preview_nothing_is_said_of_a_cluster_that_is_not_there() -> None:
     known = outputs_of(Nothing(), lambda: EksCluster("eks", args()), preview=True)["known"]
 

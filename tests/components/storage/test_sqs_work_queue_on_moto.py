@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import boto3
-import pytest
 from moto import mock_aws
 from sqs_queue_args import REGION, work_queue_args
 
@@ -14,8 +13,6 @@ from components.storage.sqs_work_queue import SqsWorkQueue
 if TYPE_CHECKING:
     from component_types import Register
     from mypy_boto3_sqs.literals import QueueAttributeNameType
-
-pytestmark = pytest.mark.slow
 
 QUEUE = "aws:sqs/queue:Queue"
 QUEUE_POLICY = "aws:sqs/queuePolicy:QueuePolicy"
