@@ -1,10 +1,15 @@
-"""What an interrupted run left open in the state is put into it under its id, so that a refresh finds out whether it is there."""
+"""What an interrupted run left open in the state, how it is read back under its id, and what a person answers about it."""
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
-from infra.deployment.interrupted import Begun, NotIdentified, begun_in, foreign, is_open, read_back, with_resources, without
+import pytest
+from pulumi.automation import Deployment
+
+from capacity.values.errors import ExitCode, ExplainedError
+from infra.deployment.interrupted import Begun, NotIdentified, Settling, begun_in, foreign, is_open, read_back, with_resources, without
 
 STACK = "urn:pulumi:local::flexspot::pulumi:pulumi:Stack::flexspot-local"
 POOL = "urn:pulumi:local::flexspot::kubernetes:karpenter.sh/v1:NodePool::l4-spot-node-pool"
@@ -133,3 +138,74 @@ def test_what_the_state_lost_is_added_once_and_taken_out_again() -> None:
     assert [each.get("id") for each in once["resources"]] == [None, "l4-spot"]
     assert with_resources(once, [(begun, "l4-spot")]) == once
     assert without(once, [POOL]) == state()
+
+
+OTHER = "urn:pulumi:dev-eks::flexspot::aws:ec2/vpc:Vpc::another-vpc"
+
+
+class StackStub:
+    """A stack whose state is exported and imported, as the Automation API has it."""
+
+    name = "dev-eks"
+
+    def __init__(self, *begun: str) -> None:
+        steps = [{"type": "creating", "resource": {"urn": urn, "type": urn.split("::")[2], "custom": True}} for urn in begun]
+        self.state: dict[str, Any] = {"resources": [], "pending_operations": steps}
+        self.imported: list[dict[str, Any]] = []
+
+    def export_stack(self) -> Deployment:
+        return Deployment(version=3, deployment=deepcopy(self.state))
+
+    def import_stack(self, state: Deployment) -> None:
+        self.state = dict(state.deployment or {})
+        self.imported.append(self.state)
+
+
+def settle(stack: Any, answers: dict[str, str | None]) -> None:
+    def nobody_knows(_begun: Begun, _taken: frozenset[str]) -> NotIdentified:
+        return NotIdentified()
+
+    Settling(stack, refresh=lambda: None, tell=lambda _line: None).settle(nobody_knows, answers)
+
+
+def test_what_a_person_says_was_made_is_looked_at_under_that_id() -> None:
+    stack = StackStub(VPC)
+
+    settle(stack, {VPC: "vpc-1"})
+
+    assert [(each["urn"], each["id"]) for each in stack.state["resources"]] == [(VPC, "vpc-1")]
+    assert stack.state["pending_operations"] == []
+
+
+def test_what_a_person_says_was_not_made_is_forgotten() -> None:
+    stack = StackStub(VPC)
+
+    settle(stack, {VPC: None})
+
+    assert stack.state == {"resources": [], "pending_operations": []}
+
+
+def test_what_nobody_can_say_is_asked_with_the_options_that_answer_and_the_state_stays() -> None:
+    stack = StackStub(VPC, OTHER)
+
+    with pytest.raises(ExplainedError) as asked:
+        settle(stack, {VPC: "vpc-1"})
+
+    assert asked.value.evidence == (f"aws:ec2/vpc:Vpc another-vpc: --made '{OTHER}=ID' or --not-made '{OTHER}'",)
+    assert stack.imported == []
+
+
+def test_an_answer_about_what_was_not_begun_is_refused_with_what_was() -> None:
+    stack = StackStub(VPC)
+
+    with pytest.raises(ExplainedError, match=rf"had begun to create: {OTHER}\.") as refused:
+        settle(stack, {VPC: "vpc-1", OTHER: "vpc-2"})
+
+    assert refused.value.exit_code is ExitCode.BAD_USAGE
+    assert refused.value.evidence == (VPC,)
+    assert stack.imported == []
+
+
+def test_an_answer_that_nobody_asked_for_is_refused() -> None:
+    with pytest.raises(ExplainedError, match="nothing is open"):
+        settle(StackStub(), {VPC: None})

@@ -1,14 +1,15 @@
-"""Which project a command works on."""
+"""Which project a command works on, and what stands in for the secrets of its stack files."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 from made_projects import project
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.project import project_here
+from infra.project import STAND_IN, project_here, without_secrets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,3 +80,36 @@ def test_where_stacks_would_be_is_named_as_a_person_says_it(tmp_path: Path) -> N
         project_here(project(tmp_path)).stack_file("dev")
 
     assert refused.value.remedy.endswith("in the project's folder.")
+
+
+CIPHER = "v1:3Ac1Cx3n5xRk7l0J:bDE9t0b5cUYcXw8mOQ0l4yCUnzM="
+FILE = f"""
+secretsprovider: awskms://alias/platform
+encryptedkey: {CIPHER}
+encryptionsalt: v1:8C8zBb4Bd+s=:{CIPHER}
+config:
+  trial:plain: a word
+  trial:token: {{secure: "{CIPHER}"}}
+  trial:nested: [{{key: {{secure: "{CIPHER}"}}, day: "2026-11-26"}}]
+  trial:named: {{secure: "no cipher", beside: 1}}
+"""
+
+
+def test_each_secret_has_a_stand_in_and_nothing_is_left_to_decrypt() -> None:
+    written, secret = without_secrets(FILE)
+
+    assert secret == ("trial:token", "trial:nested")
+    assert CIPHER not in written
+    assert yaml.safe_load(written) == {
+        "config": {
+            "trial:plain": "a word",
+            "trial:token": STAND_IN,
+            "trial:nested": [{"key": STAND_IN, "day": "2026-11-26"}],
+            "trial:named": {"secure": "no cipher", "beside": 1},
+        }
+    }
+
+
+@pytest.mark.parametrize("written", ["", "config:\n  trial:plain: 1  # as it is\n", "config:\n"])
+def test_a_file_without_secrets_is_taken_as_it_is(written: str) -> None:
+    assert without_secrets(written) == (written, ())
