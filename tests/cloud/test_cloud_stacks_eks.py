@@ -58,8 +58,8 @@ def test_dev_eks_goes_up_stays_and_goes_down(world: CloudWorld) -> None:
 
 
 @pytest.mark.nightly(
-    held_by="test_the_control_plane_goes_first, test_from_s3_to_efs_claims_alone_are_made_anew_and_nothing_that_has_files_goes, "
-    "test_back_to_s3_a_file_system_that_is_not_protected_goes_and_is_said_to_go, test_dev_eks_goes_up_stays_and_goes_down"
+    held_by="test_the_control_plane_goes_first, test_what_a_tenth_of_the_edits_do_is_what_was_reviewed, "
+    "test_from_s3_to_lustre_and_back_claims_alone_are_made_anew_and_no_bucket_goes, test_dev_eks_goes_up_stays_and_goes_down"
 )
 def test_dev_eks_goes_to_the_next_version_and_moves_its_checkpoints_to_efs_and_back(world: CloudWorld) -> None:
     # The shipped image has both versions.

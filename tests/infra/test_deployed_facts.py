@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import eks_declarations as eks
+import gke_declarations as gke
 import pytest
 from program_declarations import COMPONENTS, KUEUE, as_shipped, plan_of, shipped, taints_of
 
+from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
 from capacity.values.names import is_production
 from components.cloud_names import check_aws_tags, check_gcp_labels
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from program_declarations import Declared
 
 pytestmark = pytest.mark.slow
@@ -105,24 +111,79 @@ def test_everything_says_its_environment_and_owner_as_its_cloud_takes_them(stack
             assert {f"flexspot.dev/{key}": value for key, value in wanted.items()}.items() <= labels.items(), each.name
 
 
+@dataclass(frozen=True)
+class Nodes:
+    """The nodes of a pool: their labels and taints before they boot, and how many there may be."""
+
+    labels: Mapping[str, str | None]
+    taints: set[tuple[str, str, str]]
+    most: int
+
+
+def nodes_of(stack: str) -> dict[str, Nodes]:
+    """Return the nodes of each GPU pool of the plan, with what GKE or Karpenter adds to them."""
+    made, plan = as_shipped(stack), plan_of(stack)
+    if stack.endswith("gke"):
+        return {
+            name: Nodes(gke.node_labels(plan, pool), gke.node_taints(plan, pool), pool.inputs["autoscaling"]["totalMaxNodeCount"])
+            for name, pool in gke.gpu_pools(made).items()
+        }
+    return {
+        name: Nodes(eks.node_labels(name, spec), taints_of(spec["template"]["spec"]["taints"]), int(spec["limits"]["nodes"]))
+        for name, spec in eks.gpu_pools(made).items()
+    }
+
+
+def as_taints(taints: Iterable[Any]) -> set[tuple[str, str, str]]:
+    return {(each.key, each.value, each.effect.value) for each in taints}
+
+
 @each_stack
 def test_every_gpu_pool_is_the_plans_with_its_taints_and_a_ceiling(stack: str) -> None:
-    found: dict[str, tuple[set[tuple[str, str, str]], int]] = {}
-    for each in deployed(stack):
-        if each.type == "kubernetes:karpenter.sh/v1:NodePool":
-            spec, node = each.inputs["spec"], each.inputs["spec"]["template"]["spec"]
-            found[each.inputs["metadata"]["name"]] = (taints_of(node.get("taints", [])), int(spec["limits"].get("nodes", 0)))
-        elif each.type in POOLS:
-            node, most = each.inputs["nodeConfig"], each.inputs["autoscaling"]["totalMaxNodeCount"]
-            found[each.inputs["name"]] = (taints_of(node.get("taints", [])), most)
+    pools = {pool.name: pool for pool in plan_of(stack).pools}
+    nodes = nodes_of(stack)
 
-    assert found.keys() - {"system", "other-work"} == {pool.name for pool in plan_of(stack).pools}
-    for pool in plan_of(stack).pools:
-        taints, most = found[pool.name]
-        assert most == pool.max_nodes
-        # GKE sets the others by itself.
-        assert taints <= {(each.key, each.value, each.effect.value) for each in pool.taints}
-        assert "nvidia.com/gpu" in {key for key, _, _ in taints}
+    assert nodes.keys() == pools.keys()
+    assert {name: (each.taints, each.most) for name, each in nodes.items()} == {
+        name: (as_taints(pool.taints), pool.max_nodes) for name, pool in pools.items()
+    }
+    assert all("nvidia.com/gpu" in {key for key, _, _ in each.taints} for each in nodes.values())
+
+
+@each_stack
+def test_a_flavor_selects_only_labels_that_its_pools_have_before_a_node_boots(stack: str) -> None:
+    plan, nodes = plan_of(stack), nodes_of(stack)
+    flavors = {each["metadata"]["name"]: each["spec"] for each in as_shipped(stack).inputs_of(f"{KUEUE}:ResourceFlavor")}
+
+    for flavor in plan.flavors:
+        assert [name for name in flavor.pools if not flavors[flavor.name]["nodeLabels"].items() <= nodes[name].labels.items()] == []
+    assert plan.cpu_work is not None
+    of_cpu_work = flavors[plan.cpu_work.flavor]
+    if not stack.endswith("gke"):
+        assert of_cpu_work == {"nodeLabels": {KARPENTER_POOL_LABEL: eks.OTHER_WORK}}, "nothing else, and no toleration"
+        assert eks.OTHER_WORK in {each["metadata"]["name"] for each in as_shipped(stack).inputs_of(eks.NODE_POOL)}
+
+
+@each_stack
+def test_flavors_and_routes_tolerate_every_taint_of_the_pools_that_they_lead_to(stack: str) -> None:
+    plan, nodes = plan_of(stack), nodes_of(stack)
+    flavors = {each["metadata"]["name"]: each["spec"] for each in as_shipped(stack).inputs_of(f"{KUEUE}:ResourceFlavor")}
+
+    for flavor in plan.flavors:
+        spec = flavors[flavor.name]
+        # What the flavor does not tolerate by itself it demands of the pods, so that no others are admitted to it.
+        known = taints_of(spec["tolerations"]) | taints_of(spec.get("nodeTaints", []))
+        assert [name for name in flavor.pools if not nodes[name].taints <= known] == []
+    for route in plan.routes:
+        assert [each.pool for each in route.pools if not nodes[each.pool].taints <= as_taints(route.tolerations)] == []
+
+
+@each_cloud_stack
+def test_queues_wait_for_kueue_and_kueue_for_nodes_of_its_own(stack: str) -> None:
+    made, release = as_shipped(stack), "kubernetes:helm.sh/v3:Release kueue-release"
+
+    assert [name for name in made.made if name.startswith(KUEUE) and release not in made.waits_for(name)] == []
+    assert (gke.SYSTEM_POOL if stack.endswith("gke") else eks.SYSTEM_NODES) in made.waits_for(release)
 
 
 @each_cloud_stack

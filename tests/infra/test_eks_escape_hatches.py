@@ -57,7 +57,6 @@ def test_every_resource_of_aws_that_has_tags_has_those_of_the_organisation_too()
         assert after[name].inputs["tags"] == before[name].inputs["tags"] | {"CostCenter": "4711"}, name
 
 
-@pytest.mark.slow
 def test_machines_volumes_and_interfaces_have_them_as_well() -> None:
     [template] = asked().of("aws:ec2/launchTemplate:LaunchTemplate")
     assert {each["resourceType"] for each in template.inputs["tagSpecifications"] if each["tags"]["CostCenter"] == "4711"} == {

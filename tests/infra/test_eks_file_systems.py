@@ -1,4 +1,4 @@
-"""File systems of EFS in a stack: what they add, who reaches them, and what becomes of a team's files when their kind changes."""
+"""File systems of EFS in a stack: what they add, and who reaches them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from eks_declarations import NODE_POOL
-from engine_steps import Operation, steps
 from program_declarations import as_shipped, declared, shipped
 
-from infra.deployment.losses import Held, held
-
 if TYPE_CHECKING:
-    from engine_steps import Run
     from program_declarations import Declarations
 
 pytestmark = pytest.mark.slow
@@ -24,7 +20,6 @@ MOUNT_TARGET = "aws:efs/mountTarget:MountTarget"
 ACCESS_POINT = "aws:efs/accessPoint:AccessPoint"
 NFS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 VOLUME = "kubernetes:core/v1:PersistentVolume"
-CLAIM = "kubernetes:core/v1:PersistentVolumeClaim"
 LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
 DRIVERS = {name: f"aws:eks/addon:Addon cluster-aws-{name}-csi-driver" for name in ("efs", "fsx")}
 
@@ -36,10 +31,6 @@ both_stacks = pytest.mark.parametrize("stack", ["dev-eks", "prod-eks"])
 @functools.cache
 def deployed(stack: str, **storage: str) -> Declarations:
     return declared(stack, shipped(stack, storage=shipped(stack).get("storage", {}) | storage), there=True)
-
-
-def moved(stack: str, before: dict[str, str], after: dict[str, str]) -> Run:
-    return steps(deployed(stack, **before), deployed(stack, **after))
 
 
 def teams_of(stack: str) -> list[str]:
@@ -59,30 +50,6 @@ def test_a_person_says_whether_a_file_system_may_go() -> None:
     storage = BOTH | {"efs": {"deletion_protection": False}}
 
     assert [each.protected for each in declared("prod-eks", shipped("prod-eks", storage=storage)).of(FILE_SYSTEM)] == [False, False]
-
-
-def lost(run: Run, declarations: Declarations) -> dict[str, Held]:
-    """What a run takes away that holds something, as the preview's words have it."""
-    found: dict[str, Held] = {}
-    for step in run.lost:
-        parent = declarations.made[step.name].parent.partition(" ")[0]
-        if (holds := held(f"{parent}${step.kind}")) is not None:
-            found[step.name] = holds
-    return found
-
-
-def test_back_to_s3_a_file_system_that_is_protected_is_not_deleted() -> None:
-    run = moved("prod-eks", BOTH, {})
-
-    assert sorted(run.refused) == [f"{FILE_SYSTEM} checkpoints-efs-file-system", f"{FILE_SYSTEM} datasets-efs-file-system"]
-
-
-def test_back_to_s3_a_file_system_that_is_not_protected_goes_and_is_said_to_go() -> None:
-    run = moved("dev-eks", {"checkpoints": "efs"}, {})
-
-    assert run.refused == []
-    found = lost(run, deployed("dev-eks", checkpoints="efs"))
-    assert [name for name, holds in found.items() if holds is Held.FILE_SYSTEM] == [f"{FILE_SYSTEM} checkpoints-efs-file-system"]
 
 
 def test_each_private_subnet_has_a_mount_target_that_the_nodes_alone_reach() -> None:
@@ -133,27 +100,3 @@ def test_on_a_cluster_that_is_there_they_are_in_the_subnets_that_are_named_and_t
     assert [each["subnetId"] for each in found.inputs_of(MOUNT_TARGET)] == subnets
     assert [each["subnetIds"] for each in found.inputs_of(LUSTRE)] == [subnets[1]]
     assert not found.made.keys() & {*DRIVERS.values()}
-
-
-@pytest.mark.parametrize("purpose", sorted(BOTH))
-def test_from_s3_to_efs_claims_alone_are_made_anew_and_nothing_that_has_files_goes(purpose: str) -> None:
-    run = moved("dev-eks", {}, {purpose: "efs"})
-
-    assert run.refused == []
-    assert run.of(Operation.DELETE) == []
-    claims = {f"{CLAIM} {team}-{purpose}-claim" for team in teams_of("dev-eks")}
-    volumes = {f"{VOLUME} {team}-{purpose}-volume" for team in teams_of("dev-eks")}
-    assert {each.name for each in run.of(Operation.REPLACE)} == claims | volumes
-    assert lost(run, deployed("dev-eks")) == dict.fromkeys(claims, Held.TEAM_STORAGE)
-    # A claim keeps its name: the old one goes first, or the API server refuses the new one.
-    assert all(each.first for each in run.of(Operation.REPLACE) if each.kind == CLAIM)
-
-
-def test_a_team_more_or_fewer_touches_no_other_teams_door_nor_files() -> None:
-    settings = shipped("dev-eks", storage=BOTH)
-    more = declared("dev-eks", settings | {"teams": [*settings["teams"], {"name": "aaa"}]}, there=True)
-    run, back = steps(deployed("dev-eks", **BOTH), more), steps(more, deployed("dev-eks", **BOTH))
-
-    assert [each.name for each in run.lost] == []
-    efs = {each.name for each in back.lost if each.kind.startswith("aws:efs/")}
-    assert efs == {f"{ACCESS_POINT} {purpose}-efs-aaa" for purpose in BOTH}

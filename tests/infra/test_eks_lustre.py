@@ -6,7 +6,6 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from declared_inputs import refused_inputs
 from engine_steps import Operation, steps
 from program_declarations import declared, shipped
 
@@ -54,14 +53,6 @@ def test_it_is_in_the_private_subnet_of_the_first_zone_once_its_servers_may_talk
     assert peers == {group, nodes}
 
 
-@pytest.mark.parametrize("lustre", [{"deployment": "SCRATCH_2"}, {"capacity_gib": 24000, "throughput_mbps_per_tib": 1000}], ids=str)
-def test_the_provider_takes_every_input(lustre: dict[str, Any]) -> None:
-    made = declared("dev-eks", shipped("dev-eks", storage={"datasets": "lustre", "lustre": lustre})).made
-
-    assert MADE in made
-    assert refused_inputs(made.values()) == []
-
-
 def test_teams_mount_it_once_it_shows_the_bucket_and_the_bucket_is_private() -> None:
     declarations = in_lustre("dev-eks")
 
@@ -98,14 +89,10 @@ def test_from_s3_to_lustre_and_back_claims_alone_are_made_anew_and_no_bucket_goe
     assert all(each.first for each in run.of(Operation.REPLACE) if each.kind == CLAIM)
 
 
-def test_it_grows_and_gets_faster_in_place() -> None:
-    run = steps(in_lustre("prod-eks"), in_lustre("prod-eks", capacity_gib=2400, throughput_mbps_per_tib=500))
+def test_it_grows_and_gets_faster_in_place_and_a_protected_one_is_not_made_anew_to_shrink() -> None:
+    small, large = in_lustre("prod-eks"), in_lustre("prod-eks", capacity_gib=2400, throughput_mbps_per_tib=500)
+    grows = steps(small, large)
 
-    assert (run.refused, [each.name for each in run.lost]) == ([], [])
-    assert MADE in {each.name for each in run.of(Operation.UPDATE)}
-
-
-def test_what_would_make_a_protected_one_anew_is_refused_before_anything_is_lost() -> None:
-    larger = in_lustre("prod-eks", capacity_gib=2400, throughput_mbps_per_tib=500)
-
-    assert steps(larger, in_lustre("prod-eks")).refused == [MADE]
+    assert (grows.refused, [each.name for each in grows.lost]) == ([], [])
+    assert MADE in {each.name for each in grows.of(Operation.UPDATE)}
+    assert steps(large, small).refused == [MADE], "before anything is lost"

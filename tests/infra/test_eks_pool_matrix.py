@@ -118,19 +118,6 @@ def test_a_pool_of_any_machine_at_any_capacity_type(name: str, capacity_type: st
     assert (pool.node_class.get("instanceStorePolicy") == "RAID0") == (pool.machine.local_ssd_gb > 0)
 
 
-@pytest.mark.parametrize("name", [name for name in MACHINES if machines_of(Cloud.AWS)[name].efa_interfaces])
-def test_efa_is_on_every_network_card_of_any_machine_that_has_it(name: str, register: Register) -> None:
-    pool = made(register, name, "spot", efa=True, compact_placement=True)
-
-    interfaces = pool.node_class["networkInterfaces"]
-    assert interfaces[0] == {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"}
-    cards = [each["networkCardIndex"] for each in interfaces if each["interfaceType"] == "efa-only"]
-    first = pool.machine.efa_first_card
-    assert cards == list(range(first, first + pool.machine.efa_interfaces))
-    assert (first == 1) == (name == "p6-b300.48xlarge"), "its first card takes no EFA interface"
-    assert pool.requirements["vpc.amazonaws.com/efa.present"] == ["true"]
-
-
 def test_a_machine_of_the_stack_file_becomes_what_one_of_the_catalog_becomes(register: Register) -> None:
     described = {
         "name": "p7.48xlarge",

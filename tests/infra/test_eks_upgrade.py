@@ -68,21 +68,6 @@ def test_karpenter_and_its_node_classes_go_last() -> None:
         assert {karpenter, SYSTEM_NODES} <= after.waits_for(f"{each.type} {each.name}"), each.name
 
 
-def test_another_karpenter_changes_its_two_charts_and_no_node_class() -> None:
-    settings = shipped("dev-eks", controllers={"karpenter": {"version": "1.14.2"}})
-    before, after = at("1.35").made, declared("dev-eks", settings).made
-
-    versions = {name: each.inputs["version"] for name, each in after.items() if each.type == RELEASE}
-    assert versions == {
-        f"{RELEASE} karpenter-crds": "1.14.2",
-        f"{RELEASE} karpenter-release": "1.14.2",
-        f"{RELEASE} kueue-release": "0.19.0",
-        f"{RELEASE} gpu-plugins-nvidia": "0.19.3",
-        f"{RELEASE} dcgm-exporter-release": "4.8.4",
-    }
-    assert [name for name, each in after.items() if each.type == NODE_CLASS and each.inputs != before[name].inputs] == []
-
-
 def test_pins_of_the_stack_reach_the_addons_and_the_charts() -> None:
     cluster = shipped("prod-eks")["cluster"] | {"addon_versions": {"vpc-cni": "v1.22.4-eksbuild.3", "coredns": "default"}}
     controllers = {

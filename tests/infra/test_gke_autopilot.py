@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from autopilot_settings import autopilot_settings
 from gke_declarations import CLUSTER, NODE_POOL
-from program_declarations import KUEUE, UNKNOWN, Declarations, as_shipped, declared, taints_of
+from program_declarations import KUEUE, Declarations, as_shipped, declared, taints_of
 
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
-from capacity.values.verdict import Verdict
-from policies.core import judge_all
-from policies.inventory.reading.source import from_pulumi
-from policies.judging import DEFAULTS
-from policies.rules import all_rules
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan
-
-pytestmark = pytest.mark.slow
 
 COMPUTE_CLASS = "kubernetes:cloud.google.com/v1:ComputeClass"
 
@@ -111,18 +102,6 @@ def test_priorities_of_a_compute_class_say_what_their_pools_are() -> None:
     assert made["spec"]["nodePoolAutoCreation"] == {"enabled": True}
     assert made["spec"]["nodePoolConfig"].keys() == {"serviceAccount", "nodeLabels"}
     assert made["spec"]["nodePoolConfig"]["nodeLabels"] == plan().labels
-
-
-def test_the_rules_find_nothing_in_it_and_nothing_hangs_on_what_is_not_known_yet() -> None:
-    """Judged as the engine would send it to the policies."""
-
-    def sent(inputs: dict[str, Any]) -> dict[str, Any]:
-        return json.loads(json.dumps(inputs).replace(json.dumps({"$unknown": True}), json.dumps(UNKNOWN)))
-
-    made = [each for each in on_autopilot().made.values() if ":index:" not in each.type]
-    sources = [from_pulumi(each.type, each.name, sent(each.inputs)) for each in made]
-    judged = [finding for findings in judge_all(sources, all_rules(), DEFAULTS) for finding in findings]
-    assert [(each.rule, each.message) for each in judged if each.verdict in {Verdict.FAIL, Verdict.UNKNOWN}] == []
 
 
 def test_a_cluster_of_somebody_elses_gets_no_node_pools_either_and_may_be_given_described_machines() -> None:

@@ -8,8 +8,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from gke_declarations import CLUSTER, NODE_POOL, SYSTEM_POOL, gpu_pools, node_labels, node_taints
-from program_declarations import KUEUE, as_shipped, declared, plan_of, shipped, taints_of
+from gke_declarations import CLUSTER, NODE_POOL, SYSTEM_POOL, gpu_pools
+from program_declarations import as_shipped, declared, plan_of, shipped, taints_of
 
 from capacity.catalog.capacity_type import Origin, facts_of, gpu_marks_of
 from capacity.catalog.machines import Cloud, machines_of
@@ -33,14 +33,6 @@ def test_every_gpu_pool_waits_for_the_system_pool(stack: str) -> None:
 
 
 @both_stacks
-def test_queues_wait_for_kueue(stack: str) -> None:
-    declarations = as_shipped(stack)
-    release = "kubernetes:helm.sh/v3:Release kueue-release"
-    assert {name for name in declarations.made if name.startswith(KUEUE) and release not in declarations.waits_for(name)} == set()
-    assert SYSTEM_POOL in declarations.waits_for(release)
-
-
-@both_stacks
 def test_limits_of_auto_provisioning_are_the_plans_and_name_gpus_where_gke_may_make_nodes_for_them(stack: str) -> None:
     [cluster] = as_shipped(stack).inputs_of(CLUSTER)
     plan = plan_of(stack)
@@ -58,23 +50,12 @@ def test_limits_of_auto_provisioning_are_the_plans_and_name_gpus_where_gke_may_m
     assert gpus == plan.accelerators
 
 
-NIGHTLY = pytest.mark.nightly(held_by="test_gke_is_given_no_limit_of_gpus_whose_machines_do_not_boot_from_the_disk_that_it_would_give_them")
-HYPERDISK_ALONE = {"nvidia-b200", "nvidia-gb200", "nvidia-h200-141gb", "nvidia-rtx-pro-6000"}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "machine,accelerator",
-    [
-        ("a4-highgpu-8g", "nvidia-b200"),
-        pytest.param("a4x-highgpu-4g", "nvidia-gb200", marks=NIGHTLY),
-        pytest.param("a3-ultragpu-8g", "nvidia-h200-141gb", marks=NIGHTLY),
-        pytest.param("g4-standard-48", "nvidia-rtx-pro-6000", marks=NIGHTLY),
-        ("a3-highgpu-8g", "nvidia-h100-80gb"),
-    ],
+    "machine,accelerator,limited", [("a4-highgpu-8g", "nvidia-b200", False), ("a3-highgpu-8g", "nvidia-h100-80gb", True)]
 )
 def test_gke_is_given_no_limit_of_gpus_whose_machines_do_not_boot_from_the_disk_that_it_would_give_them(
-    machine: str, accelerator: str
+    machine: str, accelerator: str, *, limited: bool
 ) -> None:
     """The provider takes one kind of disk for all nodes that GKE makes; a pool of the stack names its own and grows without a limit."""
     own = {
@@ -91,7 +72,7 @@ def test_gke_is_given_no_limit_of_gpus_whose_machines_do_not_boot_from_the_disk_
     [cluster] = declared("stack", stack).inputs_of(CLUSTER)
 
     limits = {each["resourceType"]: each["maximum"] for each in cluster["clusterAutoscaling"]["resourceLimits"]}
-    assert (accelerator in limits) is (accelerator not in HYPERDISK_ALONE)
+    assert (accelerator in limits) is limited
     made = plan.spending.made_by_itself
     assert made is not None
     assert dict(made.gpus) == {name: most for name, most in limits.items() if name.startswith("nvidia-")}
@@ -111,33 +92,6 @@ def test_a_cluster_of_before_keeps_its_limit_of_such_gpus_at_what_their_pools_ma
 
     limits = {each["resourceType"]: each["maximum"] for each in cluster["clusterAutoscaling"]["resourceLimits"]}
     assert (limits["nvidia-b200"], limits["nvidia-tesla-t4"]) == (16, 1)
-
-
-@both_stacks
-def test_a_flavor_selects_only_labels_that_its_pool_has_and_that_gke_knows_before_a_node_boots(stack: str) -> None:
-    pools = gpu_pools(as_shipped(stack))
-    flavors = {each["metadata"]["name"]: each["spec"] for each in as_shipped(stack).inputs_of(f"{KUEUE}:ResourceFlavor")}
-
-    for flavor in plan_of(stack).flavors:
-        for pool in flavor.pools:
-            selected = flavors[flavor.name]["nodeLabels"]
-            assert {key: has.get(key) for key in selected for has in [node_labels(plan_of(stack), pools[pool])]} == selected
-            assert all(key.partition("/")[0].endswith(("cloud.google.com", "gke.io")) for key in selected)
-
-
-@both_stacks
-def test_flavors_and_routes_tolerate_every_taint_of_the_pools_that_they_lead_to(stack: str) -> None:
-    plan, pools = plan_of(stack), gpu_pools(as_shipped(stack))
-    flavors = {each["metadata"]["name"]: each["spec"] for each in as_shipped(stack).inputs_of(f"{KUEUE}:ResourceFlavor")}
-
-    for flavor in plan.flavors:
-        spec = flavors[flavor.name]
-        # What the flavor does not tolerate by itself it demands of the pods, so that no others are admitted to it.
-        known = taints_of(spec["tolerations"]) | taints_of(spec.get("nodeTaints", []))
-        assert {pool for pool in flavor.pools if not node_taints(plan, pools[pool]) <= known} == set()
-    for route in plan.routes:
-        tolerated = {(taint.key, taint.value, taint.effect.value) for taint in route.tolerations}
-        assert {route_pool.pool for route_pool in route.pools if not node_taints(plan, pools[route_pool.pool]) <= tolerated} == set()
 
 
 def test_nothing_that_gke_sets_by_itself_is_declared_except_the_gpu_taint() -> None:

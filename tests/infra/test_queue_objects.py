@@ -90,28 +90,6 @@ def test_kueue_waits_for_nodes_as_long_as_the_plans_capacity_needs(stack: str, t
     assert (waits["timeout"], waits["requeuingStrategy"]["backoffLimitCount"]) == (timeout, requeues)
 
 
-def test_kueue_runs_on_the_nodes_for_controllers(register: Register) -> None:
-    tolerations = [{"key": "CriticalAddonsOnly", "operator": "Exists", "effect": "NoSchedule"}]
-    settings: Any = parse_settings(shipped("dev-eks"), "dev-eks")
-
-    def declare() -> None:
-        selector = {"flexspot.dev/system": "true"}
-        declare_kueue(plan_of("dev-eks"), pulumi.ResourceOptions(), settings, node_selector=selector, tolerations=tolerations)
-
-    [release] = register(declare).of("kubernetes:helm.sh/v3:Release")
-
-    manager = release["values"]["controllerManager"]
-    assert (manager["nodeSelector"], manager["tolerations"]) == ({"flexspot.dev/system": "true"}, tolerations)
-
-
-def test_a_kueue_that_is_there_already_is_not_installed(register: Register) -> None:
-    settings: Any = parse_settings(shipped("dev-gke", queueing={"existing_kueue": True}), "test")
-
-    made = register(lambda: declare_kueue(plan_of("dev-gke"), pulumi.ResourceOptions(), settings))
-
-    assert made.of("kubernetes:helm.sh/v3:Release") == []
-
-
 def quotas_of(spec: dict[str, Any]) -> dict[str, dict[str, dict[str, str]]]:
     """The quotas of a queue or a cohort by flavor and resource, in its order; one group of resources is all there is."""
     [group] = spec["resourceGroups"]

@@ -54,14 +54,6 @@ def test_the_address_of_an_identity_in_a_project_of_a_domain_has_the_domain_last
     }
 
 
-def test_on_eks_pods_that_act_as_the_team_get_their_role_by_pod_identity_and_no_annotation() -> None:
-    found = as_shipped("prod-eks").inputs_of("aws:eks/podIdentityAssociation:PodIdentityAssociation")
-
-    bound = {each["namespace"] for each in found if each["serviceAccount"] == "workloads"}
-    assert bound == set(workloads("prod-eks"))
-    assert not [each for each in workloads("prod-eks").values() if "annotations" in each]
-
-
 @each_cloud_stack
 def test_every_team_has_its_holes_to_the_identity_server_of_its_cloud(stack: str) -> None:
     own, others = {"gke": (("169.254.169.254/32", 80), "169.254.170"), "eks": (("169.254.170.23/32", 80), "169.254.169")}[stack[-3:]]
