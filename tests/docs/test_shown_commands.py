@@ -71,11 +71,6 @@ def runs_here(shown: Shown) -> bool:
     return is_of(shown, "here") and not is_of(shown, "elsewhere") and not is_of(shown, "needs")
 
 
-def test_the_documents_show_many_lines_of_shell() -> None:
-    assert len(SHOWN) > 100
-    assert len({each.page for each in SHOWN}) > 12
-
-
 def test_every_line_of_shell_is_run_by_a_test_or_marked_with_what_it_needs() -> None:
     assert [each for each in SHOWN if not any(is_of(each, part) for part in WHO)] == []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -29,13 +28,9 @@ from typer.testing import CliRunner
 from capacity.catalog.capacity_type import CapacityType
 from capacity.values.errors import ExplainedError
 from infra.cli.app import app
-from policies.lint.configuration import Configuration
-from policies.rules import all_rules
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-pytestmark = pytest.mark.slow
 
 
 def test_idle_nodes_are_told_with_what_they_cost_and_what_keeps_them(tmp_path: Path) -> None:
@@ -225,32 +220,6 @@ def test_an_idle_time_beyond_any_is_bad_usage() -> None:
 
     assert ended.exit_code == 2
     assert "--idle-after" in ended.output
-
-
-def test_an_audit_prints_what_the_locale_has_no_letters_for(tmp_path: Path) -> None:
-    rules = [{"name": "named", "kinds": ["Deployment"], "check": "false", "message": "größer"}]
-    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"own-rules": rules}))
-
-    with serving(Served([namespace("team-a"), deployment("web")]), tmp_path) as kubeconfig:
-        options = ["audit", "--kubeconfig", str(kubeconfig), "--config", str(tmp_path / "rules.yaml")]
-        ended = CliRunner(charset="ascii").invoke(app, options)
-
-    assert isinstance(ended.exception, SystemExit)
-    assert "größer" in ended.stdout_bytes.decode()
-
-
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_a_rule_that_is_broken_is_told_without_details(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_view: Any, _parameters: Any) -> Any:
-        raise KeyError("hunter2")
-
-    [rule] = [each for each in all_rules() if each.name == "gpu-request-differs-from-limit"]
-    monkeypatch.setattr(Configuration, "rules_of_objects", (replace(rule, judge=broken, judge_among=None),))
-
-    with serving(Served([namespace("team-a"), deployment("web")]), tmp_path) as kubeconfig:
-        ended = CliRunner().invoke(app, ["audit", "--kubeconfig", str(kubeconfig), "--format", form])
-
-    assert "the rule itself is broken: KeyError" in ended.output
 
 
 def test_kinds_of_own_rules_that_are_not_listed_are_named(tmp_path: Path) -> None:

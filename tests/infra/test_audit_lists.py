@@ -24,8 +24,6 @@ from capacity.values.errors import ExplainedError
 from infra.audit.cluster_lists import wanted_kinds
 from infra.cli.app import app
 
-pytestmark = pytest.mark.slow
-
 
 def test_it_asks_for_lists_alone_and_never_for_secrets(tmp_path: Path) -> None:
     served = Served([namespace("team-a"), deployment("web"), node("a", "g6.xlarge", GROUP)])

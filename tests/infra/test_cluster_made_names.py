@@ -46,13 +46,11 @@ def is_waited_for(key: str, kind: str | None, declarations: Declarations) -> boo
     return kind is not None and any(key in declarations.waits_for(f"{kind} {each.name}") for each in declarations.of(kind))
 
 
-@pytest.mark.slow
 @each_stack
 def test_no_stack_declares_what_is_made_without_it(stack: str) -> None:
     assert made_by_others(as_shipped(stack)) == {}
 
 
-@pytest.mark.slow
 @each_stack
 def test_charts_go_into_namespaces_that_they_make_or_that_are_there(stack: str) -> None:
     declarations = as_shipped(stack)

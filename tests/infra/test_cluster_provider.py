@@ -54,7 +54,6 @@ def test_every_kubernetes_object_goes_through_it(stack: str) -> None:
     assert [each.name for each in objects if f"{PROVIDER}::" not in each.provider] == []
 
 
-@pytest.mark.slow
 def test_a_persons_environment_does_not_turn_upsert_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULUMI_K8S_UPSERT_EXISTING_OBJECTS", "true")
     monkeypatch.setenv("PULUMI_K8S_ENABLE_PATCH_FORCE", "false")

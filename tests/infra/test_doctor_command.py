@@ -78,7 +78,6 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return Machine(folders["project"], folders["programs"], folders["cache"] / "tools", folders["pulumi"] / "plugins")
 
 
-@pytest.mark.slow
 def test_on_a_machine_with_python_alone_stacks_are_checked_and_nothing_is_previewed(machine: Machine) -> None:
     assert machine.found("settings")["state"] == "here"
     engine = machine.piece("preview", "pulumi")
@@ -87,7 +86,6 @@ def test_on_a_machine_with_python_alone_stacks_are_checked_and_nothing_is_previe
     assert engine["remedy"].startswith("install Go 1.26")
 
 
-@pytest.mark.slow
 def test_with_go_what_is_missing_is_built_when_it_is_needed(machine: Machine) -> None:
     machine.has_go("1.26.6")
 
@@ -112,7 +110,6 @@ def test_an_older_go_will_do_where_it_may_fetch_a_later_one(version: str, toolch
     assert machine.found("lab")["state"] == state
 
 
-@pytest.mark.slow
 def test_what_was_built_before_needs_no_go(machine: Machine) -> None:
     machine.has_built(*(each.name for each in families()))
 

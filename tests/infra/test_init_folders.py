@@ -15,8 +15,6 @@ from infra.cli.app import app
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("there", ["Pulumi.yaml", ".github/workflows/flexspot.yaml"])
 def test_nothing_is_written_where_a_file_of_the_project_is_already(there: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from git_repositories import git
-from installed_fixtures import CHECKOUT, Installed, outside_of_the_checkout, uv
+from installed_fixtures import CHECKOUT, Installed, uv
 from rule_fixtures import cases
 
 if TYPE_CHECKING:
@@ -105,30 +105,3 @@ def test_its_other_commands_are_there(linter: Installed, scratch: Path) -> None:
 
     assert version.stdout.split() == ["flexspot-lint", linter.wheel.name.split("-")[1]]
     assert len(json.loads(listed.stdout)) > 70
-
-
-@pytest.mark.nightly(held_by="test_the_hook_makes_an_environment_the_first_time_and_starts_the_linter_of_it")
-def test_the_hook_of_pre_commit_makes_an_environment_once_and_runs_it(scratch: Path, tmp_path: Path) -> None:
-    """What pre-commit does with a hook of its language script: it starts `entry` of its clone in the repository that is committed."""
-    [hook] = yaml.safe_load((CHECKOUT / ".pre-commit-hooks.yaml").read_text())
-    clone = tmp_path / "clone"
-    for folder in ("capacity", "infra", "policies"):
-        shutil.copytree(CHECKOUT / folder, clone / folder, ignore=shutil.ignore_patterns("__pycache__", ".environment"))
-    for file in ("hatch_build.py", "pyproject.toml"):
-        shutil.copy(CHECKOUT / file, clone)
-
-    def run() -> subprocess.CompletedProcess[str]:
-        command = [clone / hook["entry"], *hook["args"]]
-        return subprocess.run(command, cwd=scratch, env=outside_of_the_checkout(), capture_output=True, text=True, check=False)
-
-    broken = run()
-    made = (clone / "policies" / "lint" / ".environment").stat().st_mtime_ns
-    for path in sorted((GOOD / "eks").iterdir()):
-        shutil.copy(path, scratch / "eks")
-    shutil.rmtree(clone / "capacity")
-    good = run()
-
-    assert (hook["language"], hook["pass_filenames"]) == ("script", False)
-    assert (broken.returncode, "gpu-pool-without-taint" in broken.stdout) == (1, True), broken.stderr
-    assert good.returncode == 0, good.stdout + good.stderr
-    assert (clone / "policies" / "lint" / ".environment").stat().st_mtime_ns == made

@@ -16,7 +16,6 @@ from infra.engine import StackRun
 from infra.program import KUBECONFIG_VARIABLE
 from lab.cluster import Cluster, condition
 from lab.engine import engine_for, state_url
-from lab.exercise.play import JOB, gpu_job, job_of, release, wait_for_completion, wait_for_preemption, wait_for_running
 from lab.processes import running_parts
 from lab.progress import Silence
 
@@ -149,32 +148,6 @@ def assert_departments(on_lab: Cluster) -> None:
     assert gpus["ai-platform"]["nominalQuota"] == "1", "two GPUs are the teams', one is the department's, one is left"
     assert (gpus["research"]["nominalQuota"], gpus["research"]["borrowingLimit"]) == ("1", "2")
     assert owned["research"]["parentName"] == "ai-platform"
-
-
-@pytest.mark.nightly(held_by="test_a_team_gets_its_guaranteed_share_back_from_a_borrower_and_the_preempted_job_completes")
-def test_the_exercise_plays_on_the_stacks_own_queues(run: StackRun, on_lab: Cluster) -> None:
-    run.up(ignore)
-    for number in range(1, 5):
-        on_lab.create(gpu_job(f"training-{number}", "team-alpha", "gpu-development", queue="default"))
-    wait_for_running(on_lab, "team-alpha", 4)
-    quota = on_lab.get("v1/ResourceQuota", "team", "team-alpha")
-    assert quota is not None
-    gpus = {name: quota["status"][name]["requests.nvidia.com/gpu"] for name in ("used", "hard")}
-    assert gpus == {"used": "4", "hard": "5"}, "two of its own, two borrowed: the namespace refuses nothing that the queue gives"
-
-    on_lab.create(gpu_job("urgent", "team-beta", "gpu-training", queue="default"))
-    workload, preempted = wait_for_preemption(on_lab, "team-alpha")
-    assert preempted["reason"] == "InCohortReclamation"
-    wait_for_running(on_lab, "team-beta", 1)
-    victim = on_lab.get(JOB, job_of(workload), "team-alpha")
-    assert victim is not None
-    assert victim["spec"]["suspend"] is True
-
-    release(on_lab, "team-beta")
-    wait_for_completion(on_lab, "team-beta", 1)
-    wait_for_running(on_lab, "team-alpha", 4)
-    release(on_lab, "team-alpha")
-    wait_for_completion(on_lab, "team-alpha", 4)
 
 
 @pytest.mark.nightly(held_by="test_a_restart_of_the_api_server_is_waited_out, test_a_creation_whose_answer_was_lost_is_asked_for_again")

@@ -36,20 +36,6 @@ def version(major: int = 0, minor: int = 0, patch: int = 0) -> str:
     return ".".join(str(of_sdk + more) for of_sdk, more in zip(sdk_version(), (major, minor, patch), strict=True))
 
 
-def test_a_machine_without_pulumi_lacks_everything_and_is_told_how_to_get_it(machine: Path) -> None:
-    missing, remedies = missing_pieces(command_line(), Platform.GKE)
-
-    assert missing == [
-        "the pulumi command line is not on PATH",
-        f"resource plugin gcp {PLUGINS['gcp']} is not in {machine / 'home' / 'plugins'}",
-        f"resource plugin kubernetes {PLUGINS['kubernetes']} is not in {machine / 'home' / 'plugins'}",
-    ]
-    assert remedies[1:] == [
-        f"pulumi plugin install resource gcp {PLUGINS['gcp']}",
-        f"pulumi plugin install resource kubernetes {PLUGINS['kubernetes']}",
-    ]
-
-
 @pytest.mark.parametrize("cloud,provider", [(Platform.GKE, "gcp"), (Platform.EKS, "aws")])
 def test_a_machine_with_the_pieces_of_its_cloud_lacks_nothing(cloud: Platform, provider: str, machine: Path) -> None:
     put_command_line(machine, f"v{version()}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
 from typer.testing import CliRunner
 
 from infra.cli.app import app
@@ -14,8 +13,7 @@ from policies.lint.configuration import judged_rules
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-pytestmark = pytest.mark.slow
+    import pytest
 
 
 def test_every_rule_is_listed_once_with_the_level_that_holds_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,7 +100,6 @@ def test_an_upgrade_shows_what_changes_and_what_stays_as_it_is(folder: Path) -> 
     assert "can be raised to 1.35" in result.output
 
 
-@pytest.mark.slow
 def test_what_keeps_an_upgrade_from_working_is_told_with_its_remedy(folder: Path) -> None:
     written(folder, 'version: "1.35"\n      ami: al2023@v20260903', 'version: "1.34"\n      ami: al2023@v20251217')
 

@@ -89,6 +89,7 @@ def test_help_names_every_option_whole_in_80_columns(path: tuple[str, ...], monk
     long = CliRunner().invoke(app, [*path, "-h"], terminal_width=80)
 
     assert long.exit_code == 0
+    assert EVERY[path].help
     assert max(map(len, long.output.splitlines())) <= 80
     options = [name for each in EVERY[path].params if not getattr(each, "hidden", False) for name in each.opts if name.startswith("--")]
     assert [name for name in options if name not in long.output] == []
