@@ -88,7 +88,7 @@ def test_the_review_is_shown_whether_or_not_it_fails(code: int, tmp_path: Path) 
     environment = os.environ | {name: str(value) for name, value in named.items()}
     ended = subprocess.run(command, cwd=tmp_path, env=environment, check=False, timeout=60)
 
-    said = "\n".join(["review", "--base", "main", "--format", "markdown", ""])
+    said = "review\n--base\nmain\n--format\nmarkdown\n"
     assert (ended.returncode, summary.read_text()) == (code, said)
     assert re.fullmatch(rf"comment<<(\w+)\n{re.escape(said)}\1\n", output.read_text())
 
