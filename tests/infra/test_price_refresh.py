@@ -296,7 +296,7 @@ def test_without_regions_those_of_all_stacks_are_asked_for_by_one_command(monkey
 
     def listed(cloud: Cloud, _told: price_refresh.Told) -> SimpleNamespace:
         assert cloud is Cloud.AWS
-        of = {"on-demand": "list"}
+        of = {"on-demand": "a list of this test"}
         return SimpleNamespace(name="list", sources=of, citations=of, of_region=of_region, services_of_region=services_of_region)
 
     monkeypatch.setattr(price_refresh, "price_list_of", listed)
