@@ -1,0 +1,337 @@
+"""A month as it is at its worst, and who pays what of it, worked out minute by minute in ways of its own.
+
+Clocks change in it. Nodes go and their names are given to other machines, pods are seen for longer than their nodes, samples are missing,
+twice there or no numbers, nobody looked for half an hour, labels are missing, and of what is reserved only a part is ever there.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_left
+from collections import defaultdict
+from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
+from typing import TYPE_CHECKING, Any
+
+from capacity.chargeback.queries import Question, label_of
+from capacity.chargeback.samples import month_period, read_matrix
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capacity.chargeback.samples import Matrix
+
+MINUTE, HOUR = 60, 3600
+GPUS = 8
+TEAMS = ("vision", "speech", "search", "ads", "")
+NO_TEAM = "(no team)"
+
+Line = tuple[str, str, str]
+"""Team, capacity type and pool."""
+
+NO_USER = "(no user)"
+Consumer = tuple[str, str, str]
+"""Team, workload and user."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a node is. `usd` is what it costs an hour, None: nobody knows; `on_demand` what its machine does on demand.
+
+    One that is not `labelled` says its machine and region alone.
+    """
+
+    machine: str
+    capacity_type: str
+    pool: str
+    usd: str | None
+    on_demand: str = ""
+    labelled: bool = True
+    owner: str = ""
+
+
+SPOT = Kind("p4d.24xlarge", "spot", "a100-spot", "7.00", "19.00", owner="vision")
+ON_DEMAND = Kind("p4d.24xlarge", "on-demand", "a100-on-demand", "19.00", "19.00")
+RESERVED = Kind("p5.48xlarge", "reserved", "h100", "41.13", "55.04", owner="research")
+UNPRICED = Kind("p9.48xlarge", "spot", "next", None)
+BARE = Kind("p4d.24xlarge", "spot", "a100-spot", None, labelled=False)
+KINDS = (SPOT, SPOT, SPOT, ON_DEMAND, RESERVED, UNPRICED, BARE)
+COMMITTED = 6
+
+CONTRACT: dict[str, Any] = {
+    "cloud": "aws",
+    "sources": {"contract": {"citation": "the contract of May", "as_of": "2026-01-01", "verified": True}},
+    "prices": [
+        {
+            "machine": each.machine,
+            "region": "us-east-1",
+            "capacity_type": each.capacity_type,
+            "usd_per_hour": each.usd,
+            "source": "contract",
+        }
+        for each in (SPOT, ON_DEMAND, RESERVED, Kind("p5.48xlarge", "on-demand", "", "55.04"))
+    ],
+    "commitments": [
+        {
+            "machine": RESERVED.machine,
+            "region": "us-east-1",
+            "nodes": COMMITTED,
+            "pool": RESERVED.pool,
+            "start": "2026-01-01",
+            "end": "2027-01-01",
+            "source": "contract",
+        }
+    ],
+}
+
+
+@dataclass(frozen=True)
+class HostileNode:
+    """Seen from the minute `start` until before `end` of the month. Another may have had its name before."""
+
+    name: str
+    kind: Kind
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class HostilePod:
+    """On a node, from one minute until before another, which can be after the node's last."""
+
+    name: str
+    node: HostileNode
+    team: str
+    gpus: int
+    start: int
+    end: int
+
+    @property
+    def number(self) -> int:
+        """By which everything is chosen that changes no GPU of anybody."""
+        return int(self.name.removeprefix("job-"))
+
+    @property
+    def controller(self) -> tuple[str, str]:
+        """Kind and name of what made it; empty: nothing did."""
+        names = {
+            0: ("Job", f"set-{self.number % 50}-workers-0"),
+            1: ("ReplicaSet", f"serve-{self.number % 7}-6c9f"),
+            2: ("Job", self.name),
+            4: ("StatefulSet", f"leaders-{self.number % 5}-1"),
+            5: ("RayCluster", f"ray-{self.number % 9}"),
+        }
+        return names.get(self.number % 6, ("", ""))
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What its controllers wrote on it, and for whom it is."""
+        written = {
+            0: {"jobset.sigs.k8s.io/jobset-name": f"set-{self.number % 50}"},
+            1: {"pod-template-hash": "6c9f"},
+            # Whoever makes pods can write anything: the controller of these is of another kind.
+            2: {"leaderworkerset.sigs.k8s.io/name": "somebody-elses", "pod-template-hash": "6c9f"},
+            4: {"leaderworkerset.sigs.k8s.io/name": f"leaders-{self.number % 5}"},
+        }.get(self.number % 6, {})
+        return written if self.number % 4 == 0 else written | {"flexspot.dev/user": f"user-{self.number % 13}"}
+
+    @property
+    def consumer(self) -> Consumer:
+        """What its owner submitted, and who that was."""
+        of = (
+            f"JobSet ns-{self.team}/set-{self.number % 50}",
+            f"Deployment ns-{self.team}/serve-{self.number % 7}",
+            f"Job ns-{self.team}/{self.name}",
+            f"Pod ns-{self.team}/{self.name}",
+            f"LeaderWorkerSet ns-{self.team}/leaders-{self.number % 5}",
+            f"RayCluster ns-{self.team}/ray-{self.number % 9}",
+        )[self.number % 6]
+        return self.team or NO_TEAM, of, NO_USER if self.number % 4 == 0 else f"user-{self.number % 13}"
+
+
+@dataclass
+class HostileMonth:
+    """What was there, in minutes of the month; from `outage` until `outage` + 30 nobody looked."""
+
+    minutes: int
+    start: int
+    outage: int
+    nodes: list[HostileNode] = field(default_factory=list[HostileNode])
+    pods: list[HostilePod] = field(default_factory=list[HostilePod])
+
+    @property
+    def unseen(self) -> range:
+        """The minutes of which nothing is known."""
+        return range(self.outage, self.outage + 30)
+
+
+def hostile_month(pods: int, seed: int = 1) -> HostileMonth:
+    """March 2026 in Berlin, an hour shorter than its 31 days, with about so many pods."""
+    chance = random.Random(seed)  # noqa: S311 -- no secret
+    period = month_period("2026-03", "Europe/Berlin")
+    month = HostileMonth(period.seconds // MINUTE, period.start, outage=chance.randrange(20_000, 30_000))
+    while len(month.pods) < pods:
+        number = len(month.nodes)
+        kind = chance.choice(KINDS)
+        start = chance.randrange(-600, month.minutes - 60)
+        end = min(start + chance.randrange(30, 3000), month.minutes + 500)
+        name = f"ip-10-0-{number // 3}"
+        if any(each.name == name and each.start < end + 30 and start < each.end + 30 for each in month.nodes[-3:]):
+            name = f"ip-10-1-{number}"
+        if kind is RESERVED and _at_most_at_once(month.nodes, start, end) >= COMMITTED:
+            continue
+        node = HostileNode(name, kind, start, end)
+        month.nodes.append(node)
+        _fill(chance, month, node)
+    return month
+
+
+def _at_most_at_once(nodes: list[HostileNode], start: int, end: int) -> int:
+    reserved = [each for each in nodes if each.kind is RESERVED and each.start < end and start < each.end]
+    return max((sum(each.start <= moment.start < each.end for each in reserved) for moment in reserved), default=0)
+
+
+def _fill(chance: random.Random, month: HostileMonth, node: HostileNode) -> None:
+    """Gives the node's GPUs, in order and never more than it has, to pods; some are seen for minutes more than the node."""
+    free = [node.start] * GPUS
+    for _ in range(chance.randrange(0, 30)):
+        gpus = chance.choice((1, 1, 2, 4, 8))
+        free.sort()
+        start = free[gpus - 1] + chance.randrange(0, 90)
+        end = start + chance.randrange(1, 240)
+        if end > node.end:
+            end = node.end + chance.choice((0, 0, 1, 4))
+        if start >= node.end:
+            continue
+        free[:gpus] = [end + 1] * gpus
+        month.pods.append(HostilePod(f"job-{len(month.pods)}", node, chance.choice(TEAMS), gpus, start, end))
+
+
+def answers(month: HostileMonth, slice_minutes: int, seed: int = 2) -> Iterator[dict[Question, Matrix]]:
+    """What Prometheus answers, slice by slice."""
+    chance = random.Random(seed)  # noqa: S311 -- no secret
+    lost = {each: _lost(chance, month, each) for each in (*month.nodes, *month.pods)}
+    twice = {each: chance.random() < 0.5 for each in (*month.nodes, *month.pods)}
+    for first in range(0, month.minutes, slice_minutes):
+        told = _Told(month.start)
+        for each in (*month.nodes, *month.pods):
+            there = range(max(each.start, first), min(each.end, first + slice_minutes, month.minutes))
+            told.moments = [moment for moment in there if moment not in month.unseen and moment not in lost[each]]
+            if told.moments and isinstance(each, HostileNode):
+                told.node(each, twice=twice[each])
+            elif told.moments and isinstance(each, HostilePod):
+                told.pod(each, twice=twice[each], nothing=chance.random() < 0.05)
+        yield {question: read_matrix(rows) for question, rows in told.rows.items()}
+
+
+def _lost(chance: random.Random, month: HostileMonth, each: HostileNode | HostilePod) -> range:
+    """Up to five samples in a row that are missing; never the first or the last of all, by which what came or went would be another."""
+    if each.end - each.start < 60 or chance.random() < 0.5:
+        return range(0)
+    at = chance.randrange(each.start + 10, each.end - 10)
+    missing = range(at, at + chance.randrange(1, 6))
+    within = at - 10 > 0 and missing.stop + 10 < month.minutes
+    return missing if within and (missing.stop + 10 < month.outage or at > month.unseen.stop + 10) else range(0)
+
+
+class _Told:
+    """The series of a slice; what is told next is told of `moments`."""
+
+    def __init__(self, start: int) -> None:
+        self._start = start
+        self.moments: list[int] = []
+        self.rows: dict[Question, list[dict[str, Any]]] = {question: [] for question in Question}
+
+    def _tell(self, question: Question, labels: dict[str, str], value: str = "1") -> None:
+        self.rows[question].append({"metric": labels, "values": [[self._start + each * MINUTE, value] for each in self.moments]})
+
+    def node(self, node: HostileNode, *, twice: bool) -> None:
+        """`twice`: a second job scrapes the same exporter without honor_labels, and tells the same of another "node"."""
+        labels = {"node.kubernetes.io/instance-type": node.kind.machine, "topology.kubernetes.io/region": "us-east-1"}
+        if node.kind.labelled:
+            labels |= {"karpenter.sh/capacity-type": node.kind.capacity_type, "karpenter.sh/nodepool": node.kind.pool}
+        if node.kind.owner:
+            labels["flexspot.dev/team"] = node.kind.owner
+        for names in ({"node": node.name}, {"exported_node": node.name, "node": "monitoring"})[: 1 + twice]:
+            self._tell(Question.NODES, {**names, "provider_id": f"aws:///{node.name}-{node.start}"})
+            self._tell(Question.NODE_LABELS, {**names, **{label_of(key): each for key, each in labels.items()}})
+            self._tell(Question.NODE_GPUS, {**names, "resource": "nvidia_com_gpu"}, str(GPUS))
+
+    def pod(self, pod: HostilePod, *, twice: bool, nothing: bool) -> None:
+        """Likewise; `nothing`: how busy it was is no number."""
+        uid, namespace = {"uid": f"uid-{pod.name}"}, f"ns-{pod.team}"
+        of_pod = {"namespace": namespace, "pod": pod.name, "node": pod.node.name}
+        aside = {f"exported_{key}": each for key, each in of_pod.items()} | {"namespace": "monitoring", "pod": "exporter"}
+        for labels in (of_pod, aside)[: 1 + twice]:
+            self._tell(Question.ALLOCATIONS, {**uid, **labels, "resource": "nvidia_com_gpu"}, str(pod.gpus))
+        if pod.team:
+            self._tell(Question.POD_LABELS, {**uid, label_of("flexspot.dev/team"): pod.team})
+        kind, controller = pod.controller
+        if kind:
+            self._tell(Question.CONTROLLERS, {**uid, "owner_kind": kind, "owner_name": controller})
+        if pod.labels:
+            self._tell(Question.WORK_LABELS, {**uid, **{label_of(key): each for key, each in pod.labels.items()}})
+        if twice:
+            # The second exporter shows no labels.
+            self._tell(Question.WORK_LABELS, uid)
+        if nothing:
+            self._tell(Question.UTILISATION, of_pod, "NaN")
+
+
+@dataclass
+class WorkedOut:
+    """US dollars by line: for GPUs that somebody had, what less these cost than on demand, and for idle ones by what they were of.
+
+    `gpu_minutes` are those that teams had, `unpriced_minutes` those of nodes whose price nobody knows.
+    """
+
+    allocated: defaultdict[Line, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
+    saved: defaultdict[Line, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
+    idle: defaultdict[Kind, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
+    gpu_minutes: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    work: defaultdict[Consumer, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
+    work_minutes: defaultdict[Consumer, int] = field(default_factory=lambda: defaultdict(int))
+    unpriced_minutes: int = 0
+
+    @property
+    def total(self) -> Decimal:
+        """What the month cost."""
+        return sum(self.allocated.values(), Decimal(0)) + sum(self.idle.values(), Decimal(0))
+
+
+def worked_out(month: HostileMonth) -> WorkedOut:
+    """Goes through the minutes: each costs each node that is there a sixtieth of its price, a part for each GPU."""
+    found = WorkedOut()
+    by_node: defaultdict[HostileNode, list[HostilePod]] = defaultdict(list)
+    for pod in month.pods:
+        by_node[pod.node].append(pod)
+    there = [0] * month.minutes
+    with localcontext(prec=60):
+        for node in month.nodes:
+            minutes = [each for each in range(max(0, node.start), min(node.end, month.minutes)) if each not in month.unseen]
+            if node.kind is RESERVED:
+                for each in minutes:
+                    there[each] += 1
+            _work_out(found, node, minutes, by_node[node])
+        usd_per_minute = Decimal(RESERVED.usd or 0) / 60
+        found.idle[RESERVED] += usd_per_minute * sum(COMMITTED - each for each in there)
+    return found
+
+
+def _work_out(found: WorkedOut, node: HostileNode, minutes: list[int], pods: list[HostilePod]) -> None:
+    if node.kind.usd is None:
+        found.unpriced_minutes += len(minutes)
+    usd_per_minute = Decimal(node.kind.usd or 0) / 60
+    left = GPUS * len(minutes)
+    for pod in pods:
+        had = pod.gpus * (bisect_left(minutes, pod.end) - bisect_left(minutes, pod.start))
+        left -= had
+        found.gpu_minutes[pod.team or NO_TEAM] += had
+        found.work_minutes[pod.consumer] += had
+        if node.kind.usd is not None:
+            line = (pod.team or NO_TEAM, node.kind.capacity_type, node.kind.pool)
+            found.allocated[line] += usd_per_minute * had / GPUS
+            found.work[pod.consumer] += usd_per_minute * had / GPUS
+            found.saved[line] += (Decimal(node.kind.on_demand) / 60 - usd_per_minute) * had / GPUS
+    if node.kind.usd is not None:
+        found.idle[node.kind] += usd_per_minute * left / GPUS
