@@ -215,13 +215,6 @@ def test_work_that_kueue_admitted_does_not_wait(tmp_path: Path) -> None:
     assert [each["object"] for each in of_rule(told, "work-in-the-wrong-queue")] == ["batch/v1/Job/team-a/waits"]
 
 
-def test_an_idle_time_beyond_any_is_bad_usage() -> None:
-    ended = CliRunner().invoke(app, ["audit", "--idle-after", "99999999999999"])
-
-    assert ended.exit_code == 2
-    assert "--idle-after" in ended.output
-
-
 def test_kinds_of_own_rules_that_are_not_listed_are_named(tmp_path: Path) -> None:
     def rule(name: str, kind: str, level: str = "advisory") -> dict[str, Any]:
         return {"name": name, "kinds": [kind, "Deployment"], "check": "true", "message": "m", "level": level}

@@ -25,19 +25,13 @@ DRIVERS = {name: f"aws:eks/addon:Addon cluster-aws-{name}-csi-driver" for name i
 
 BOTH = {"checkpoints": "efs", "datasets": "efs"}
 
-both_stacks = pytest.mark.parametrize("stack", ["dev-eks", "prod-eks"])
-
 
 @functools.cache
 def deployed(stack: str, **storage: str) -> Declarations:
     return declared(stack, shipped(stack, storage=shipped(stack).get("storage", {}) | storage), there=True)
 
 
-def teams_of(stack: str) -> list[str]:
-    return [team["name"] for team in shipped(stack)["teams"]]
-
-
-@both_stacks
+@pytest.mark.parametrize("stack", ["dev-eks", "prod-eks"])
 def test_files_are_encrypted_and_what_nobody_can_make_again_is_protected(stack: str) -> None:
     made = {each.name: each for each in deployed(stack, **BOTH).of(FILE_SYSTEM)}
 
@@ -68,7 +62,7 @@ def test_each_private_subnet_has_a_mount_target_that_the_nodes_alone_reach() -> 
 def test_each_team_mounts_its_own_access_point_once_the_policy_and_the_mount_targets_are_there() -> None:
     declarations, zones = deployed("dev-eks", **BOTH), shipped("dev-eks")["zones"]
 
-    for team in teams_of("dev-eks"):
+    for team in (each["name"] for each in shipped("dev-eks")["teams"]):
         for purpose in BOTH:
             volume = declarations.made[f"{VOLUME} {team}-{purpose}-volume"].inputs["spec"]["csi"]
             handle = f"<{FILE_SYSTEM} {purpose}-efs-file-system>::<{ACCESS_POINT} {purpose}-efs-{team}>"

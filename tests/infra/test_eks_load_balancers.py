@@ -51,13 +51,6 @@ def test_it_starts_once_its_pods_have_nodes_and_a_role() -> None:
     assert {SYSTEM_NODES, "aws:eks/addon:Addon cluster-eks-pod-identity-agent", *ROLE_PARTS} <= installed().waits_for(CONTROLLER)
 
 
-def test_its_role_is_made_by_the_stacks_provider_of_aws_and_its_release_by_that_of_the_cluster() -> None:
-    made = installed().made
-
-    assert all("pulumi:providers:aws::aws::" in made[name].provider for name in ROLE_PARTS)
-    assert "pulumi:providers:kubernetes::cluster::" in made[CONTROLLER].provider
-
-
 def test_on_a_cluster_of_ours_it_runs_on_the_system_nodes_and_else_where_there_is_room() -> None:
     ours = installed().made[CONTROLLER].inputs["values"]
     there = {"existing_vpc": "vpc-0a1b2c3d4e5f60718", "existing_private_subnets": ["subnet-0a1b2c3d4e5f60718", "subnet-0a1b2c3d4e5f60719"]}

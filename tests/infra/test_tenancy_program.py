@@ -88,9 +88,7 @@ def test_only_the_gpus_of_services_are_in_the_quota_of_services() -> None:
 
     gpus = {each["metadata"]["namespace"]: each["spec"]["hard"]["requests.nvidia.com/gpu"] for each in quotas}
     assert gpus == {"ads": "4", "nlp": "0", "search": "8", "vision": "0"}
-
-
-def test_a_stack_without_classes_of_services_has_no_quota_for_them() -> None:
+    # A stack without classes of services has no quota for them.
     assert {each["metadata"]["name"] for each in as_shipped("dev-gke").inputs_of(QUOTA)} == {"team"}
 
 
