@@ -97,10 +97,6 @@ class CloudWorld:
             *arguments, checkout=place, folder=place, environment=self.environment | environment | saved, timeout=SECONDS
         )
 
-    def command(self, *arguments: str) -> list[str]:
-        """What to start for the command line."""
-        return self.checkout.command(*arguments)
-
     def change(self, stack: str, **changes: Any) -> None:
         """Writes other settings into the stack's file; what is a mapping is merged, one level deep."""
         file = self._stack_file(stack)

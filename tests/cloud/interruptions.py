@@ -124,7 +124,7 @@ class InterruptionGround:
         begun = time.monotonic()
         with log.open("w", encoding="utf-8") as output:
             process = subprocess.Popen(  # a group of its own: a real Ctrl-C at the terminal of the tests is not for it
-                self.world.command(*self.arguments(command)),
+                self.world.checkout.command(*self.arguments(command)),
                 cwd=self.world.checkout.folder,
                 env=self.world.environment,
                 stdout=output,

@@ -53,28 +53,6 @@ def wait_until_queues_are_active(world: CloudWorld) -> None:
     on_plane.wait_for("kueue.x-k8s.io/v1beta2/ClusterQueue", all_active, "the ClusterQueues to be active")
 
 
-def grows_in_place(world: CloudWorld, stack: str, max_nodes: int, **settings: Any) -> set[str]:
-    """Another ceiling of the pool `l4-spot`, a team `audio` and `settings`, in one `up`; returns the names of what is new."""
-    shipped = world.settings(stack)
-    pools = [{**pool, "max_nodes": max_nodes} if pool["name"] == "l4-spot" else pool for pool in shipped["pools"]]
-    audio = {"name": "audio", "cohort": "product", "shares": {"l4-spot": 2}}
-    world.change(stack, pools=pools, teams=[*shipped["teams"], audio], **settings)
-    known = names_of(world, stack)
-    world.cloud.forget_events()
-
-    done = counted(world.flexspot("up", "-s", stack, "--yes"))
-
-    assert done.keys() == {"created", "updated"}
-    changes = {event.name: event.operation for event in world.cloud.events() if event.phase == "done" and event.operation != "read"}
-    assert {name for name, operation in changes.items() if operation == "delete"} == set()
-    assert {changes["l4-spot-node-pool"], changes["cluster-cluster"]} == {"update"}
-    new = {each.partition(" ")[2] for each in names_of(world, stack) - known}
-    # Room for work without GPUs that does not divide by the number of teams is their cohort's.
-    assert {name for name in new if "audio" not in name} <= {"queues-acme-cpu-cohort"}
-    assert made(world, stack) == names_of(world, stack)
-    return new
-
-
 def is_refused_before_anything(
     world: CloudWorld, stack: str, rules: set[str], settings: dict[str, Any], *, seem_replaced: frozenset[str] = frozenset()
 ) -> None:

@@ -9,7 +9,6 @@ from stack_journey import (
     Order,
     counted,
     goes_up,
-    grows_in_place,
     is_refused_before_anything,
     made,
     modelled,
@@ -151,22 +150,3 @@ def assert_order_of_deletion(world: CloudWorld) -> None:
     order.assert_after("karpenter-release", *order.matching(r".*-node-pool"), *order.matching(r".*-node-class"))
     order.assert_after("cluster-cluster", "cluster-system-nodes", "karpenter-release", "kueue-release", *order.matching(r".*-namespace"))
     order.assert_after("network-vpc", "cluster-cluster", *order.matching(r"network-(?!vpc$).*"))
-
-
-@pytest.mark.nightly(held_by="test_dev_eks_goes_up_stays_and_goes_down")
-def test_prod_eks_goes_up_is_changed_in_place_and_goes_down_when_nothing_protects_it(world: CloudWorld) -> None:
-    before = world.objects()
-    # Private, in a VPC of its own: with a runner that is in there, which is the guide's third way.
-    world.cloud.configure(runner="10.20.0.10")
-    goes_up(world, "prod-eks")
-    assert_order_of_creation(world)
-
-    new = grows_in_place(world, "prod-eks", 20, cluster={"deletion_protection": False})
-
-    assert {"audio-namespace", "audio-storage-role", "audio-storage-pod-identity", "queues-audio", "audio-checkpoints-claim"} <= new
-
-    counted(world.flexspot("destroy", "-s", "prod-eks", "--yes"))
-
-    assert_nothing_is_left(world)
-    assert world.objects() <= before
-    assert_order_of_deletion(world)

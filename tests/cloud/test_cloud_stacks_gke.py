@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from stack_journey import Order, counted, goes_up, grows_in_place, is_refused_before_anything, made, names_of, programs_run
+from stack_journey import Order, counted, goes_up, is_refused_before_anything, made, names_of, programs_run
 from ways_in import OFFICE
 
 if TYPE_CHECKING:
@@ -65,27 +65,6 @@ def assert_order_of_deletion(world: CloudWorld) -> None:
     assert on_cluster
     order.assert_after("cluster-cluster", "cluster-system-pool", *on_cluster)
     order.assert_after("network-network", "network-subnetwork", "network-router", "cluster-cluster")
-
-
-@pytest.mark.nightly(held_by="test_dev_gke_goes_up_stays_and_goes_down")
-def test_prod_gke_goes_up_is_changed_in_place_and_goes_down_when_nothing_protects_it(world: CloudWorld) -> None:
-    before = world.objects()
-    goes_up(world, "prod-gke")
-    assert_order_of_creation(world)
-
-    # 14 nodes of two GPUs each.
-    quotas = {"nvidia-l4": {**world.settings("prod-gke")["gpu_quotas"]["nvidia-l4"], "preemptible": 28}}
-    new = grows_in_place(world, "prod-gke", 14, cluster={"deletion_protection": False}, gpu_quotas=quotas)
-
-    pool = next(held for held in world.cloud.of("gcp:container/nodePool:NodePool") if held.inputs["name"] == "l4-spot")
-    assert pool.inputs["autoscaling"]["totalMaxNodeCount"] == 14
-    assert {"audio-namespace", "audio-storage-account", "queues-audio", "audio-checkpoints-claim"} <= new
-
-    counted(world.flexspot("destroy", "-s", "prod-gke", "--yes"))
-
-    assert world.cloud.all() == []
-    assert world.objects() <= before
-    assert_order_of_deletion(world)
 
 
 @pytest.mark.nightly(held_by="test_each_way_into_a_cluster_of_gke_is_open_to_whom_the_settings_name")

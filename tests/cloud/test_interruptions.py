@@ -19,16 +19,14 @@ pytestmark = [
     pytest.mark.nightly(held_by="test_an_interrupted_run_is_finished_by_the_next"),
 ]
 
-TRIALS = 2
-"""Few, and no cloud stack, of which one undisturbed run takes minutes."""
-
 
 def test_the_run_after_an_interrupted_one_ends_well(bare_world: CloudWorld, tools: Tools) -> None:
     ground = InterruptionGround(bare_world, tools, "local")
     try:
-        trials = list(Interruptions(ground, seed=1).trials(TRIALS))
+        # Few, and no cloud stack, of which one undisturbed run takes minutes.
+        trials = list(Interruptions(ground, seed=1).trials(2))
     finally:
         ground.close()
 
     assert [trial.line for trial in trials if trial.problems] == []
-    assert len(trials) == TRIALS
+    assert len(trials) == 2

@@ -44,15 +44,10 @@ def of_model_cache(namespace: str, stack: str) -> list[KubeObject]:
     return [volume, claim]
 
 
-WIDE = pytest.mark.nightly(held_by="test_a_volume_is_accepted_and_its_claim_bound_to_it_alone")
-
-
 @pytest.mark.parametrize(
     "made_by,mode",
     [
         ("checkpoints", "ReadWriteMany"),
-        pytest.param("datasets", "ReadOnlyMany", marks=WIDE),
-        pytest.param("prod-gke", "ReadOnlyMany", marks=WIDE),
         ("prod-eks", "ReadOnlyMany"),
     ],
 )

@@ -30,12 +30,6 @@ Register = Callable[[Callable[[], object]], Any]
 DEFINITIONS = Path(__file__).parents[1] / "components" / "measurement" / "monitoring_crds.yaml"
 DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
 
-KINDS = {
-    "managed": {"ClusterPodMonitoring", "ClusterRules"},
-    "operator": {"ServiceMonitor", "PrometheusRule"},
-    "annotations": {"ConfigMap"},
-}
-
 
 @pytest.fixture(scope="module")
 def namespace() -> str:
@@ -110,16 +104,12 @@ def may(cluster: Cluster, namespace: str, verb: str, resource: str, group: str =
     return bool(cluster.create(review)["status"]["allowed"])
 
 
-_BREADTH = pytest.mark.nightly(held_by="test_the_objects_are_taken_and_the_exporters_pod_is_let_into_its_restricted_namespace")
-
-
-@pytest.mark.parametrize("prometheus", ["operator", *(pytest.param(each, marks=_BREADTH) for each in ("managed", "annotations"))])
 def test_the_objects_are_taken_and_the_exporters_pod_is_let_into_its_restricted_namespace(
-    prometheus: str, deployed: Callable[[str], list[KubeObject]], cluster: Cluster, namespace: str
+    deployed: Callable[[str], list[KubeObject]], cluster: Cluster, namespace: str
 ) -> None:
-    made = deployed(prometheus)
+    made = deployed("operator")
 
-    assert {each["kind"] for each in made} > KINDS[prometheus]
+    assert {each["kind"] for each in made} > {"ServiceMonitor", "PrometheusRule"}
     [pod] = cluster.wait_for("v1/Pod", lambda found: found or None, "the exporter's pod", namespace=namespace)
     assert pod["metadata"]["labels"]["app.kubernetes.io/name"] == "kube-state-metrics"
 

@@ -14,7 +14,7 @@ from flexspot_runtime.sqs_queue import SqsQueue
 from memory_folder import folder_in_memory
 from queue_worker import POISON
 from sqs_server import sqs_server
-from worker_kills import MESSAGES_AND_KILLS, Workers
+from worker_kills import KILLS, MESSAGES, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,11 +64,10 @@ def results_folder() -> Iterator[Path]:
 
 
 @pytest.mark.kills
-@pytest.mark.parametrize("messages,kills", MESSAGES_AND_KILLS)
-def test_every_task_has_one_result_whoever_is_killed(client: SQSClient, results_folder: Path, messages: int, kills: int) -> None:
+def test_every_task_has_one_result_whoever_is_killed(client: SQSClient, results_folder: Path) -> None:
     queue, dead = queues(client)
     client.send_message(QueueUrl=queue, MessageBody=POISON.decode())
-    numbers = iter(range(messages))
+    numbers = iter(range(MESSAGES))
 
     def is_done() -> bool:
         while sum(waiting(client, queue)) < AT_ONCE and (batch := list(islice(numbers, 10))):
@@ -78,11 +77,11 @@ def test_every_task_has_one_result_whoever_is_killed(client: SQSClient, results_
     results = Results(LocalFolder(results_folder))
     workers = Workers(queue, results_folder, dict(os.environ))
 
-    workers.kill_until(is_done, kills, random.Random(1))  # noqa: S311 -- repeatable, not secret
+    workers.kill_until(is_done, KILLS, random.Random(1))  # noqa: S311 -- repeatable, not secret
 
     assert workers.events["SIGKILL"] >= 1
     assert {key: int(results.get(key)) for key in results.keys()} == {  # noqa: SIM118 -- no mapping
-        f"square-of-{number}": number**2 for number in range(messages)
+        f"square-of-{number}": number**2 for number in range(MESSAGES)
     }
     [given_up] = received(client, dead)
     assert given_up.get("Body") == POISON.decode()

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
@@ -19,11 +17,7 @@ if TYPE_CHECKING:
 WORKER = Path(__file__).with_name("queue_worker.py")
 LONGEST_LIFE_SECONDS = 0.8
 
-MESSAGES_AND_KILLS = [
-    (200, 4),
-    pytest.param(1000, 8, marks=pytest.mark.nightly(held_by="test_every_task_has_one_result_whoever_is_killed")),
-]
-"""The more messages, the more moments at which a worker can be killed."""
+MESSAGES, KILLS = 200, 4
 
 
 @dataclass
