@@ -143,6 +143,12 @@ def test_no_other_interval_is_noticeably_better(rate: float, checkpoint: float, 
     assert spot_run(5000, best, met).billed_hours <= spot_run(5000, best * factor, met).billed_hours * 1.005
 
 
+def test_checkpoints_are_rarer_where_interruptions_leave_time_to_save() -> None:
+    seldom, often = (SpotConditions(0.25, checkpoint_hours=2 / 60, restart_hours=0.1, saved_share=share) for share in (0.9, 0.3))
+
+    assert best_interval_hours(5000, seldom) > best_interval_hours(5000, often) > daly_interval_hours(2 / 60, 0.25)
+
+
 def test_a_run_that_is_short_beside_the_interruptions_needs_no_checkpoint() -> None:
     interval, run = best_spot_run(0.25, SpotConditions(0.05, checkpoint_hours=0.1))
 
