@@ -36,7 +36,8 @@ CENT = Decimal("0.01")
 DAY = 24 * 60
 
 pytestmark = pytest.mark.nightly(
-    held_by="test_a_small_month_comes_to_what_it_comes_to_by_hand, test_any_month_comes_to_what_going_through_its_minutes_comes_to, "
+    held_by="test_a_small_month_comes_to_what_it_comes_to_by_hand, "
+    "test_any_month_comes_to_what_going_through_its_hours_comes_to_and_every_line_is_paid, "
     "test_any_month_comes_to_what_counting_it_minute_by_minute_comes_to, "
     "test_idle_gpus_are_paid_by_whom_the_policy_names, test_what_is_not_shown_one_by_one_is_summed_and_idle_gpus_are_apart"
 )
