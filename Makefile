@@ -1,7 +1,7 @@
 # The project's tasks. Each sets up what it needs, says what it does and for how long, and can be run again.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help up down setup tools tools-all check quick-pure quick-infra quick-other lint types test test-all test-torch bench sbom docs clean
+.PHONY: help up down setup tools tools-all check pure infra other lint types test test-all test-torch bench sbom docs clean
 
 UV_VERSION := 0.13.9
 UV := $(or $(shell command -v uv 2>/dev/null),.tools/uv/bin/uv)
@@ -42,20 +42,21 @@ tools-all: setup # those that some nightly tests need, too: Prometheus, JobSet, 
 	$(call step,all tools,$(RUN)/flexspot lab tools --all)
 
 check: setup lint ## lint, types and the quick tests
-	@$(QUICKLY) types
+	@$(SIDE_BY_SIDE) MARKED='$(MARKED) and not slow' other pure infra types
 
-# Four processes, two at a time. To share ten thousand tests of milliseconds among xdist's workers takes three times as long.
-QUICKLY = $(MAKE) --no-print-directory -j 2 quick-other quick-pure quick-infra
-QUICK := $(RUN)/pytest -q -n 0 -m '$(FAST) and not nightly and not slow' --hypothesis-profile quick
+# Three processes of tests and the type checker, two at a time. To share ten thousand tests of milliseconds among xdist's workers takes three times as long.
+SIDE_BY_SIDE = $(MAKE) --no-print-directory -j 2
+MARKED := $(FAST) and not nightly
+PART = $(RUN)/pytest -q -n 0 --durations=5 -m '$(MARKED)' --hypothesis-profile quick
 
-quick-pure: setup
-	$(call step,quick tests of the pure parts,$(QUICK) $(PURE))
+pure: setup
+	$(call step,tests of the pure parts,$(PART) $(PURE))
 
-quick-infra: setup
-	$(call step,quick tests of infra,$(QUICK) tests/infra)
+infra: setup
+	$(call step,tests of infra,$(PART) tests/infra)
 
-quick-other: setup
-	$(call step,other quick tests,$(QUICK) $(addprefix --ignore=,$(PURE) tests/infra))
+other: setup
+	$(call step,other tests,$(PART) $(addprefix --ignore=,$(PURE) tests/infra))
 
 lint: setup
 	$(call step,lint,$(RUN)/ruff check . && $(RUN)/ruff format --check .)
@@ -71,9 +72,8 @@ $(call step,tests on real control planes,$(RUN)/pytest -v -n $(2) --dist loadgro
 endef
 
 test: setup lint tools ## every behaviour, as contributors and CI run it on every change
-	@$(QUICKLY) types
-	$(call step,slower tests,$(RUN)/pytest -q -n 2 --dist worksteal --durations=15 -m '$(FAST) and slow and not nightly' --hypothesis-profile quick $(call tests,slow))
-	$(call started, and not nightly,2)
+	@$(SIDE_BY_SIDE) infra other pure types
+	$(call started, and not nightly,3)
 
 test-all: setup lint types tools-all .iam/.synced ## all tests, and the runtime with the real PyTorch: nightly and before a release
 	$(call step,fast tests of the pure parts,$(RUN)/pytest -q -n 2 --dist worksteal -m '$(FAST)' --cov --cov-report= $(PURE))

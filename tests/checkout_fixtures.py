@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from lab.home import LabHome
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+LOCAL_RESOURCES = 75
+"""Resources of the shipped local stack, components and the stack itself included."""
+
 FOLDERS = ("capacity", "components", "flexspot", "policies", "infra", "lab", "stacks")
 
 

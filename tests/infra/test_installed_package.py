@@ -91,6 +91,10 @@ def test_the_same_sources_make_the_same_wheel_byte_for_byte(installed: Installed
     assert (tmp_path / installed.wheel.name).read_bytes() == installed.wheel.read_bytes()
 
 
+@pytest.mark.nightly(
+    held_by="test_the_commands_work_on_the_project_in_which_they_are_started, "
+    "test_the_wheel_holds_one_package_and_every_file_of_the_folders"
+)
 def test_every_module_of_the_wheel_can_be_imported_beside_packages_of_the_same_names(installed: Installed, project: Path) -> None:
     program = f"""
 import importlib, json, pkgutil, sys

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from command_line import CHECKOUT
+from checkout_fixtures import LOCAL_RESOURCES
 
 from infra.deployment.cloud_run import PLUGINS
 
@@ -18,10 +17,6 @@ if TYPE_CHECKING:
     from checkout_fixtures import OwnCheckout
 
 pytestmark = pytest.mark.slow
-
-RESOURCES = 75
-"""Those of the local stack, components and the stack itself included."""
-
 
 ASKING = {"up": ["--yes"], "destroy": ["--yes"]}
 
@@ -96,36 +91,8 @@ def test_an_offline_preview_needs_no_lab_and_keeps_no_state(checkout: OwnCheckou
 
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert "offline: providers echo their inputs" in shown.stdout
-    assert shown.stdout.endswith(f"{RESOURCES} would be created\n")
+    assert shown.stdout.endswith(f"{LOCAL_RESOURCES} would be created\n")
     assert not (checkout.folder / ".lab").exists()
-
-
-@pytest.mark.lab
-@pytest.mark.engine
-def test_the_life_of_the_local_stack_from_the_command_line(checkout_with_lab: OwnCheckout) -> None:
-    checkout = checkout_with_lab
-
-    deployed = checkout.flexspot("up", "-s", "local", "--yes")
-    assert deployed.returncode == 0, deployed.stdout + deployed.stderr
-    assert f"{RESOURCES} would be created" in deployed.stdout, "what it does is shown before it does it"
-    assert f"{RESOURCES} were created" in deployed.stdout
-    assert f"{RESOURCES} were created" in (CHECKOUT / "README.md").read_text(encoding="utf-8"), "the README shows what came"
-    if shutil.which("pulumi") is None:
-        assert "the lab's own stand in" in deployed.stdout, "one line says what stands in for what"
-    assert checkout.flexspot("preview", "-s", "local").stdout.endswith("no change.\n")
-
-    # The plain command line finds the same state and the same program.
-    plain = checkout.flexspot("lab", "pulumi", "preview", "-s", "local", "--policy-pack", "policies/pack", "--non-interactive")
-    assert plain.returncode == 0, plain.stdout + plain.stderr
-    assert f"{RESOURCES} unchanged" in plain.stdout
-    again = checkout.flexspot("lab", "pulumi", "up", "-s", "local", "--yes", "--non-interactive", "--skip-preview")
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert f"{RESOURCES} unchanged" in again.stdout
-
-    removed = checkout.flexspot("destroy", "-s", "local", "--yes")
-    assert removed.returncode == 0, removed.stdout + removed.stderr
-    assert f"{RESOURCES} would be deleted" in removed.stdout
-    assert f"{RESOURCES} were deleted" in removed.stdout
 
 
 @pytest.mark.lab

@@ -89,14 +89,24 @@ sys.exit("listen tcp: bind: address already in use")
 """Kueue on a busy machine: it is well for seconds before it finds that it cannot listen for the API server."""
 
 
+def test_a_folder_of_another_version_is_named_with_both_versions(own: ControlPlane, tools: Tools) -> None:
+    own.home.folder.mkdir(parents=True)
+    own.home.state.write_text(json.dumps({"version": 0, "pids": {"etcd": 1}}))
+
+    with pytest.raises(LabError, match="has layout 0, this version of flexspot has layout 1"):
+        own.status(tools)
+
+
+@pytest.mark.nightly(
+    held_by="test_a_second_start_finds_everything_well_and_starts_nothing, test_the_life_of_a_lab_from_the_command_line, "
+    "test_a_folder_of_another_version_is_named_with_both_versions, test_an_api_port_that_is_in_use_is_refused_with_its_owner"
+)
 def test_two_starts_at_once_make_one_lab_that_ends_whole_and_begins_again_with_its_objects(
     own: ControlPlane, lab: ControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a folder of another version, which is set aside. Before the last start and in its middle others take the same port."""
     own.home.folder.mkdir(parents=True)
     own.home.state.write_text(json.dumps({"version": 0, "pids": {"etcd": 1}}))
-    with pytest.raises(LabError, match="has layout 0, this version of flexspot has layout 1"):
-        own.status(tools)
 
     with ThreadPoolExecutor() as starting:
         reports = [each.result() for each in [starting.submit(own.start, tools, Silence()) for _ in range(2)]]

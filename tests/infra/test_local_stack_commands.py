@@ -1,14 +1,16 @@
-"""What `flexspot` does with a stack after an interruption, a hand on the cluster, or a state that has lost something."""
+"""The local stack from the command line: up and down, and after an interruption, a change by hand, or a loss in the state."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import time
 from typing import TYPE_CHECKING
 
 import pytest
+from checkout_fixtures import CHECKOUT, LOCAL_RESOURCES
 
 if TYPE_CHECKING:
     from checkout_fixtures import OwnCheckout
@@ -64,9 +66,17 @@ def test_an_interrupted_run_is_finished_by_the_next(signal_name: str, checkout_w
     assert objects(checkout) <= before
 
 
-def test_what_was_changed_by_hand_is_shown_and_taken_back(checkout_with_lab: OwnCheckout) -> None:
+def test_the_local_stack_goes_up_takes_back_what_was_changed_by_hand_and_goes_down(checkout_with_lab: OwnCheckout) -> None:
     checkout = checkout_with_lab
-    assert checkout.flexspot("up", "-s", "local", "--yes").returncode == 0
+    before = objects(checkout)
+    deployed = checkout.flexspot("up", "-s", "local", "--yes")
+    assert deployed.returncode == 0, deployed.stdout + deployed.stderr
+    assert f"{LOCAL_RESOURCES} would be created" in deployed.stdout, "what it does is shown before it does it"
+    assert f"{LOCAL_RESOURCES} were created" in deployed.stdout
+    assert f"{LOCAL_RESOURCES} were created" in (CHECKOUT / "README.md").read_text(encoding="utf-8"), "the README shows what came"
+    if shutil.which("pulumi") is None:
+        assert "the lab's own stand in" in deployed.stdout, "one line says what stands in for what"
+
     limit = ("get", "nodepool", "l4-spot", "-o", "jsonpath={.spec.limits.nvidia\\.com/gpu}")
     raised = ("patch", "nodepool", "l4-spot", "--type", "merge", "-p", '{"spec":{"limits":{"nvidia.com/gpu":"400"}}}')
     checkout.kubectl(*raised)
@@ -93,10 +103,21 @@ def test_what_was_changed_by_hand_is_shown_and_taken_back(checkout_with_lab: Own
     assert checkout.kubectl(*limit) == "4"
     assert checkout.flexspot("refresh", "-s", "local").returncode == 0
 
-    # Told not to look, it leaves what it does not know of.
+    # Without a look it leaves what it does not know of.
     checkout.kubectl(*raised)
     assert checkout.flexspot("up", "-s", "local", "--yes", "--no-refresh").returncode == 0
     assert checkout.kubectl(*limit) == "400"
+
+    # The plain command line finds the same state and the same program.
+    plain = checkout.flexspot("lab", "pulumi", "up", "-s", "local", "--yes", "--non-interactive", "--policy-pack", "policies/pack")
+    assert plain.returncode == 0, plain.stdout + plain.stderr
+    assert f"{LOCAL_RESOURCES} unchanged" in plain.stdout
+
+    removed = checkout.flexspot("destroy", "-s", "local", "--yes")
+    assert removed.returncode == 0, removed.stdout + removed.stderr
+    assert f"{LOCAL_RESOURCES} would be deleted" in removed.stdout
+    assert f"{LOCAL_RESOURCES} were deleted" in removed.stdout
+    assert objects(checkout) <= before
 
 
 @pytest.mark.nightly(
