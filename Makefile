@@ -73,7 +73,7 @@ endef
 
 test: setup lint tools ## every behaviour, as contributors and CI run it on every change
 	@$(SIDE_BY_SIDE) infra other pure types
-	$(call started, and not nightly,3)
+	$(call started, and not nightly,2)
 
 test-all: setup lint types tools-all .iam/.synced ## all tests, and the runtime with the real PyTorch: nightly and before a release
 	$(call step,fast tests of the pure parts,$(RUN)/pytest -q -n 2 --dist worksteal -m '$(FAST)' --cov --cov-report= $(PURE))

@@ -73,7 +73,7 @@ def test_every_nightly_test_names_a_test_of_every_change_that_holds_its_behaviou
     assert {name: module.unexplained for name, module in modules.items() if module.unexplained} == {}
 
 
-WORKERS = 3
+WORKERS = 2
 """The Makefile runs tests on control planes with so many."""
 
 CEILINGS = yaml.safe_load((Path(__file__).with_name("ceilings.yaml")).read_text(encoding="utf-8"))
