@@ -44,8 +44,8 @@ tools-all: setup # those that some nightly tests need, too: Prometheus, JobSet, 
 check: setup lint ## lint, types and the quick tests
 	@$(SIDE_BY_SIDE) MARKED='$(MARKED) and not slow' other pure infra types
 
-# Three processes of tests and the type checker run at once. Sharing ten thousand tests of milliseconds among workers of xdist takes three times as long.
-SIDE_BY_SIDE = $(MAKE) --no-print-directory -j 4
+# Three processes of tests and the type checker, two at a time. Sharing ten thousand tests of milliseconds among workers of xdist takes three times as long.
+SIDE_BY_SIDE = $(MAKE) --no-print-directory -j 2
 MARKED := $(FAST) and not nightly
 PART = $(RUN)/pytest -q -n 0 --durations=5 -m '$(MARKED)' --hypothesis-profile quick
 
