@@ -34,9 +34,6 @@ _INSTALLED = "toolchain: pip\n    virtualenv: ../../../../.."
 
 _LEFT_OUT = ("__pycache__", "*.pyc", ".environment")
 
-TESTS_ALONE = ("lab/bench.py", "lab/dws.py", "lab/jobsets.py", "lab/monitoring.py", "lab/parts/added.py")
-"""Modules that only tests and benchmarks of this repository use. They are not in a wheel."""
-
 LINTER = "flexspot_lint"
 LINTER_NEEDS = ("promql-parser", "pyyaml", "rich", "typer")
 """What of the platform's dependencies the linter needs, too."""
@@ -103,8 +100,6 @@ def relocate(root: Path, target: Path) -> None:
     shutil.copytree(root / PACKAGE, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*_LEFT_OUT))
     for name in FOLDERS:
         shutil.copytree(root / name, target / name, ignore=shutil.ignore_patterns(*_LEFT_OUT))
-    for name in TESTS_ALONE:
-        (target / name).unlink(missing_ok=True)
     for path in [*target.rglob("*.py"), *(target / each for each in PROGRAMS)]:
         path.write_text(relocated(path.read_text(encoding="utf-8"), str(path.relative_to(target))), encoding="utf-8")
     for path in (target / each for each in PLUGINS):

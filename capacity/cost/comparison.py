@@ -38,7 +38,7 @@ class Comparison:
     """Of the first zone."""
     starts: int
     bound_usd: Decimal
-    """The mean of the least that somebody who knows the future pays to end in time; where on-demand is late, to end with it."""
+    """Mean of the lowest possible cost, with the future known, of ending by the deadline, or with on-demand where that is late."""
     results: dict[str, StrategyResult]
 
 

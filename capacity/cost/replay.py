@@ -123,7 +123,7 @@ class Job:
 
     @property
     def on_demand_seconds(self) -> int:
-        """How long the job takes on on-demand capacity."""
+        """Seconds that the job takes on on-demand nodes alone, its start included."""
         return Progress().started(self).to_finish_seconds(self)
 
     @property
@@ -234,7 +234,7 @@ Strategy = Callable[[View], int | None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job went. Seconds on Spot and on-demand are those of one node; `usd` is for all."""
+    """Result of one replayed job. Seconds on Spot and on-demand are of one node; `usd` is of all nodes."""
 
     finish_seconds: int
     spot_seconds: int

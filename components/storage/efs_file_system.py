@@ -103,17 +103,17 @@ class EfsFileSystemArgs(TypedDict):
 class EfsFileSystem(pulumi.ComponentResource):
     """An encrypted file system in every zone of the nodes, reachable only from the nodes, with an access point for each team.
 
-    EFS itself isolates teams: an access point is its team's folder, with no way to reach the folders above, and every client of it acts as
-    that team's own user and group, whatever the pod runs as. Nobody can mount without an access point, without TLS, or as root. The
-    datasets folder is shared: all read it as user and group 1000, and nobody writes there. The cluster only has to ensure that a team
-    mounts its own access point. Pods cannot choose: the platform owns the volumes, their claims are bound from both sides, restricted Pod
-    Security allows neither `nfs` volumes nor the host network, and the team's network policy allows no egress on port 2049.
+    EFS itself isolates teams. An access point shows only its team's folder, and its clients act as that team's user and group, whatever
+    the pod runs as. Mounts without an access point, without TLS, or as root are refused. The datasets folder is shared and read-only, as
+    user and group 1000. The cluster only has to ensure that a team mounts its own access point. Pods cannot choose: the platform owns the
+    volumes, their claims are bound from both sides, restricted Pod Security allows neither `nfs` volumes nor the host network, and the
+    team's network policy allows no egress on port 2049.
 
     An identity of the account whose own policies allow elasticfilesystem:ClientMount and ClientWrite mounts with these permissions, also
     the whole file system. Datasets are written this way: by such a role with the mount option `iam`, or by DataSync.
 
-    Files are kept until somebody deletes them, and there is no copy: EFS has neither expiry nor versions, and AWS Backup is not set up
-    here. When a team is removed its folder stays. A new file system is empty.
+    Files stay until they are deleted, and there is no copy: EFS has neither expiry nor versions, and AWS Backup is not set up here. When
+    a team is removed its folder stays. A new file system is empty.
 
     Raises ValueError for a name that AWS or the settings would refuse, an unknown purpose, no subnet, no or too many teams, and options
     that EFS does not have. Nothing here was applied to a live account, and no mount was made.

@@ -66,12 +66,12 @@ class PubsubWorkQueueArgs(TypedDict):
 class PubsubWorkQueue(pulumi.ComponentResource):
     """A topic and a pull subscription for tasks, and a dead-letter topic and subscription for tasks that fail repeatedly.
 
-    A worker acknowledges a task when its result is stored. An interrupted worker does not, and the task is delivered to another after the
-    deadline. The deadline must therefore outlast the grace period: otherwise the task would be delivered again while the interrupted worker
-    still writes its result. A deadline is at most 600 s: **a task that may take longer must extend its lease** while it runs, which the
-    client libraries' streaming pull does automatically up to its own limit (max_lease_duration in Python; set it above the longest task)
-    and a plain pull does with modifyAckDeadline. A worker that is told to stop should nack what it will not finish, and may exit with 0:
-    the queue, not the Job, remembers the task.
+    A worker acknowledges a task once its result is stored. A task that is not acknowledged by the deadline goes to another worker. The
+    deadline must be longer than the grace period: otherwise a second worker starts the task while the interrupted one still writes its
+    result. A deadline is at most 600 s. **A task that may take longer must extend its lease** while it runs. The client libraries'
+    streaming pull does so up to its own limit (max_lease_duration in Python; set it above the longest task); a plain pull calls
+    modifyAckDeadline. On SIGTERM a worker should nack tasks that it will not finish, and may exit with 0: the queue, not the Job, keeps
+    the task.
 
     Exactly-once delivery prevents redelivery of an acknowledged task (for workers in one region); but a task whose worker dies between the
     write and the acknowledgement is done twice, so write results under a name that the task determines.

@@ -186,7 +186,7 @@ class S3Bucket(pulumi.ComponentResource):
     objects can be restored for 7 days. Parts of incomplete uploads are deleted after 7 days.
 
     With a customer managed key, a bucket key saves S3 a KMS request per object. Encryption with keys that the caller sends (SSE-C) is
-    refused, as S3 does for new buckets since 2026: nobody else could read such a checkpoint.
+    refused, as S3 does for new buckets since 2026: only the caller could read such a checkpoint.
 
     Raises ValueError for a name that S3 refuses, a region other than the cluster's (under the name of the rule), an unknown purpose, a
     retention below one day, a key without its ARN, and tags that AWS refuses. Nothing here was applied to a live account.

@@ -129,10 +129,10 @@ def spot(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
 
 
 _UNIFORM_PROGRESS = (
-    "A policy never to be late: Uniform Progress (NSDI 2024). Over five public records it was measured at 1.03 to 1.16 times the least "
-    "possible cost, 1.11 on average; no promise for others. `flexspot advise simulate` plays it over yours."
+    "To meet the deadline: the policy Uniform Progress (NSDI 2024). Over five public records it cost 1.03 to 1.16 times the least "
+    "possible, 1.11 on average. Other records differ: `flexspot advise simulate` plays it over yours."
 )
-"""From the guide's table, which a test plays anew."""
+"""Figures of the table in docs/guides/costs.md."""
 
 _OF_SPOT_PRICE = frozenset({"spot_usd_per_hour", "usd_per_useful_hour", "break_even_interruptions_per_node_hour"})
 """What nobody can say without a Spot price."""
@@ -202,7 +202,7 @@ def idle(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     region: Region,
     active_hours: Annotated[float, typer.Option("--active-hours-per-day", min=0, max=24, help="Hours a day in which the pool is used.")],
     nodes: Annotated[int, typer.Option("--nodes", min=1, help="How many nodes the pool has.")] = 1,
-    sessions: Annotated[float, typer.Option("--sessions-per-day", min=0, help="How many times a day somebody starts to use it.")] = 1.0,
+    sessions: Annotated[float, typer.Option("--sessions-per-day", min=0, help="Sessions a day.")] = 1.0,
     start_minutes: Annotated[float, typer.Option("--start-minutes", min=0, help="Minutes from asking for a node until it works.")] = 10.0,
     idle_minutes: Annotated[float, typer.Option("--idle-minutes", min=0, help="Minutes that a node stays after its last work.")] = 5.0,
     on_demand_usd: OnDemandUsd = None,

@@ -121,7 +121,7 @@ def chargeback(  # noqa: PLR0913, PLR0917 -- each is an option of the command li
     token_env: asked_of.TokenEnv = None,
     auth: asked_of.Auth = None,
     aws_region: asked_of.AwsRegion = None,
-    idle: Annotated[IdlePolicy, typer.Option("--idle", help="Who pays for GPUs that nobody had.")] = IdlePolicy.CENTRAL,
+    idle: Annotated[IdlePolicy, typer.Option("--idle", help="Who pays for idle GPUs.")] = IdlePolicy.CENTRAL,
     storage: Annotated[Path | None, typer.Option("--storage", help="What storage and egress cost whom; see the guide.")] = None,
     credit: Annotated[Path | None, typer.Option("--credits", help="What the clouds give off these nodes; see the guide.")] = None,
     prices: Annotated[Path | None, typer.Option("--prices", help="A price file of your own, before all other prices.")] = None,

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from command_line import CHECKOUT
 from spot_traces import made_trace, write_trace
 from typer.testing import CliRunner
 
@@ -164,7 +165,11 @@ def test_spot_says_what_interruptions_cost_and_where_it_stops_paying() -> None:
     assert found["usd_per_useful_hour"] == "14.86"
     assert 0 <= found["late_share"] <= found["late_share_at_most"] <= 1
     shown = run("spot", *P4D, "--hours", "1", "--interruptions-per-hour", "0.25", "--deadline-hours", "2")
-    assert "Uniform Progress (NSDI 2024)" in shown
+    # The last column of the guide's table: one figure a record, then their mean.
+    guide = (CHECKOUT / "docs" / "guides" / "costs.md").read_text(encoding="utf-8")
+    *records, mean = (float(each) for each in re.findall(r"^\| (?:availability|preemption|mean).* ([\d.]+) \|$", guide, re.MULTILINE))
+    measured = f"it cost {min(records):.2f} to {max(records):.2f} times the least possible, {mean:.2f} on average"
+    assert measured in " ".join(shown.split())
     assert "never ends" in run("spot", *P4D, "--hours", "500", "--interruptions-per-hour", "1", "--interval-minutes", "30000")
 
 

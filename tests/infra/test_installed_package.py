@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 FOLDERS = ("capacity", "components", "policies", "infra", "lab")
-TESTS_ALONE = {"lab/bench.py", "lab/dws.py", "lab/jobsets.py", "lab/monitoring.py", "lab/parts/added.py"}
 
 
 @contextmanager
@@ -71,7 +70,7 @@ def test_the_wheel_holds_one_package_and_every_file_of_the_folders(installed: In
     tracked = {name for name in listed.stdout.split() if (CHECKOUT / name).is_file()}
 
     assert {name.partition("/")[0] for name in names} == {"flexspot"}
-    assert tracked - {name.removeprefix("flexspot/") for name in names} - names == TESTS_ALONE
+    assert tracked - {name.removeprefix("flexspot/") for name in names} - names == set()
 
 
 def test_no_module_of_the_wheel_imports_a_folder_by_its_own_name(installed: Installed) -> None:

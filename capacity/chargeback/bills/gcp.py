@@ -86,7 +86,7 @@ def entries(row: Mapping[str, str]) -> Iterator[Entry]:
     start = moment(row["usage_start_time"], "usage_start_time")
     end = moment(row.get("usage_end_time", ""), "usage_end_time")
     rate = _per_usd(row)
-    usd = _usd(number(row["cost"], "cost"), rate)
+    usd = number(row["cost"], "cost") / rate
     kind = _COST_TYPES.get(row.get("cost_type", "").strip().lower(), Kind.SERVICE)
     if kind is Kind.SERVICE and sku.startswith("Commitment"):
         kind = Kind.COMMITMENT
@@ -94,7 +94,7 @@ def entries(row: Mapping[str, str]) -> Iterator[Entry]:
     place, hours = found or (None, Fraction(0))
     cluster = place is not None and bool(_labels(row, "labels").get(CLUSTER))
     what = f"{service}: {sku}" if kind is Kind.COMMITMENT else service or "(no service)"
-    given = [(name, _usd(amount, rate)) for name, amount in _credits(row)]
+    given = [(name, amount / rate) for name, amount in _credits(row)]
     if place is None:
         yield Entry(kind, Cloud.GCP, what, usd, start=start, end=end)
     else:
@@ -126,10 +126,6 @@ def _per_usd(row: Mapping[str, str]) -> Decimal:
     if rate <= 0:
         refuse_another(row["currency"], "currency")
     return rate
-
-
-def _usd(amount: Decimal, per_usd: Decimal) -> Decimal:
-    return amount if per_usd == 1 else amount / per_usd
 
 
 def machine_part(service: str, sku: str, row: Mapping[str, str]) -> tuple[Place, Fraction] | None:

@@ -41,10 +41,10 @@ MAX_DEPTH = 12
 """How deep columns may be nested. A list of structs is four deep."""
 
 MAX_MEMORY_BYTES = 512 * 2**20
-"""How much more memory pyarrow may take for the footer, or for the rows of a batch."""
+"""Memory that pyarrow may take in addition, for the footer or for a batch."""
 
 MAX_BATCH_BYTES = 32 * 2**20
-"""What the rows of a batch may hold: 16 KiB each."""
+"""Size limit of a batch: 16 KiB a row."""
 
 _IN_MICROSECONDS = pc.CastOptions(pa.timestamp("us"), allow_time_truncate=True)
 _BATCH_ROWS = 2048
