@@ -9,21 +9,20 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import psutil
 import yaml
 from pulumi import automation, log
-from pulumi.automation._stack import StackInitMode
+from pulumi._version import version as sdk_version
 
 from capacity.values.errors import ExplainedError
 from infra.deployment.interrupted import Existing, Identifying, Settling
 from infra.deployment.losses import filled_buckets_remedy
-from infra.own_program import program_of
+from infra.own_program import program_of, settled
 from infra.project import FILE, STACK_CONFIG_DIR, Project, project_here, without_secrets
 from infra.rules import pack_configuration
-from infra.state_file import may_be_open, other_runs, repair_state_file
+from infra.state_file import SCHEME, may_be_open, other_runs, repair_state_file, state_file
 from policies.place import PROGRAM
 
 if TYPE_CHECKING:
@@ -163,16 +162,32 @@ class StackRun:
             environment["PULUMI_CONFIG_PASSPHRASE"] = self.passphrase
         # What the engine noted in the copy of the stack file at the first run is in the state too.
         environment["PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER"] = "true"
-        program = self.program or program_of(self.project)
+        program = settled(self.program or program_of(self.project))
         # Five per resource, for each of which the program stands still; only an engine that is asked to debug would show them.
         log.debug = _unsent
         workspace = automation.LocalWorkspace(
-            work_dir=str(self.folder), program=program, env_vars=environment, pulumi_command=_command_line(self.engine_root)
+            work_dir=str(self.folder), program=program, env_vars=environment, pulumi_command=_CommandLine(self.engine_root)
         )
         self._wait_for_others()
         if fixed := repair_state_file(self.backend_url, self.project.name, self.stack):
             tell(fixed)
-        return self._explained("preview", lambda: _Stack(self.stack, workspace, StackInitMode.CREATE_OR_SELECT))
+        if not self._is_in_a_file:
+            self._explained("preview", lambda: self._create(workspace))
+        return _Stack(self.stack, workspace)
+
+    @property
+    def _is_in_a_file(self) -> bool:
+        state = state_file(self.backend_url, self.project.name, self.stack)
+        return state is not None and state.is_file()
+
+    def _create(self, workspace: automation.LocalWorkspace) -> None:
+        """Create the stack unless it exists. A file backend is not asked first: its file would be there."""
+        if not (self.backend_url or "").startswith(SCHEME):
+            with suppress(automation.StackNotFoundError):
+                workspace.select_stack(self.stack)
+                return
+        with suppress(automation.StackAlreadyExistsError):
+            workspace.create_stack(self.stack)
 
     def _copy_project(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -220,11 +235,14 @@ class StackRun:
 
 
 class _Stack(automation.Stack):
-    """A stack that is asked nothing after a run: what a run has changed is in its events.
+    """A stack that exists, and that is asked nothing after a run: what a run has changed is in its events.
 
     The SDK asks the command line for the outputs, twice, and for the history, and each call reads the whole state and decrypts it: together
     3 s of CPU for the 250 resources of dev-eks (3.259.0, 2026-11-28).
     """
+
+    def __init__(self, name: str, workspace: automation.Workspace) -> None:
+        self.name, self.workspace = name, workspace
 
     def outputs(self) -> automation.OutputMap:
         """None; `workspace.stack_outputs` has them."""
@@ -260,10 +278,12 @@ def _unsent(*_message: object, **_about: object) -> None:
     """A debug message that is not sent, in place of the SDK's `log.debug`."""
 
 
-@cache
-def _command_line(root: Path | None) -> automation.PulumiCommand:
-    """The engine's command line, asked for its version once."""
-    return automation.PulumiCommand(root=None if root is None else str(root))
+class _CommandLine(automation.PulumiCommand):
+    """The engine's command line, which the SDK need not start to ask for its version: whoever chose it has made sure that it fits."""
+
+    def __init__(self, root: Path | None) -> None:
+        self.command = "pulumi" if root is None else str(root / "bin" / "pulumi")
+        self.version = sdk_version
 
 
 def _interruptible(act: Callable[[], Any]) -> Any:

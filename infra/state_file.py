@@ -21,6 +21,13 @@ _CHECKPOINT_VERSION = 3
 """The form of a state's file whose open steps are read here: CheckpointV3 and DeploymentV3 of sdk/go/common/apitype (3.259.0)."""
 
 
+def state_file(backend_url: str | None, project: str, stack: str) -> Path | None:
+    """Return where a file backend keeps the state of a stack; None for another backend."""
+    if backend_url is None or not backend_url.startswith(SCHEME):
+        return None
+    return Path(backend_url.removeprefix(SCHEME)) / ".pulumi" / "stacks" / project / f"{stack}.json"
+
+
 def repair_state_file(backend_url: str | None, project: str, stack: str) -> str | None:
     """Takes away what keeps the engine from reading its state: attributes that were cut off, and a state that was.
 
@@ -31,11 +38,10 @@ def repair_state_file(backend_url: str | None, project: str, stack: str) -> str 
     copy that the engine makes before each write (`.bak`) then takes its place. What the last write would have added is found by looking
     at the cluster, as after any interruption. Returns what to tell the person of a state that was replaced; else None.
     """
-    if backend_url is None or not backend_url.startswith(SCHEME):
+    state = state_file(backend_url, project, stack)
+    if state is None:
         return None
-    home = Path(backend_url.removeprefix(SCHEME)) / ".pulumi"
-    state = home / "stacks" / project / f"{stack}.json"
-    for folder in (home, state.parent):
+    for folder in (state.parents[2], state.parent):
         _remove_cut_off_attributes(folder)
     copy = state.with_name(f"{state.name}.bak")
     if not state.is_file() or _is_whole(state) or not _is_whole(copy):
@@ -54,9 +60,10 @@ def may_be_open(backend_url: str | None, project: str, stack: str) -> bool:
 
     To ask the engine takes it a second of CPU, for it decrypts the state; in the file open steps stand in the clear.
     """
-    if backend_url is None or not backend_url.startswith(SCHEME):
+    state = state_file(backend_url, project, stack)
+    if state is None:
         return True
-    content = _content(Path(backend_url.removeprefix(SCHEME)) / ".pulumi" / "stacks" / project / f"{stack}.json")
+    content = _content(state)
     latest = _part(_part(content, "checkpoint"), "latest")
     if _part(content, "version") != _CHECKPOINT_VERSION or not isinstance(_part(latest, "resources"), list):
         return True

@@ -10,7 +10,6 @@ import grpc
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
 from lab.ports import HOST
-from lab.providers.api import Refusal, UnservedKindError
 from lab.providers.objects import object_id, type_of
 from lab.providers.values import encode
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from lab.cluster import KubeObject
+    from lab.providers.api import Refusal, UnservedKindError
     from lab.providers.values import Properties
 
 
@@ -139,6 +139,9 @@ def quoted(text: str) -> str:
 
 def not_created(urn: str, manager: str, cause: Refusal | UnservedKindError) -> str:
     """Why there is no new object, and what to do about it."""
+    # Loads the Kubernetes client, which the offline providers do without.
+    from lab.providers.api import UnservedKindError  # noqa: PLC0415
+
     if isinstance(cause, UnservedKindError):
         _, api_version, kind = type_of(urn).split(":")
         return f"creation of resource {quoted(urn)} with kind {api_version.removeprefix('core/')}/{kind} failed because {_NO_KIND}: {cause}"

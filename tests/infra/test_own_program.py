@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from typing import TYPE_CHECKING
 
+import pulumi
 import pytest
 from made_projects import project
 
 from capacity.values.errors import ExitCode, ExplainedError
 from infra import own_program, program
-from infra.own_program import program_of
+from infra.own_program import program_of, settled
 from infra.project import project_here
 
 if TYPE_CHECKING:
@@ -100,3 +102,36 @@ def test_a_program_in_another_language_is_refused_with_the_way_to_run_it(tmp_pat
 
 def test_flexspot_itself_is_never_taken_for_a_part_of_the_program() -> None:
     assert own_program._is_installed(own_program._OWN / "infra" / "gke.py")  # noqa: SLF001 -- what a checkout rests on
+
+
+def test_a_program_ends_when_all_its_outputs_are_known_also_those_that_others_create() -> None:
+    known: list[str] = []
+
+    async def later(name: str) -> str:
+        await asyncio.sleep(0)
+        return name
+
+    def program() -> None:
+        first = pulumi.Output.from_input(later("first"))
+        first.apply(lambda name: pulumi.Output.from_input(later(f"after {name}")).apply(known.append))
+
+    asyncio.run(settled(program)())
+
+    assert known == ["after first"]
+
+
+def test_an_output_that_fails_ends_the_wait_and_is_left_to_the_sdk() -> None:
+    async def forever() -> None:
+        await asyncio.Event().wait()
+
+    async def failing() -> None:
+        raise KeyError("mine")
+
+    async def run() -> None:
+        outputs = [pulumi.Output.from_input(each()) for each in (forever, failing)]
+        await asyncio.wait_for(settled(lambda: None)(), timeout=60)
+        # As the SDK does, which reports it.
+        with pytest.raises(KeyError, match="mine"):
+            await outputs[1].future()
+
+    asyncio.run(run())

@@ -1,0 +1,44 @@
+"""How often the engine is started to run it over a stack."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from made_projects import project
+
+from infra.engine import StackRun
+from infra.project import project_here
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STATE = '{"version": 3, "checkpoint": {"latest": {"resources": []}}}'
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> StackRun:
+    """A stack in a file backend, and a command line that writes down what it was started with, and the state of a new stack."""
+    command = tmp_path / "root" / "bin" / "pulumi"
+    command.parent.mkdir(parents=True)
+    state = tmp_path / "state" / ".pulumi" / "stacks" / "acme" / "dev.json"
+    state.parent.mkdir(parents=True)
+    command.write_text(f"#!/bin/sh\necho \"$@\" >> {tmp_path}/started\necho '{STATE}' > {state}\n")
+    command.chmod(0o700)
+    folder = project(tmp_path / "acme", "runtime: python\nstackConfigDir: stacks\n")
+    (folder / "stacks").mkdir(exist_ok=True)
+    (folder / "stacks" / "Pulumi.dev.yaml").write_text("config: {}\n")
+    return StackRun("dev", tmp_path / "copy", f"file://{tmp_path}/state", tmp_path / "root", project=project_here(folder))
+
+
+def started(run: StackRun) -> list[str]:
+    written = run.folder.parent / "started"
+    return written.read_text().splitlines() if written.exists() else []
+
+
+def test_a_stack_of_a_file_backend_is_created_without_asking_for_it_and_then_used_without_a_start(run: StackRun) -> None:
+    run.settle(print, {})
+    run.settle(print, {})
+
+    [only] = started(run)
+    assert only == "--non-interactive stack init dev"
