@@ -23,7 +23,8 @@ from infra.own_program import program_of, settled
 from infra.project import FILE, STACK_CONFIG_DIR, Project, project_here, without_secrets
 from infra.rules import pack_configuration
 from infra.state_file import SCHEME, may_be_open, other_runs, repair_state_file, state_file
-from policies.place import PROGRAM
+from policies.engine import served
+from policies.place import PORT, PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -64,18 +65,8 @@ class StackRun:
 
         `hear` is given each of the engine's events. With `refresh` what there is now is looked at first, and the state stays as it is.
         """
-        stack, configurations = self._stack(tell), self._pack_configurations
-        result = self._explained(
-            "preview",
-            lambda: stack.preview(
-                policy_packs=self._packs,
-                policy_pack_configs=configurations,
-                on_output=tell,
-                on_event=hear,
-                color=_color(color),
-                refresh=refresh,
-            ),
-        )
+        stack = self._stack(tell)
+        result = self._judged("preview", stack, stack.preview, on_output=tell, on_event=hear, color=_color(color), refresh=refresh)
         return _by_operation(result.change_summary)
 
     def up(self, tell: Callable[[str], None], *, color: bool = False, hear: Hear | None = None, refresh: bool = False) -> Mapping[str, int]:
@@ -84,24 +75,14 @@ class StackRun:
         With `refresh` what there is now is looked at first, so that what was changed by hand is changed back. Kubernetes objects that the
         state has lost are taken into it again if they are this stack's own.
         """
-        stack, configurations = self._stack(tell), self._pack_configurations
+        stack = self._stack(tell)
         self._settle(stack, tell)
         taken_in: set[str] = set()
         while True:
             existing = Existing(hear)
             changes = _Changes(existing.hear)
             try:
-                self._explained(
-                    "up",
-                    lambda heard=changes: stack.up(
-                        policy_packs=self._packs,
-                        policy_pack_configs=configurations,
-                        on_output=tell,
-                        on_event=heard.hear,
-                        color=_color(color),
-                        refresh=refresh,
-                    ),
-                )
+                self._judged("up", stack, stack.up, on_output=tell, on_event=changes.hear, color=_color(color), refresh=refresh)
             except ExplainedError:
                 new = self._settling(stack, tell).take_in([each for each in existing.found if each.urn not in taken_in])
                 if not new:
@@ -142,15 +123,16 @@ class StackRun:
         """The stack's outputs."""
         return {name: output.value for name, output in self._stack(lambda _: None).workspace.stack_outputs(self.stack).items()}
 
-    @property
-    def _packs(self) -> list[str]:
-        return [str(PROGRAM)]
+    def _judged(self, operation: str, stack: automation.Stack, act: Callable[..., Any], **options: Any) -> Any:
+        """Run an operation under the policy pack, configured by the stack's own rules file.
 
-    @property
-    def _pack_configurations(self) -> list[str]:
-        """What the stack's own rules file says, for the pack."""
+        This process serves the pack. It has loaded the rules, which takes another one half a second of CPU.
+        """
         written = pack_configuration(self.project.stack_file(self.stack), self.folder)
-        return [] if written is None else [str(written)]
+        options |= {"policy_packs": [str(PROGRAM)], "policy_pack_configs": [] if written is None else [str(written)]}
+        with served() as port:
+            stack.workspace.env_vars = {**stack.workspace.env_vars, PORT: str(port)}
+            return self._explained(operation, lambda: act(**options))
 
     def _stack(self, tell: Callable[[str], None]) -> automation.Stack:
         self._copy_project()

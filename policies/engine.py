@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent import futures
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc
@@ -24,7 +25,7 @@ from policies.judging import DEFAULTS, LEVEL, Level, policy_schema, read_setting
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Mapping, Sequence
 
     from policies.core import Reading
     from policies.judging import AnyRule
@@ -353,17 +354,25 @@ def _watch(parent: int) -> None:
     os._exit(0)
 
 
-def serve() -> None:
-    """Serves the pack to the engine that started this process, until either is ended. The first line on stdout is the port."""
-    end_with_parent()
+@contextmanager
+def served() -> Generator[int]:
+    """Serve the pack on a free port of loopback while the context lasts; yield the port."""
     # One thread: a resource is read before the stack is judged, and settings before both.
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=1), options=[("grpc.max_receive_message_length", _MOST_BYTES)])
     analyzer_pb2_grpc.add_AnalyzerServicer_to_server(Gate(), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
-    sys.stdout.write(f"{port}\n")
-    sys.stdout.flush()
     try:
-        server.wait_for_termination()
-    except KeyboardInterrupt:
-        server.stop(0)
+        yield port
+    finally:
+        server.stop(0).wait()
+
+
+def serve() -> None:
+    """Serve the pack to the engine that started this process, until either is ended. The first line on stdout is the port."""
+    end_with_parent()
+    with served() as port:
+        sys.stdout.write(f"{port}\n")
+        sys.stdout.flush()
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()

@@ -7,3 +7,6 @@ FOLDER = Path(__file__).resolve().parent
 
 PROGRAM = FOLDER / "pack"
 """The same pack as a program, which needs none."""
+
+PORT = "FLEXSPOT_POLICY_PACK_PORT"
+"""The variable with which `pack` is told that a process serves the pack already, and at which port of loopback."""
