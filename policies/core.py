@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
     from policies.inventory.reading.source import Source
     from policies.inventory.views import View
-    from policies.judging import AnyRule, Settings
+    from policies.judging import AnyRule, Parameters, Settings
     from policies.values.field import Field
     from policies.values.finding import Suppressions
-    from policies.values.parameters import Parameters
 
 
 class Charge(NamedTuple):

@@ -6,13 +6,12 @@ import sys
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_args
 
 from capacity.values.errors import nearest
 from policies.inventory.views import View
 from policies.values.field import plain
 from policies.values.finding import ConfiguredSuppression, read_suppression
-from policies.values.parameters import Parameter, Parameters, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -39,40 +38,88 @@ class Cloud(StrEnum):
     EKS = "eks"
 
 
-BOTH_CLOUDS = (Cloud.GKE, Cloud.EKS)
-
 ViewT = TypeVar("ViewT", bound=View)
 
 
-class WithoutCel(StrEnum):
-    """Why a rule has no form in CEL, so that the API server is not given it."""
+Setting = int | str | tuple[str, ...]
+"""The value of a parameter."""
 
-    OWN_PROGRAM = (
-        "it is about what the platform's own program makes, which the policy pack judges before it is made, and which no team may make"
-    )
-    KUEUE_ADDS_IT = "Kueue adds what it asks for when it admits work, so that the API server would refuse what is right"
-    BUILT_IN = "the API server sees to it by itself"
-    COMPARES_OBJECTS = "it compares objects with one another, and what a policy is told of the platform does not take their place"
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number, a text or a list of texts that a user of the rule may set; which of the three, the default says."""
+
+    name: str
+    default: Setting
+    meaning: str
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of the parameter."""
+        about = {"description": self.meaning}
+        match self.default:
+            case int():
+                return {"type": "integer", "minimum": 0, "default": self.default, **about}
+            case str():
+                return {"type": "string", "minLength": 1, "default": self.default, **about}
+            case _:
+                texts = {"type": "string", "minLength": 1}
+                return {"type": "array", "items": texts, "minItems": 1, "default": list(self.default), **about}
+
+    def read(self, written: Any) -> Setting:
+        """The setting that a person wrote. Raises ValueError saying what is allowed."""
+        match self.default:
+            case int():
+                if isinstance(written, int) and not isinstance(written, bool) and written >= 0:
+                    return written
+                raise ValueError("a whole number of 0 or more")
+            case str():
+                if isinstance(written, str) and written:
+                    return written
+                raise ValueError("a string")
+            case _:
+                texts = cast("list[Any]", written) if isinstance(written, list) else []
+                if texts and all(isinstance(text, str) and text for text in texts):
+                    return tuple(texts)
+                raise ValueError("a list of at least one string")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The settings of one rule by parameter name; what nobody set, and is not among the `written`, is the default."""
+
+    settings: Mapping[str, Setting]
+    written: frozenset[str] = frozenset()
+
+    def is_set(self, name: str) -> bool:
+        """Whether somebody set a parameter, be it to its default."""
+        return name in self.written
+
+    def number(self, name: str) -> int:
+        """A parameter whose default is a number."""
+        return cast("int", self.settings[name])
+
+    def text(self, name: str) -> str:
+        """A parameter whose default is a text."""
+        return cast("str", self.settings[name])
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A parameter whose default is a list of texts."""
+        return cast("tuple[str, ...]", self.settings[name])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule(Generic[ViewT]):
-    """One rule. `name` is the problem in kebab-case and the name of the rule's file; `code` is short and never changes.
+    """One rule. `name` is the problem in kebab-case, by default from the name of the rule's file; `code` is short and never changes.
 
     `judge` is called for each view of the kinds in `looks_at`; a rule that needs other objects too has `judge_among` instead, which is
     given everything. Either decides what is provable; whether the view is what it seems, and whether it is only a part of an object, is
     seen to by policies.core. `why`, `remediation` and `link` are for the person who is stopped by it; `sources` say where other
     facts come from.
-    A `locked` rule cannot be suppressed; an organisation locks more of them in its settings. A rule that has no form in
-    policies.admission says why in `without_cel`.
+    A `locked` rule cannot be suppressed; an organisation locks more of them in its settings.
     """
 
     code: str
-    name: str
     severity: Severity
-    level: Level
-    clouds: tuple[Cloud, ...]
-    looks_at: tuple[type[ViewT], ...]
     judge: Callable[[ViewT, Parameters], Outcome] | None = None
     judge_among: Callable[[ViewT, Parameters, Inventory], Outcome] | None = None
     why: str
@@ -81,8 +128,19 @@ class Rule(Generic[ViewT]):
     sources: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     locked: bool = False
-    without_cel: WithoutCel | None = None
+    level: Level = Level.MANDATORY
+    clouds: tuple[Cloud, ...] = (Cloud.GKE, Cloud.EKS)
+    name: str = ""
+    looks_at: tuple[type[ViewT], ...] = ()
     about: str = ""
+
+    def __post_init__(self) -> None:
+        """Set what the rule's file says already: its name, and what it looks at, which is the type of the function's first parameter."""
+        function = self.judge_among or self.judge
+        if function and not self.name:
+            looks_at = next(iter(function.__annotations__.values()))
+            object.__setattr__(self, "name", function.__module__.rpartition(".")[2].replace("_", "-"))
+            object.__setattr__(self, "looks_at", get_args(looks_at) or (looks_at,))
 
     @property
     def summary(self) -> str:

@@ -14,8 +14,7 @@ from policies.values.finding import PREFIX
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.judging import AnyRule
-    from policies.values.parameters import Setting
+    from policies.judging import AnyRule, Setting
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
 FOLDER = _CHECKOUT / "docs" / "rules"

@@ -1,4 +1,4 @@
-"""What bounds capacity, whether that is finite and can be reached, and in which region clusters and buckets are."""
+"""What bounds capacity, and whether that is finite and can be reached; regions of clusters and buckets; what is held against a budget."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import NVIDIA, ON_EC2, Accelerator
 from capacity.catalog.unreachable_limits import NodeCeilings
+from capacity.cost.budget_checks import NEAR_PERCENT, BudgetCheck
 from capacity.values.verdict import PASSES, fails, not_applicable, undecided
 from policies.inventory.cloud_resources import AwsProvider, GcsBucket, GkeCluster
 from policies.inventory.gpu_machines import PREFIXES, gpu_selection, is_gpu_machine
 from policies.inventory.node_offer import allowed_machines
 from policies.inventory.views import Ceiling
+from policies.judging import Parameter, Parameters
 from policies.values.field import UNKNOWN, Tri, Unknown, all_of, any_of, negated
-from policies.values.parameters import Parameter, Parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from decimal import Decimal
 
     from capacity.values.verdict import Outcome
-    from policies.inventory.cloud_resources import Bucket, Cluster
+    from policies.inventory.cloud_resources import Bucket, Cluster, MonthlyCost
     from policies.inventory.node_offer import CatalogMachine
     from policies.inventory.objects import ComputeClass
     from policies.inventory.views import Bounds, Inventory
@@ -217,3 +218,62 @@ def _covers(location: str, region: str) -> bool:
     if not _SEVERAL_REGIONS.fullmatch(location):
         return location == region
     return any(location.startswith(name) and region.startswith(begins) for name, begins in _CONTINENTS)
+
+
+_FIGURES = {"expected": "expected_usd", "worst-case": "worst_case_usd"}
+_MISSING = {"expected": "unknown_prices", "worst-case": "unbounded_prices"}
+_AT_MOST = {"expected": "expected_at_most_usd"}
+
+_REFUSE = "refuse"
+
+SCENARIO = Parameter(
+    "scenario",
+    "expected",
+    "Which month is held against a budget: expected, or worst-case, in which every enforced ceiling is reached all month.",
+)
+
+
+@dataclass(frozen=True)
+class Held:
+    """One budget, where it is written, and what is held against it. `check` is None where an amount is not known yet.
+
+    `refused`: a budget that missing prices may exceed is held as one that is exceeded.
+    """
+
+    path: str
+    owner: str
+    check: BudgetCheck | None
+    refused: bool
+
+
+def held(cost: MonthlyCost, parameters: Parameters, near_percent: int = NEAR_PERCENT) -> list[Held] | None:
+    """Each budget of `cost`; None for a scenario that there is not."""
+    scenario = parameters.text(SCENARIO.name)
+    if scenario not in _FIGURES:
+        return None
+    return [
+        Held(f"{path}.budget_usd", _owner(each), _check(each, scenario, near_percent), each.at("on_unknown_prices").text() == _REFUSE)
+        for path, each in cost.spenders
+        if not each.at("budget_usd").absent
+    ]
+
+
+def uncertain_words(check: BudgetCheck) -> str:
+    """What is known of a budget that missing prices may exceed, and what is not."""
+    most = "with no upper bound" if check.at_most_usd is None else f"and {check.at_most_usd:,.2f} with them at on-demand prices"
+    known = f"{check.owner} costs {check.spent_usd:,.2f} USD a month without the unknown prices, {most}"
+    return f"{known}; its budget is {check.budget_usd:,}; not known: {', '.join(check.unknown)}"
+
+
+def _owner(spender: Field) -> str:
+    owner = spender.at("owner").text()
+    return owner if isinstance(owner, str) else "somebody"
+
+
+def _check(spender: Field, scenario: str, near_percent: int) -> BudgetCheck | None:
+    budget, spent = spender.at("budget_usd").number(), spender.at(_FIGURES[scenario]).number()
+    if budget is UNKNOWN or spent is UNKNOWN or budget is None or spent is None:
+        return None
+    missing = tuple(str(each.value) for each in spender.at(_MISSING[scenario]).parts().fields)
+    at_most = spender.at(_AT_MOST[scenario]).number() if scenario in _AT_MOST else None
+    return BudgetCheck(_owner(spender), budget, spent, missing, near_percent, None if at_most is UNKNOWN else at_most)

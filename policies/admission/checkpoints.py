@@ -32,7 +32,7 @@ from policies.rules.checkpoint_on_ephemeral_volume import LOST
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 
 PLACES = "checkpointPlaces"

@@ -1,7 +1,4 @@
-"""A rule's form in CEL, and the variables that forms share. Name, code and words are the rule's own.
-
-A rule without a form says why in `without_cel`.
-"""
+"""A rule's form in CEL, and the variables that forms share. Name, code and words are the rule's own."""
 
 from __future__ import annotations
 
@@ -19,9 +16,8 @@ from policies.values.finding import PREFIX
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from policies.judging import AnyRule
+    from policies.judging import AnyRule, Parameters
     from policies.values.finding import ConfiguredSuppression
-    from policies.values.parameters import Parameters
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from capacity.values.errors import ExitCode, ExplainedError, nearest
-from capacity.values.verdict import PASSES, ObjectIdentity, Severity, Verdict
-from policies.judging import BOTH_CLOUDS, DEFAULTS, Level, Rule, Settings, read_settings, unknown_name
+from capacity.values.verdict import ObjectIdentity, Severity, Verdict
+from policies.judging import DEFAULTS, Level, Rule, Settings, read_settings, unknown_name
 from policies.lint.file_reading import InputProblem
 from policies.lint.report import GRAVEST_FIRST
 from policies.lint.yaml_reading import DocumentRefusedError, documents_in
@@ -26,7 +26,6 @@ from policies.values.finding import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from capacity.values.verdict import Outcome
     from policies.judging import AnyRule
     from policies.lint.file_reading import Problem
     from policies.own_rules.rule import OwnRule
@@ -91,20 +90,11 @@ def _read_path_levels(written: Any, rules: Iterable[AnyRule], problems: list[str
     return tuple(found)
 
 
-def _never(_view: Any, _parameters: Any) -> Outcome:
-    """No view is of these rules: the reader of files finds what they stand for."""
-    return PASSES
-
-
 INPUT_RULES: Final[tuple[Rule[Any], ...]] = (
     Rule(
         code="FLX901",
         name=InputProblem.UNREADABLE,
         severity=Severity.HIGH,
-        level=Level.MANDATORY,
-        clouds=BOTH_CLOUDS,
-        looks_at=(),
-        judge=_never,
         about="A Kubernetes object whose text is no YAML, no UTF-8, or beyond what anybody should read.",
         why="What cannot be read is judged by no rule, and what is applied may not be what a reviewer believes to read.",
         remediation="Fix the text so that `kubectl apply --dry-run=client -f FILE` takes it; split what is too long into several files.",
@@ -114,10 +104,6 @@ INPUT_RULES: Final[tuple[Rule[Any], ...]] = (
         code="FLX902",
         name=InputProblem.DUPLICATE_KEY,
         severity=Severity.HIGH,
-        level=Level.MANDATORY,
-        clouds=BOTH_CLOUDS,
-        looks_at=(),
-        judge=_never,
         about="A key that one mapping holds twice.",
         why="YAML forbids a key that one mapping holds twice. Tools that take it keep the last value and say nothing of the first, which "
         "may be the limit or the taint that a reviewer saw.",

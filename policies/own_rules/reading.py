@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from capacity.values.verdict import Severity
 from policies.inventory.objects import KubernetesObject
-from policies.judging import BOTH_CLOUDS, Level, unknown_name
+from policies.judging import Level, unknown_name
 from policies.own_rules.rule import Expressions, OwnRule
 
 if TYPE_CHECKING:
@@ -86,7 +86,6 @@ def _rule(entry: dict[str, Any]) -> OwnRule:
         name=entry["name"],
         severity=Severity(entry.get("severity", Severity.MEDIUM)),
         level=Level(entry.get("level", Level.ADVISORY)),
-        clouds=BOTH_CLOUDS,
         looks_at=(KubernetesObject,),
         judge=expressions.judge,
         about=f"{entry['message'].rstrip('.')}.",

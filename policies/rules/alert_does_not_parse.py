@@ -1,18 +1,10 @@
 """An alert or recording rule whose expression is not valid PromQL."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import Query
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.metrics.promql import promql_problem
 from policies.values.field import UNKNOWN
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 
 def judge(query: Query, _: Parameters) -> Outcome:
@@ -34,13 +26,8 @@ def judge(query: Query, _: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX065",
-    name="alert-does-not-parse",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(Query,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Prometheus rejects the whole rule file if it cannot parse one rule in it: the other alerts in the file are lost too.",
     remediation="Write the expression so that `promtool check rules` accepts it.",
     link="https://prometheus.io/docs/prometheus/latest/configuration/recording_rules/#syntax-checking-rules",

@@ -1,20 +1,12 @@
 """An alert or a panel that uses a label that its series do not have."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import Exporter, Query, tree_of
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.metrics.label_use import absent_labels, labels_asked
+from policies.inventory.views import Inventory
+from policies.judging import Parameters, Rule
+from policies.metrics.label_use import AbsentLabels, absent_labels, labels_asked
 from policies.metrics.promql import Selector, walk
 from policies.values.field import UNKNOWN, Tri
-
-if TYPE_CHECKING:
-    from policies.inventory.views import Inventory
-    from policies.metrics.label_use import AbsentLabels
-    from policies.values.parameters import Parameters
 
 
 def judge(query: Query, _: Parameters, inventory: Inventory) -> Outcome:
@@ -56,13 +48,8 @@ def _missing(absent: AbsentLabels, series: str, label: str, inventory: Inventory
 
 RULE = Rule(
     code="FLX062",
-    name="alert-on-absent-label",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(Query,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why=(
         "Selecting or matching by a missing label finds nothing, and grouping by it adds everything up: the alert "
         "never fires or names no owner."

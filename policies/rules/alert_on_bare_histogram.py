@@ -1,18 +1,10 @@
 """An alert or a panel that queries a histogram by its bare name, for which no series exists."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable
 from policies.inventory.objects import Query, tree_of
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.metrics.label_use import HISTOGRAM_SERIES, histograms
-from policies.metrics.promql import Call, Selector, walk
-
-if TYPE_CHECKING:
-    from policies.metrics.promql import Node
-    from policies.values.parameters import Parameters
+from policies.metrics.promql import Call, Node, Selector, walk
 
 
 def judge(query: Query, _: Parameters) -> Outcome:
@@ -42,13 +34,8 @@ def _outside_of_native(node: Node) -> list[str]:
 
 RULE = Rule(
     code="FLX061",
-    name="alert-on-bare-histogram",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(Query,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="The expression never finds a series: the alert never fires and the panel stays empty, and neither says why.",
     remediation="Query the histogram's _bucket series with histogram_quantile, or use _sum and _count.",
     link="https://prometheus.io/docs/practices/histograms/",

@@ -1,18 +1,9 @@
 """A Karpenter node class whose image can change without a change to the class."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import NodeClass
-from policies.judging import Cloud, Level, Rule, WithoutCel
-from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Field
+from policies.judging import Cloud, Parameter, Parameters, Rule
+from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
 
 def judge(node_class: NodeClass, parameters: Parameters) -> Outcome:
@@ -60,13 +51,9 @@ def _remedy(at: str, field: str) -> str:
 
 RULE = Rule(
     code="FLX027",
-    name="ami-not-pinned",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
     clouds=(Cloud.EKS,),
-    looks_at=(NodeClass,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Every image release makes all nodes drift: Karpenter replaces them, with their jobs, using an image that you have not tested.",
     remediation="Pin the image by an alias with a version or by its ID, and upgrade it like any other change.",
     link="https://karpenter.sh/docs/tasks/managing-amis/",

@@ -1,16 +1,8 @@
 """A Karpenter node class that selects no image."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import NodeClass
-from policies.judging import Cloud, Level, Rule, WithoutCel
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+from policies.judging import Cloud, Parameters, Rule
 
 
 def judge(node_class: NodeClass, _: Parameters) -> Outcome:
@@ -28,13 +20,9 @@ def judge(node_class: NodeClass, _: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX018",
-    name="ami-not-selected",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
     clouds=(Cloud.EKS,),
-    looks_at=(NodeClass,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="The API server refuses the class, NodePools that refer to it never become ready, and pods wait without an explanation.",
     remediation="Set spec.amiSelectorTerms to a pinned alias, such as [{alias: al2023@v20260903}].",
     link="https://karpenter.sh/docs/concepts/nodeclasses/#specamiselectorterms",

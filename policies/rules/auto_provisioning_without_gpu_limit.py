@@ -1,25 +1,16 @@
 """Node auto-provisioning without a limit for a GPU type that workloads request."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.gpu_machines import GKE_LABELS
 from policies.inventory.objects import ComputeClass, ResourceFlavor
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Inventory, NodeAutoProvisioning, PodSet, Pool
-from policies.judging import Cloud, Level, Rule, WithoutCel
+from policies.judging import Cloud, Parameters, Rule
 from policies.pools import created_accelerators
-from policies.values.field import UNKNOWN, Unknown, any_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Field
-    from policies.values.parameters import Parameters
+from policies.values.field import UNKNOWN, Field, Unknown, any_of
 
 
 def judge(provisioning: NodeAutoProvisioning, _: Parameters, inventory: Inventory) -> Outcome:
@@ -62,13 +53,9 @@ def _selected(labels: Mapping[str, Field], by: str, inventory: Inventory) -> Ite
 
 RULE = Rule(
     code="FLX030",
-    name="auto-provisioning-without-gpu-limit",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
     clouds=(Cloud.GKE,),
-    looks_at=(NodeAutoProvisioning,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="GKE creates no nodes for a GPU type without a limit: the pods stay pending, and only the autoscaler's log says why.",
     remediation=(
         "In resourceLimits, list cpu, memory and every GPU type that pods, flavors or compute classes request, each with a maximum."

@@ -1,23 +1,15 @@
 """A PodDisruptionBudget that never allows an eviction."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from math import ceil
-from typing import TYPE_CHECKING
 
 from capacity.values.quantities import quantity
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import PodDisruptionBudget
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.inventory.views import Inventory, PodSet
+from policies.judging import Parameter, Parameters, Rule
 from policies.pods.selection import copies_of, selected
-from policies.values.field import UNKNOWN, Tri
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.inventory.views import Inventory, PodSet
-    from policies.values.field import Field
+from policies.values.field import UNKNOWN, Field, Tri
 
 
 def judge(budget: PodDisruptionBudget, parameters: Parameters, inventory: Inventory) -> Outcome:
@@ -70,13 +62,8 @@ def _keeps_all(least: Field, pods: list[tuple[PodSet, Tri]]) -> Tri:
 
 RULE = Rule(
     code="FLX051",
-    name="blocking-disruption-budget",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodDisruptionBudget,),
     judge_among=judge,
-    without_cel=WithoutCel.COMPARES_OBJECTS,
     why=(
         "Nodes with such pods are never drained: autoscalers keep half-empty GPU nodes, and upgrades wait until they "
         "fail or force eviction."

@@ -1,21 +1,13 @@
 """A threshold intended to limit who may borrow, but which sets whom borrowers may preempt."""
 
-from __future__ import annotations
-
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, PriorityClass
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.inventory.views import Inventory
+from policies.judging import Level, Parameter, Parameters, Rule
 from policies.queues.cohorts import fair_sharing
 from policies.values.field import UNKNOWN
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.inventory.views import Inventory
-
 
 _AT = "spec.preemption.borrowWithinCohort.maxPriorityThreshold"
 
@@ -47,13 +39,9 @@ def judge(queue: ClusterQueue, parameters: Parameters, inventory: Inventory) -> 
 
 RULE = Rule(
     code="FLX036",
-    name="borrow-threshold-misread",
     severity=Severity.MEDIUM,
     level=Level.ADVISORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(ClusterQueue,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="maxPriorityThreshold limits the priority of victims, not borrowers: if set to that of training, borrowers can preempt training.",
     remediation="Set it to the highest priority that may be preempted for a borrower, below every class that must keep running.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#preemption",

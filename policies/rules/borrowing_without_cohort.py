@@ -1,24 +1,14 @@
 """A queue that has no other queue to borrow from, or that sets borrowing or lending limits without a cohort."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.inventory.views import Inventory
+from policies.judging import Parameters, Rule
 from policies.queues.cohorts import cohort_of, shares
-from policies.values.field import UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from capacity.values.verdict import Outcome
-    from policies.inventory.views import Inventory
-    from policies.values.field import Field
-    from policies.values.parameters import Parameters
-
+from policies.values.field import UNKNOWN, Field
 
 _JOIN = "set spec.cohortName (spec.cohort in v1beta1) to the cohort that it shares with, or remove the field"
 
@@ -66,13 +56,8 @@ def _limits(queue: ClusterQueue) -> Iterator[tuple[str, Field]]:
 
 RULE = Rule(
     code="FLX034",
-    name="borrowing-without-cohort",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(ClusterQueue,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Queues lend only within a cohort: without one, or alone in one, other queues' idle GPUs stay idle while this queue's jobs wait.",
     remediation="Give every team its own ClusterQueue, and put all of them in one cohort; limits then set how much each may borrow.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#cohort",

@@ -1,20 +1,12 @@
 """A PodDisruptionBudget for jobs on capacity that the cloud reclaims: it does not stop the reclaim."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import PodDisruptionBudget
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.inventory.views import Inventory
+from policies.judging import Level, Parameter, Parameters, Rule
 from policies.pods.interruption import flex_start_of, interruption_of
 from policies.pods.selection import selected
 from policies.values.field import UNKNOWN
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.inventory.views import Inventory
 
 
 def judge(budget: PodDisruptionBudget, parameters: Parameters, inventory: Inventory) -> Outcome:
@@ -38,13 +30,9 @@ def judge(budget: PodDisruptionBudget, parameters: Parameters, inventory: Invent
 
 RULE = Rule(
     code="FLX052",
-    name="budget-does-not-stop-reclaim",
     severity=Severity.LOW,
     level=Level.ADVISORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodDisruptionBudget,),
     judge_among=judge,
-    without_cel=WithoutCel.COMPARES_OBJECTS,
     why=(
         "A budget limits evictions. The reclaim of a Spot node and the end of a flex-start node are not evictions: "
         "jobs that rely on it lose work."

@@ -1,17 +1,10 @@
 """A platform whose estimated monthly cost exceeds its budget, or a team whose part exceeds the team's budget."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.cost.budget_checks import Standing
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from policies.inventory.cloud_resources import SCENARIO, Held, MonthlyCost, held, uncertain_words
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from policies.inventory.cloud_resources import MonthlyCost
+from policies.judging import Parameters, Rule
+from policies.pools import SCENARIO, Held, held, uncertain_words
 
 
 def judge(cost: MonthlyCost, parameters: Parameters) -> Outcome:
@@ -51,13 +44,8 @@ def _broken(held_budget: Held, scenario: str) -> str | None:
 
 RULE = Rule(
     code="FLX066",
-    name="budget-exceeded",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(MonthlyCost,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="The clouds' own budgets report money already spent; in a pull request, an oversized pool is still one line to change.",
     remediation=(
         "Lower ceilings, pick cheaper capacity, or raise budget.monthly_usd or the team's monthly_budget_usd; `flexspot cost` shows each "

@@ -1,17 +1,10 @@
 """A budget that is almost fully committed before the month begins, or that unknown prices may exceed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.cost.budget_checks import NEAR_PERCENT, Standing
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
-from policies.inventory.cloud_resources import SCENARIO, MonthlyCost, held, uncertain_words
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from policies.inventory.cloud_resources import MonthlyCost
+from policies.judging import Level, Parameter, Parameters, Rule
+from policies.pools import SCENARIO, held, uncertain_words
 
 _NEAR = "near-percent"
 
@@ -37,13 +30,9 @@ def judge(cost: MonthlyCost, parameters: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX067",
-    name="budget-nearly-used",
     severity=Severity.LOW,
     level=Level.ADVISORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(MonthlyCost,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Spot prices change by the hour, and a month has busy weeks: an ordinary month exceeds a budget without headroom.",
     remediation=(
         "Look at `flexspot cost`, and agree on ceilings or budget before the month does it. A price that is missing goes into the file "

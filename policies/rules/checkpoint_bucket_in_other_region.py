@@ -1,22 +1,14 @@
 """A checkpoint bucket in a different region from the cluster that writes to it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.cloud_resources import Bucket, EksCluster, GcsBucket, GkeCluster, S3Bucket
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.inventory.views import Inventory
+from policies.judging import Parameter, Parameters, Rule
 from policies.pools import is_near, region_of_bucket, region_of_cluster
 from policies.values.field import UNKNOWN, Tri, any_of
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.inventory.views import Inventory
 
 
-def judge(bucket: Bucket, parameters: Parameters, inventory: Inventory) -> Outcome:
+def judge(bucket: GcsBucket | S3Bucket, parameters: Parameters, inventory: Inventory) -> Outcome:
     """One cluster in the bucket's region is enough: which of several writes to it, nobody says."""
     purpose = _is_for_checkpoints(bucket, parameters.texts("name-parts"))
     if purpose is False:
@@ -48,13 +40,8 @@ def _is_for_checkpoints(bucket: Bucket, parts: tuple[str, ...]) -> Tri:
 
 RULE = Rule(
     code="FLX057",
-    name="checkpoint-bucket-in-other-region",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(GcsBucket, S3Bucket),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Each checkpoint and restart pays for traffic between regions, and takes longer than an interruption notice allows.",
     remediation="Keep checkpoints in the cluster's region.",
     link="https://cloud.google.com/storage/pricing#network-buckets",

@@ -1,19 +1,10 @@
 """A GPU job whose checkpoints are stored where they are lost with the pod or its node."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.views import PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule
+from policies.judging import Parameter, Parameters, Rule
 from policies.pods.volumes import checkpoint_places
 from policies.values.field import UNKNOWN
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-
 
 LOST = "{place} is {ends}"
 
@@ -36,11 +27,7 @@ def judge(pods: PodSet, parameters: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX043",
-    name="checkpoint-on-ephemeral-volume",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge=judge,
     why="An interruption removes the pod and node, and the checkpoint with them: the job restarts at step one, and all GPU hours are lost.",
     remediation="Write checkpoints to a bucket (gs://, s3://), or to a claim or a CSI volume that outlives the pod.",

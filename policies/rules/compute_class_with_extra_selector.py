@@ -1,23 +1,14 @@
 """Pods that select one of the platform's compute classes and also capacity by one of GKE's own labels."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_SPOT_LABEL
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ResourceFlavor
 from policies.inventory.views import Inventory, PodSet
-from policies.judging import Cloud, Level, Rule
+from policies.judging import Cloud, Parameter, Parameters, Rule
 from policies.pods.scheduling_options import affinities, options_of
-from policies.values.field import UNKNOWN
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Field
+from policies.values.field import UNKNOWN, Field
 
 Selection = tuple[str, dict[str, "Field"], bool]
 """Where it stands, the labels, and whether they are all."""
@@ -63,11 +54,8 @@ def _selections(judged: PodSet | ResourceFlavor, inventory: Inventory) -> Iterat
 
 RULE = Rule(
     code="FLX042",
-    name="compute-class-with-extra-selector",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
     clouds=(Cloud.GKE,),
-    looks_at=(PodSet, ResourceFlavor),
     judge_among=judge,
     why="The two selections conflict: such pods are refused, or wait for a node that no priority of the class creates.",
     remediation="Select the compute class alone; Spot, flex-start and machine families belong in its priorities.",

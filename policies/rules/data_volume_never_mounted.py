@@ -1,19 +1,11 @@
 """A volume that is paid for on every node and that no pod can use."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import NodeClass
-from policies.judging import Cloud, Level, Rule, WithoutCel
-from policies.values.field import UNKNOWN, Tri, all_of, negated
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Field, Unknown
-    from policies.values.parameters import Parameters
+from policies.judging import Cloud, Level, Parameters, Rule
+from policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, negated
 
 _ROOTS = ("/dev/xvda", "/dev/sda1")
 _PLAIN = {"al2", "al2023"}
@@ -70,13 +62,10 @@ def _mounts(user_data: Field) -> Tri:
 
 RULE = Rule(
     code="FLX028",
-    name="data-volume-never-mounted",
     severity=Severity.MEDIUM,
     level=Level.ADVISORY,
     clouds=(Cloud.EKS,),
-    looks_at=(NodeClass,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="EBS bills the volume as long as the node exists, while scratch files and images fill the root volume until pods are evicted.",
     remediation=(
         "Remove the volume and enlarge the root volume; for fast scratch space use the machine's NVMe disks: instanceStorePolicy: RAID0."

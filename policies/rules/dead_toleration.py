@@ -1,24 +1,15 @@
 """A toleration for a taint that is on none of the pools where the GPU pods may run."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from capacity.catalog.accelerators import RESOURCES
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ComputeClass, KarpenterNodePool
 from policies.inventory.views import Autopilot, GpuPool, Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Level, Parameter, Parameters, Rule
 from policies.pods.placement import REQUIRED_TERMS, PoolMatch, may_be_provisioned, pool_matches
 from policies.pods.scheduling_options import options_of, tolerates
-from policies.values.field import UNKNOWN, Field, Tri, any_of
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Unknown
+from policies.values.field import UNKNOWN, Field, Tri, Unknown, any_of
 
 
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
@@ -89,13 +80,9 @@ def _of_classes(inventory: Inventory) -> Iterator[Field]:
 
 RULE = Rule(
     code="FLX041",
-    name="dead-toleration",
     severity=Severity.LOW,
     level=Level.ADVISORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge_among=judge,
-    without_cel=WithoutCel.COMPARES_OBJECTS,
     why="Readers assume that the work goes to such capacity and that the capacity is reserved for it; neither is true.",
     remediation="Remove the toleration, or correct its key and value to match the pool's taint.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/",

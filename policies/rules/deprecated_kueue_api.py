@@ -1,17 +1,9 @@
 """A Kueue object in a deprecated API version."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, KubernetesObject
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.values.field import UNKNOWN
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 _GROUP = "kueue.x-k8s.io"
 _OLD_VERSIONS = ("v1alpha1", "v1alpha2", "v1beta1")
@@ -41,13 +33,8 @@ def judge(written: KubernetesObject, _: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX009",
-    name="deprecated-kueue-api",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(KubernetesObject,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="The old versions are converted today and refused after a Kueue upgrade; pasted under v1beta2, their fields are unknown.",
     remediation="Use kueue.x-k8s.io/v1beta2, which Kueue has stored since 0.16.",
     link="https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta2/",

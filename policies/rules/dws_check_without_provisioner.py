@@ -1,20 +1,11 @@
 """An admission check that requests nodes where nothing provisions them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import AdmissionCheck, ClusterQueue, KubernetesObject, ProvisioningRequestConfig, ResourceFlavor
-from policies.inventory.views import Autopilot
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.inventory.views import Autopilot, Inventory
+from policies.judging import Parameters, Rule
 from policies.queues.provisioning_checks import CONTROLLER, GKE_CLASS, asked_for, configs_of, on_eks_alone, queued
 from policies.values.field import UNKNOWN, Tri, all_of, negated
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.inventory.views import Inventory
-    from policies.values.parameters import Parameters
 
 _DEFINITION = "provisioningrequests.autoscaling.x-k8s.io"
 _NAME_IT = "name an existing ProvisioningRequestConfig: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: NAME}"
@@ -69,13 +60,8 @@ def _queue(queue: ClusterQueue, inventory: Inventory) -> Outcome:
 
 RULE = Rule(
     code="FLX037",
-    name="dws-check-without-provisioner",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(AdmissionCheck, ClusterQueue),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="An inactive check makes every queue that names it inactive: nothing is admitted. An unanswered check holds the job and its quota.",
     remediation="Use the check only on GKE, with a ProvisioningRequestConfig, for flavors whose pools have queued provisioning.",
     link="https://kueue.sigs.k8s.io/docs/concepts/admission_check/provisioning_request/",

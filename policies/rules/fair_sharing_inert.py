@@ -1,19 +1,11 @@
 """Shares that Kueue ignores because of its configuration."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, Cohort
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.inventory.views import Inventory
+from policies.judging import Parameters, Rule
 from policies.queues.cohorts import fair_sharing
 from policies.values.field import UNKNOWN, all_of, negated
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.inventory.views import Inventory
-    from policies.values.parameters import Parameters
 
 
 def judge(queue: ClusterQueue | Cohort, _: Parameters, inventory: Inventory) -> Outcome:
@@ -42,13 +34,8 @@ def judge(queue: ClusterQueue | Cohort, _: Parameters, inventory: Inventory) -> 
 
 RULE = Rule(
     code="FLX035",
-    name="fair-sharing-inert",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(ClusterQueue, Cohort),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Fair sharing is off unless the configuration enables it: weights are then ignored, and the agreed shares are not enforced.",
     remediation=(
         "Turn on fairSharing in Kueue's configuration where weights are set, and use borrowWithinCohort only in clusters without it."

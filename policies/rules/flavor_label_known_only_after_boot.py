@@ -1,20 +1,12 @@
 """A ResourceFlavor that selects nodes by a label that they get only after they boot."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.node_offer import is_after_boot
 from policies.inventory.objects import ResourceFlavor
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Inventory, Pool
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.values.field import UNKNOWN, any_of
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 
 def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:
@@ -40,13 +32,8 @@ def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcom
 
 RULE = Rule(
     code="FLX023",
-    name="flavor-label-known-only-after-boot",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(ResourceFlavor,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Kueue turns the label into a selector; the autoscaler sees that no machine has it and starts none, while the job holds its quota.",
     remediation="Use labels that the cloud or the pool sets before a node boots; nvidia.com/gpu.product is written later.",
     link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-labels",

@@ -1,22 +1,13 @@
 """A ResourceFlavor for nodes that no pool creates."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.node_offer import is_after_boot
 from policies.inventory.objects import ComputeClass, ResourceFlavor
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Autopilot, Inventory, NodeAutoProvisioning, Pool
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.values.field import UNKNOWN, Tri, any_of
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Field
-    from policies.values.parameters import Parameters
+from policies.judging import Parameters, Rule
+from policies.values.field import UNKNOWN, Field, Tri, any_of
 
 
 def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:
@@ -60,13 +51,8 @@ def _matches_none(wanted: dict[str, Field], inventory: Inventory) -> str | None:
 
 RULE = Rule(
     code="FLX022",
-    name="flavor-matches-no-pool",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(ResourceFlavor,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Kueue admits jobs to the flavor and reserves their quota, and their pods wait for nodes that no autoscaler will ever start.",
     remediation="Set the flavor's nodeLabels to those of a declared pool, using labels that its nodes have when they start.",
     link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-labels",

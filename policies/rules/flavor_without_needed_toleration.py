@@ -1,21 +1,13 @@
 """A ResourceFlavor all of whose pools have taints that keep away the work it admits."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ResourceFlavor
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import GpuPool, Inventory
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.pods.placement import may_be_provisioned, repelling
 from policies.pods.scheduling_options import SchedulingOption
 from policies.values.field import UNKNOWN, all_of, any_of, negated
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 
 def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:
@@ -48,13 +40,8 @@ def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcom
 
 RULE = Rule(
     code="FLX033",
-    name="flavor-without-needed-toleration",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(ResourceFlavor,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Kueue admits jobs only by quota and adds only the flavor's tolerations: the pods hold GPU quota, but no node accepts them.",
     remediation="Make the flavor tolerate every taint of its pools except nvidia.com/gpu, or gate it with nodeTaints.",
     link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-tolerations-for-automatic-scheduling",

@@ -1,23 +1,14 @@
 """Work that requests flex-start capacity for longer than its limit of seven days."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ComputeClass, ProvisioningRequest, ProvisioningRequestConfig
 from policies.inventory.views import Inventory, PodSet
-from policies.judging import Cloud, Level, Rule
+from policies.judging import Cloud, Parameter, Parameters, Rule
 from policies.pods.interruption import LONGEST_SECONDS, flex_start_of, ignores_interruptions
-from policies.values.field import UNKNOWN, Tri
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Field
+from policies.values.field import UNKNOWN, Field, Tri
 
 RUN_TIME = "maxRunDurationSeconds"
 ANNOTATION = f"provreq.kueue.x-k8s.io/{RUN_TIME}"
@@ -75,11 +66,8 @@ def _asked(asker: Asker, flex: Tri) -> Iterator[tuple[str, Field, Tri]]:
 
 RULE = Rule(
     code="FLX046",
-    name="flex-job-over-seven-days",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
     clouds=(Cloud.GKE,),
-    looks_at=(PodSet, ProvisioningRequest, ProvisioningRequestConfig, ComputeClass),
     judge_among=judge,
     why="GKE refuses a longer request, and ends every flex-start node after seven days: work that needs longer is cut off.",
     remediation="Ask for seven days (604800 seconds) or less, or let the job write checkpoints and go on with a new node.",

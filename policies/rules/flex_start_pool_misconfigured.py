@@ -1,18 +1,9 @@
 """A flex-start pool with settings that flex-start does not support."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.views import GkeNodePool
-from policies.judging import Cloud, Level, Rule, WithoutCel
-from policies.values.field import UNKNOWN, Tri, all_of, negated
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Field
+from policies.judging import Cloud, Parameter, Parameters, Rule
+from policies.values.field import UNKNOWN, Field, Tri, all_of, negated
 
 
 def judge(view: GkeNodePool, parameters: Parameters) -> Outcome:
@@ -77,13 +68,9 @@ def _too_long(run: Field, parameters: Parameters) -> Tri:
 
 RULE = Rule(
     code="FLX013",
-    name="flex-start-pool-misconfigured",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
     clouds=(Cloud.GKE,),
-    looks_at=(GkeNodePool,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="GKE refuses some of these when the pool is created, after the cluster; others prevent it from ever getting a node.",
     remediation="Configure a flex-start pool as GKE documents it: no reservation, no repair, no upgrade settings, autoscaled from 0 nodes.",
     link="https://docs.cloud.google.com/kubernetes-engine/docs/how-to/dws-flex-start-training",

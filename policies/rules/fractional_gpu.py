@@ -1,18 +1,10 @@
 """A container that requests a fraction of a GPU."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.pod_gpus import GPU_PREFIXES
 from policies.inventory.views import NO_GPUS, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.values.field import UNKNOWN
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 _DEVICES = (*GPU_PREFIXES, "amd.com/gpu")
 
@@ -40,13 +32,8 @@ def judge(pods: PodSet, _: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX069",
-    name="fractional-gpu",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge=judge,
-    without_cel=WithoutCel.BUILT_IN,
     why="The API server refuses the pod, and a Job or a Deployment with such pods creates none.",
     remediation="Request a whole GPU; or share one by time-slicing or MPS, where each pod requests 1; or request a slice of one (MIG).",
     link="https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/",

@@ -1,22 +1,14 @@
 """A container that requests more GPUs than a node has."""
 
-from __future__ import annotations
-
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import RESOURCES
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ComputeClass
 from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule
+from policies.judging import Parameter, Parameters, Rule
 from policies.pods.placement import pool_matches
-from policies.values.field import UNKNOWN
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Unknown
+from policies.values.field import UNKNOWN, Unknown
 
 MOST, SHIPPED = "most-gpus", 16
 ABOVE = "{where}: {container} has a limit of {count} on {resource}, and no node that it may have has more than {most}"
@@ -78,11 +70,7 @@ def _largest(inventory: Inventory, resource: str) -> Decimal | Unknown:
 
 RULE = Rule(
     code="FLX064",
-    name="gpu-container-above-maximum",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge_among=judge,
     why="Kueue counts its GPUs against the quota and admits it, but no node will ever have room: it holds quota that others could use.",
     remediation="Ask for no more GPUs than the largest node has; a job gets more by having several pods.",

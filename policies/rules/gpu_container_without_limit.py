@@ -1,21 +1,12 @@
 """A pod on GPU nodes in which no container requests a GPU, or a GPU request without a limit."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import GPU_RESOURCE
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.pod_gpus import unbacked_request
 from policies.inventory.views import PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule
+from policies.judging import Parameters, Rule
 from policies.values.field import UNKNOWN, all_of, negated
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
-
 
 UNBACKED = "{where}: {container} requests {resource} without a limit, which Kubernetes refuses"
 IDLE = f"{{where}} runs on GPU nodes (by {{by}}), and none of its containers has a limit on {' or '.join(RESOURCES)}"
@@ -41,11 +32,7 @@ def judge(pods: PodSet, _: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX003",
-    name="gpu-container-without-limit",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge=judge,
     why="A pod on a GPU node that does not request a GPU keeps the node alive, and no quota and no chargeback counts it.",
     remediation=f'Set resources.limits["{GPU_RESOURCE}"] in each container that uses GPUs, and the request equal to it or not at all.',

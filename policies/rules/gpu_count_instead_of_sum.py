@@ -1,21 +1,13 @@
 """An alert or a panel that counts containers where it means GPUs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from capacity.catalog.accelerators import SERIES_VALUES
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable
 from policies.inventory.objects import Query, tree_of
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Level, Parameters, Rule
 from policies.metrics.label_use import amounts_by_container
-from policies.metrics.promql import COMPARISONS, Aggregation, Binary, Literal, Selector, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from policies.metrics.promql import Node
-    from policies.values.parameters import Parameters
+from policies.metrics.promql import COMPARISONS, Aggregation, Binary, Literal, Node, Selector, walk
 
 
 def judge(query: Query, _: Parameters) -> Outcome:
@@ -73,13 +65,9 @@ def _names(selector: Selector, resource: str) -> bool:
 
 RULE = Rule(
     code="FLX063",
-    name="gpu-count-instead-of-sum",
     severity=Severity.MEDIUM,
     level=Level.ADVISORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(Query,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="A container with eight GPUs counts as one: allocation, idle share and cost are up to eight times too low.",
     remediation="Sum the values of the series, and exclude pods that have ended.",
     link="https://github.com/kubernetes/kube-state-metrics/blob/main/docs/metrics/workload/pod-metrics.md",

@@ -1,21 +1,12 @@
 """A number of GPUs that the machine type does not offer."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.node_offer import machines_of
 from policies.inventory.objects import KarpenterNodePool
 from policies.inventory.views import GkeNodePool
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.pools import GPU_COUNT_LABELS, gpu_machines, requirements_of
-from policies.values.field import UNKNOWN
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Field
-    from policies.values.parameters import Parameters
+from policies.values.field import UNKNOWN, Field
 
 
 def judge(pool: GkeNodePool | KarpenterNodePool, _: Parameters) -> Outcome:
@@ -73,13 +64,8 @@ def _karpenter(spec: Field) -> Outcome:
 
 RULE = Rule(
     code="FLX016",
-    name="gpu-count-not-offered-by-machine",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(GkeNodePool, KarpenterNodePool),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Machines have fixed numbers of GPUs: GKE refuses such a pool only when it is created, and Karpenter never launches a node for it.",
     remediation="Request a number of GPUs that the machine offers, or a machine that has this number.",
     link="https://docs.cloud.google.com/compute/docs/gpus",

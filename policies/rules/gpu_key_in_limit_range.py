@@ -1,17 +1,9 @@
 """A LimitRange that sets GPU values."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, undecided
 from policies.inventory.objects import LimitRange
 from policies.inventory.pod_gpus import GPU_PREFIXES
-from policies.judging import BOTH_CLOUDS, Level, Rule
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+from policies.judging import Parameters, Rule
 
 SECTIONS = ("default", "defaultRequest", "max", "min", "maxLimitRequestRatio")
 DEVICES = GPU_PREFIXES
@@ -40,11 +32,7 @@ def judge(limits: LimitRange, _: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX011",
-    name="gpu-key-in-limit-range",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(LimitRange,),
     judge=judge,
     why="With a default of one GPU, a CPU pod with a sidecar is charged two GPUs and fits on no CPU node.",
     remediation="Keep GPUs out of LimitRanges; a ResourceQuota on requests.nvidia.com/gpu and Kueue's queues bound them.",

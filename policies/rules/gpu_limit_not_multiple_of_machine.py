@@ -1,17 +1,9 @@
 """A GPU limit that is not a multiple of a node's GPUs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails
+from capacity.values.verdict import PASSES, Outcome, Severity, fails
 from policies.inventory.objects import KarpenterNodePool
-from policies.judging import Cloud, Level, Rule, WithoutCel
+from policies.judging import Cloud, Parameters, Rule
 from policies.pools import limited_kind, limited_machines
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 
 def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:
@@ -34,13 +26,9 @@ def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX015",
-    name="gpu-limit-not-multiple-of-machine",
     severity=Severity.LOW,
-    level=Level.MANDATORY,
     clouds=(Cloud.EKS,),
-    looks_at=(KarpenterNodePool,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why=(
         "A fraction of a node cannot be launched, so the actual ceiling differs from the limit: quotas based on the limit promise too much."
     ),

@@ -1,18 +1,10 @@
 """A GPU limit that cannot be reached because of the other limits."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.catalog.unreachable_limits import out_of_reach
-from capacity.values.verdict import PASSES, Severity, fails, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, undecided
 from policies.inventory.objects import KarpenterNodePool
-from policies.judging import Cloud, Level, Rule, WithoutCel
+from policies.judging import Cloud, Parameters, Rule
 from policies.pools import limited_kind, limited_machines, node_ceilings, written_limits
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 
 def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:
@@ -35,13 +27,9 @@ def judge(pool: KarpenterNodePool, _: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX014",
-    name="gpu-limit-unreachable",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
     clouds=(Cloud.EKS,),
-    looks_at=(KarpenterNodePool,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Queues rely on the GPU limit; jobs admitted beyond what cpu or memory allow wait for nodes that Karpenter never starts.",
     remediation="Set the limits on nodes, cpu and memory high enough for the limit on nvidia.com/gpu.",
     link="https://karpenter.sh/docs/concepts/nodepools/#speclimits",

@@ -1,23 +1,15 @@
 """A pod that targets GPU nodes, by a toleration or by a selector of their pool, but requests no GPU."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.pod_gpus import POOL_LABELS, tolerates_gpus
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool, Taint
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Level, Parameters, Rule
 from policies.pods.scheduling_options import KEEPS_AWAY, SPOT_LABELS, queue_of
 from policies.pods.scheduling_options import tolerates as tolerated_by
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 
 def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
@@ -112,13 +104,9 @@ def _others(wanted: dict[str, Field], inventory: Inventory) -> bool:
 
 RULE = Rule(
     code="FLX039",
-    name="gpu-node-without-gpu-request",
     severity=Severity.MEDIUM,
     level=Level.ADVISORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge_among=judge,
-    without_cel=WithoutCel.COMPARES_OBJECTS,
     why="Work that needs no GPU fills GPU nodes and keeps them alive, and no quota counts it. A pod whose own selector proves it is "
     "gpu-container-without-limit's.",
     remediation=f'Take the toleration or the selector away, or set resources.limits["{RESOURCES[0]}"], or that of the nodes, in the '

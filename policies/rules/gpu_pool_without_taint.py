@@ -1,18 +1,10 @@
 """A GPU pool on which any pod can be scheduled."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.catalog.accelerators import RESOURCES
-from capacity.values.verdict import PASSES, Severity, fails, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, undecided
 from policies.inventory.views import GpuPool, Taint
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameter, Parameters, Rule
 from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
 
 
 def judge(pool: GpuPool, parameters: Parameters) -> Outcome:
@@ -56,13 +48,8 @@ def _says(taint: Taint, words: tuple[str, ...]) -> Tri:
 
 RULE = Rule(
     code="FLX001",
-    name="gpu-pool-without-taint",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(GpuPool,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Without a taint, pods that need no GPU fill GPU nodes, prevent scale-down, and leave GPUs idle at full price.",
     remediation=f"Taint the pool with {' or '.join(RESOURCES)}, whichever its pods ask for, and effect NoSchedule or NoExecute; these pods "
     "tolerate it.",

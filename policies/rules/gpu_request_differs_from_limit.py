@@ -1,18 +1,10 @@
 """A container whose GPU request differs from its GPU limit."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.catalog.node_labels import GPU_RESOURCE
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.views import PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameter, Parameters, Rule
 from policies.values.field import UNKNOWN
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
 
 
 def judge(pods: PodSet, parameters: Parameters) -> Outcome:
@@ -43,13 +35,8 @@ def judge(pods: PodSet, parameters: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX047",
-    name="gpu-request-differs-from-limit",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge=judge,
-    without_cel=WithoutCel.BUILT_IN,
     why="Devices cannot be overcommitted: the API server refuses such a pod, and a Job's controller keeps trying to create it.",
     remediation=f'Give resources.limits["{GPU_RESOURCE}"] only; Kubernetes takes the request from it.',
     link="https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/#using-device-plugins",

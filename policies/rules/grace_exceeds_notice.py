@@ -1,22 +1,15 @@
 """Pods on Spot whose grace period is longer than the notice that the cloud gives."""
 
-from __future__ import annotations
-
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
-from capacity.values.verdict import PASSES, Addition, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Addition, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import GpuPool, Inventory, PodSet, Pool
-from policies.judging import BOTH_CLOUDS, Level, Rule
+from policies.judging import Parameter, Parameters, Rule
 from policies.pods.interruption import Interruption, interruption_of
 from policies.pods.scheduling_options import SPOT_LABELS, options_of, selects_spot, spot_is_of_gke
 from policies.values.field import UNKNOWN
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
 
 _GKE = ("cloud.google.com/",)
 
@@ -97,11 +90,7 @@ def _on_gke(pods: PodSet, inventory: Inventory) -> bool:
 
 RULE = Rule(
     code="FLX006",
-    name="grace-exceeds-notice",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge_among=judge,
     why="The node is gone before the grace period ends: a checkpoint that relies on it is cut off half-written.",
     remediation=f"Ask for no more seconds than the pool gives: 15 on GKE by default, {EC2_NOTICE_SECONDS} on EC2; preStop hooks count too.",

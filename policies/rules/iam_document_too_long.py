@@ -1,18 +1,10 @@
 """An IAM document that AWS refuses because it is too long."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, undecided
 from policies.inventory.cloud_resources import Holder, IamDocument, characters_of
-from policies.judging import Cloud, Level, Rule, WithoutCel
+from policies.inventory.views import Inventory
+from policies.judging import Cloud, Parameter, Parameters, Rule
 from policies.values.field import UNKNOWN
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.inventory.views import Inventory
 
 _MOST = {Holder.MANAGED: 6_144, Holder.ROLE: 10_240, Holder.GROUP: 5_120, Holder.USER: 2_048}
 """Quotas that nobody can raise; those of a role, a group and a user are for all documents that are written into it together."""
@@ -56,13 +48,9 @@ def _by_holder(inventory: Inventory) -> dict[tuple[Holder, object], list[IamDocu
 
 RULE = Rule(
     code="FLX060",
-    name="iam-document-too-long",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
     clouds=(Cloud.EKS,),
-    looks_at=(IamDocument,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why=(
         "AWS refuses the document when it is created, after the cluster exists; longer cluster and account names make the same text longer."
     ),

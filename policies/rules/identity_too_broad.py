@@ -1,17 +1,9 @@
 """A program's identity with unrestricted permissions."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.cloud_resources import Holder, IamDocument, IamGrant, faults_of, statements_of
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameter, Parameters, Rule
 from policies.values.field import UNKNOWN, Tri, any_of
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
 
 _PERSONS = ("user:", "group:", "domain:")
 
@@ -57,13 +49,8 @@ def _is_program(member: object) -> Tri:
 
 RULE = Rule(
     code="FLX059",
-    name="identity-too-broad",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(IamDocument, IamGrant),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Anyone who obtains the identity, through a notebook or a package, can then read all data and start unlimited machines.",
     remediation="Give each program its own identity, with only the actions and resources that it uses.",
     link="https://docs.aws.amazon.com/IAM/latest/UserGuide/best-practices.html#grant-least-privilege",

@@ -1,19 +1,10 @@
 """A GPU container whose image can change."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.values.images import MOVING_TAGS
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.views import PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule
+from policies.judging import Level, Parameter, Parameters, Rule
 from policies.values.field import UNKNOWN
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-
 
 UNPINNED = "{where}: the image of {container} {how}"
 MOVES = "has the tag {tag}, which moves"
@@ -42,11 +33,8 @@ def judge(pods: PodSet, parameters: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX050",
-    name="image-not-pinned",
     severity=Severity.MEDIUM,
     level=Level.ADVISORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge=judge,
     why=(
         "An interrupted job can continue with a different program than it started with, and the pods of one job may run different programs."

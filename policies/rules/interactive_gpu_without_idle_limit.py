@@ -1,18 +1,10 @@
 """A notebook or an editor on a GPU that is not stopped when it is idle."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.views import Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Level, Parameter, Parameters, Rule
 from policies.pods.interruption import is_ended_by_others, is_interactive, limits_itself
 from policies.values.field import UNKNOWN
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
 
 
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
@@ -35,13 +27,9 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
 
 RULE = Rule(
     code="FLX053",
-    name="interactive-gpu-without-idle-limit",
     severity=Severity.MEDIUM,
     level=Level.ADVISORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge_among=judge,
-    without_cel=WithoutCel.COMPARES_OBJECTS,
     why="A forgotten notebook keeps its GPU and its node for nights and weekends; no queue takes it back by itself.",
     remediation="Cull it when idle (the notebook controller's or JupyterHub's culler, a scaler to zero), or give it a time limit.",
     link="https://jupyterhub.readthedocs.io/en/stable/howto/idle-culler.html",

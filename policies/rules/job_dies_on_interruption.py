@@ -1,20 +1,10 @@
 """A job on Spot that fails permanently when a node is reclaimed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.views import Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule
+from policies.judging import Parameter, Parameters, Rule
 from policies.pods.interruption import ignores_interruptions, interruption_of
-from policies.values.field import UNKNOWN, Tri, any_of
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Field
-
+from policies.values.field import UNKNOWN, Field, Tri, any_of
 
 DIES = "{where}: {by}, and the Job counts each interruption as a failure of which it may have {limit}"
 DIES_REMEDY = "add podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: DisruptionTarget}]}]}, with restartPolicy: Never"
@@ -56,11 +46,7 @@ def _at_least(count: Field, least: int, default: int) -> Tri:
 
 RULE = Rule(
     code="FLX024",
-    name="job-dies-on-interruption",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge_among=judge,
     why=(
         "Kueue's own preemption costs a Job nothing, but a reclaimed node is a pod failure: with backoffLimit 0 the first one ends the Job."

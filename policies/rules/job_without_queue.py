@@ -1,21 +1,12 @@
 """A GPU job that bypasses the queues."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.catalog.work_labels import QUEUE_LABEL
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, LocalQueue
 from policies.inventory.views import Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule
+from policies.judging import Parameter, Parameters, Rule
 from policies.pods.scheduling_options import queue_of
 from policies.values.field import UNKNOWN
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-
 
 UNQUEUED = f"it asks for GPUs and has no label {QUEUE_LABEL}, so that no quota counts it"
 UNQUEUED_REMEDY = f"add the label {QUEUE_LABEL} with the name of a LocalQueue of its namespace"
@@ -44,11 +35,7 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
 
 RULE = Rule(
     code="FLX005",
-    name="job-without-queue",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge_among=judge,
     why="A job outside the queues takes GPUs that quotas have promised to others.",
     remediation="Give the job the label kueue.x-k8s.io/queue-name, or its namespace a LocalQueue called default.",

@@ -1,18 +1,10 @@
 """A LocalQueue whose ClusterQueue does not exist."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, LocalQueue, named
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.inventory.views import Inventory
+from policies.judging import Parameters, Rule
 from policies.values.field import UNKNOWN, any_of
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.inventory.views import Inventory
-    from policies.values.parameters import Parameters
 
 
 def judge(queue: LocalQueue, _: Parameters, inventory: Inventory) -> Outcome:
@@ -38,13 +30,8 @@ def judge(queue: LocalQueue, _: Parameters, inventory: Inventory) -> Outcome:
 
 RULE = Rule(
     code="FLX038",
-    name="local-queue-without-cluster-queue",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(LocalQueue,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Every job in the namespace stays suspended forever, and only a condition on the LocalQueue says why.",
     remediation="Set spec.clusterQueue to a declared ClusterQueue.",
     link="https://kueue.sigs.k8s.io/docs/concepts/local_queue/",

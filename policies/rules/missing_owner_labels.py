@@ -1,21 +1,12 @@
 """GPU capacity or GPU work without an owner label."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
-from capacity.values.verdict import PASSES, Addition, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Addition, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import Namespace, named
 from policies.inventory.views import GpuPool, Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule
-from policies.values.field import UNKNOWN, Tri, any_of
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Field
-
+from policies.judging import Parameter, Parameters, Rule
+from policies.values.field import UNKNOWN, Field, Tri, any_of
 
 OWNERLESS = "it asks for GPUs, and neither its labels nor those of its namespace say whose it is"
 OWNERLESS_REMEDY = "add the label {key} to it or to its namespace"
@@ -74,11 +65,7 @@ def _has(labels: Field, keys: tuple[str, ...]) -> Tri:
 
 RULE = Rule(
     code="FLX026",
-    name="missing-owner-labels",
     severity=Severity.LOW,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(GpuPool, PodSet),
     judge_among=judge,
     why="Without an owner, no one pays for it, and no one is told before it is removed: chargeback and alerts use these labels.",
     remediation="Say in a label or a tag whose the pool or the work is.",

@@ -1,19 +1,11 @@
 """GPU pods that do not tolerate the taints of any pool that they select."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.views import Autopilot, GpuPool, Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.pods.placement import may_be_provisioned, placement_of
 from policies.pods.scheduling_options import options_of
 from policies.values.field import UNKNOWN, any_of
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 
 def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
@@ -50,13 +42,8 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:  # noqa
 
 RULE = Rule(
     code="FLX004",
-    name="missing-toleration",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge_among=judge,
-    without_cel=WithoutCel.KUEUE_ADDS_IT,
     why="The pods wait forever, or the queue admits them and holds their quota while no node accepts them.",
     remediation=(
         "Add a toleration to the pods, or to the ResourceFlavor that admits them; the one for nvidia.com/gpu is added automatically."

@@ -1,22 +1,13 @@
 """A namespace with GPU work but without a GPU quota."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.catalog.accelerators import ACCELERATORS, NVIDIA, kind_of_resource
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import LocalQueue, Namespace, ResourceQuota
 from policies.inventory.pod_gpus import gpu_resources
 from policies.inventory.views import Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Level, Parameters, Rule
 from policies.queues.cohorts import gives_gpus, gpu_quotas_of, quotas_somewhere
-from policies.values.field import UNKNOWN, Tri, any_of
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Unknown
-    from policies.values.parameters import Parameters
+from policies.values.field import UNKNOWN, Tri, Unknown, any_of
 
 
 def judge(judged: Namespace | LocalQueue, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
@@ -87,13 +78,9 @@ def _namespaces_of_gpu_pods(inventory: Inventory) -> dict[object, Tri]:
 
 RULE = Rule(
     code="FLX054",
-    name="namespace-without-gpu-quota",
     severity=Severity.MEDIUM,
     level=Level.ADVISORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(Namespace, LocalQueue),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Kueue limits only what goes through a queue: one Deployment, or a Job without a queue, can take every GPU.",
     remediation="Give each namespace with GPU work a ResourceQuota on requests.nvidia.com/gpu, or on the key of its device type.",
     link="https://kubernetes.io/docs/concepts/policy/resource-quotas/#resource-quota-for-extended-resources",

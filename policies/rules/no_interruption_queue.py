@@ -1,18 +1,10 @@
 """Karpenter on Spot capacity without a queue for interruption notices."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import KarpenterController, KarpenterNodePool
 from policies.inventory.views import Inventory, Pool
-from policies.judging import Cloud, Level, Rule, WithoutCel
+from policies.judging import Cloud, Parameters, Rule
 from policies.values.field import UNKNOWN, any_of
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 
 def judge(controller: KarpenterController, _: Parameters, inventory: Inventory) -> Outcome:
@@ -37,13 +29,9 @@ def judge(controller: KarpenterController, _: Parameters, inventory: Inventory) 
 
 RULE = Rule(
     code="FLX020",
-    name="no-interruption-queue",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
     clouds=(Cloud.EKS,),
-    looks_at=(KarpenterController,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why=(
         "EC2 gives two minutes' notice before it reclaims a Spot instance; without the queue, Karpenter does not "
         "receive it and pods are cut off."

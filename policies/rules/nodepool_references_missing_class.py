@@ -1,18 +1,12 @@
 """A NodePool whose node class does not exist."""
 
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import KarpenterNodePool, KubernetesObject, NodeClass, named
-from policies.judging import Cloud, Level, Rule, WithoutCel
+from policies.inventory.views import Inventory
+from policies.judging import Cloud, Parameters, Rule
 from policies.values.field import UNKNOWN, any_of
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.inventory.views import Inventory
-    from policies.values.parameters import Parameters
 
 _BUILT_IN = ("eks.amazonaws.com", "NodeClass", "default")
 """EKS Auto Mode makes this one by itself."""
@@ -90,13 +84,9 @@ def _listed(group: object, kind: object, inventory: Inventory) -> str:
 
 RULE = Rule(
     code="FLX017",
-    name="nodepool-references-missing-class",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
     clouds=(Cloud.EKS,),
-    looks_at=(KarpenterNodePool,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Karpenter accepts the pool but never makes it ready: pods that need it wait, and no event on them says why.",
     remediation="Declare the node class that the pool refers to, or correct the name.",
     link="https://karpenter.sh/docs/concepts/nodepools/#spectemplatespecnodeclassref",

@@ -1,22 +1,14 @@
 """GPU capacity that falls back to on-demand when the cheaper type runs out, without a ceiling."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.node_offer import allows
 from policies.inventory.objects import ComputeClass, KarpenterNodePool
 from policies.inventory.pool_index import gpu_pool_of
 from policies.inventory.views import Autopilot, GkeNodePool, Inventory, NodeAutoProvisioning
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.pools import creates_pools, made_on_demand
 from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 
 def judge(capacity: KarpenterNodePool | ComputeClass, _: Parameters, inventory: Inventory) -> Outcome:
@@ -73,13 +65,8 @@ def _compute_class(compute_class: ComputeClass, *, standard: bool) -> Outcome:
 
 RULE = Rule(
     code="FLX032",
-    name="on-demand-fallback-uncapped",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(KarpenterNodePool, ComputeClass),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="A Spot shortage, which may last for days, buys the same GPUs at full price instead, and no one is asked.",
     remediation="Make on-demand an explicit choice: a separate pool, with its own maximum, after the cheaper ones.",
     link="https://karpenter.sh/docs/faq/#what-if-there-is-no-spot-capacity-will-karpenter-use-on-demand",

@@ -1,20 +1,13 @@
 """A PriorityClass so low that any pod without a class preempts its pods."""
 
-from __future__ import annotations
-
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import PriorityClass
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.inventory.views import Inventory
+from policies.judging import Level, Parameter, Parameters, Rule
 from policies.pods.placement import below_scale_up, defaults, is_of_pods, users_of, value_of
 from policies.values.field import UNKNOWN
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.inventory.views import Inventory
 
 
 def judge(priority: PriorityClass, parameters: Parameters, inventory: Inventory) -> Outcome:
@@ -44,13 +37,9 @@ def judge(priority: PriorityClass, parameters: Parameters, inventory: Inventory)
 
 RULE = Rule(
     code="FLX049",
-    name="preemptible-by-default-pods",
     severity=Severity.MEDIUM,
     level=Level.ADVISORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PriorityClass,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="A debug pod, a chart's Deployment, or anything else without a class ends a training job that has run for days, without notice.",
     remediation="Give work that may be preempted a small value above 0; between classes, the order matters, not the sign.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/",

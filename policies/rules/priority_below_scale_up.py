@@ -1,19 +1,11 @@
 """A PriorityClass whose pods never trigger a scale-up, or a harmful default class for pods that name none."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import PriorityClass
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.inventory.views import Inventory
+from policies.judging import Level, Parameters, Rule
 from policies.pods.placement import SCALE_UP_CUT_OFF, below_scale_up, defaults, is_of_pods, value_of
 from policies.values.field import UNKNOWN
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.inventory.views import Inventory
-    from policies.values.parameters import Parameters
 
 
 def judge(priority: PriorityClass, _: Parameters, inventory: Inventory) -> Outcome:
@@ -48,13 +40,9 @@ def judge(priority: PriorityClass, _: Parameters, inventory: Inventory) -> Outco
 
 RULE = Rule(
     code="FLX048",
-    name="priority-below-scale-up",
     severity=Severity.MEDIUM,
     level=Level.ADVISORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PriorityClass,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Pods below the cutoff run only on spare nodes: on a pool that scales from zero they wait forever, and nothing says why.",
     remediation="Give work that should get nodes a value of 0 or more; order it with lower and higher values above that.",
     link="https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md",

@@ -1,20 +1,11 @@
 """A bucket that anyone can read or write."""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, undecided
 from policies.inventory.cloud_resources import BucketAccess, GcsBucket, S3Bucket, open_to_everybody, statements_of
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.values.field import UNKNOWN, Tri, any_of, negated
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Field
-    from policies.values.parameters import Parameters
+from policies.judging import Parameters, Rule
+from policies.values.field import UNKNOWN, Field, Tri, any_of, negated
 
 _ANYBODY = ("allUsers", "allAuthenticatedUsers")
 _PUBLIC_ACLS = ("public-read", "public-read-write", "authenticated-read", "publicRead", "publicReadWrite", "authenticatedRead")
@@ -66,13 +57,8 @@ def _anybody_among(members: Field) -> bool:
 
 RULE = Rule(
     code="FLX058",
-    name="public-bucket",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(GcsBucket, S3Bucket, BucketAccess),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why=(
         "Anyone who can read a checkpoint has the model, and anyone who can write one runs code at the next restart: "
         "most formats are pickles."

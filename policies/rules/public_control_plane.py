@@ -1,21 +1,12 @@
 """A cluster whose API server is reachable from the whole internet."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, undecided
-from policies.inventory.cloud_resources import Cluster, EksCluster, GkeCluster, lets_in_everybody
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Field
-    from policies.values.parameters import Parameters
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, undecided
+from policies.inventory.cloud_resources import EksCluster, GkeCluster, lets_in_everybody
+from policies.judging import Parameters, Rule
+from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
 
-def judge(cluster: Cluster, _: Parameters) -> Outcome:
+def judge(cluster: GkeCluster | EksCluster, _: Parameters) -> Outcome:
     """It has a public address, and no range keeps anybody from it. A name that lets in whom IAM knows (GKE's DNS endpoint) is none."""
     public, ranges, remedy = _of_eks(cluster.fields) if isinstance(cluster, EksCluster) else _of_gke(cluster.fields)
     if public is UNKNOWN:
@@ -56,13 +47,8 @@ def _of_eks(cluster: Field) -> tuple[Tri, str, str]:
 
 RULE = Rule(
     code="FLX056",
-    name="public-control-plane",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(GkeCluster, EksCluster),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Anyone can then use a leaked kubeconfig or an API server vulnerability, and GPU clusters are what miners look for.",
     remediation="Restrict access to the API server to your own network, or to listed address ranges.",
     link="https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html",

@@ -1,16 +1,8 @@
 """A ClusterQueue to which no namespace may submit."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, undecided
 from policies.inventory.objects import ClusterQueue
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+from policies.judging import Parameters, Rule
 
 
 def judge(queue: ClusterQueue, _: Parameters) -> Outcome:
@@ -25,13 +17,8 @@ def judge(queue: ClusterQueue, _: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX007",
-    name="queue-admits-no-namespace",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(ClusterQueue,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="The API server accepts the queue, jobs are suspended in it, and none is ever admitted: it looks like a GPU shortage.",
     remediation="Set spec.namespaceSelector to the namespaces that may submit, or to {} for all of them.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#namespace-selector",

@@ -1,22 +1,15 @@
 """Queues that promise more GPUs of a flavor than its pools can have."""
 
-from __future__ import annotations
-
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, Cohort, ComputeClass, ResourceFlavor
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Autopilot, Inventory, NodeAutoProvisioning, Pool
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.values.field import UNKNOWN, Unknown
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 
 def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
@@ -75,13 +68,8 @@ def _total(amounts: list[Decimal | Unknown | None]) -> Decimal | Unknown | None:
 
 RULE = Rule(
     code="FLX021",
-    name="queue-quota-above-capacity",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(ResourceFlavor,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Kueue admits only by quota: jobs beyond the pools' ceilings are admitted, hold their quota, and wait until they time out.",
     remediation="Keep the sum of a flavor's nominal quotas at or below the GPUs that its pools can have.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#flavors-and-resources",

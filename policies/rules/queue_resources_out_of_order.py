@@ -1,18 +1,9 @@
 """A ClusterQueue or a Cohort whose flavors list resources in a different order from coveredResources."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, Cohort
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.values.field import UNKNOWN
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Field, Unknown
-    from policies.values.parameters import Parameters
+from policies.judging import Parameters, Rule
+from policies.values.field import UNKNOWN, Field, Unknown
 
 
 def judge(queue: ClusterQueue | Cohort, _: Parameters) -> Outcome:
@@ -47,13 +38,8 @@ def _names(listed: Field, key: str) -> list[str] | Unknown:
 
 RULE = Rule(
     code="FLX008",
-    name="queue-resources-out-of-order",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(ClusterQueue, Cohort),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="Kueue's webhook refuses such a queue when it is applied, after the preview has passed and other resources have been created.",
     remediation="List the resources of every flavor as in coveredResources: the same names in the same order.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/#flavors-and-resources",

@@ -1,23 +1,14 @@
 """A ResourceQuota that allows a team less than its queues give it."""
 
-from __future__ import annotations
+from decimal import Decimal
 
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, Verdict, fails, not_applicable, undecided
+from capacity.catalog.accelerators import Accelerator
+from capacity.values.verdict import PASSES, Outcome, Severity, Verdict, fails, not_applicable, undecided
 from policies.inventory.objects import ResourceQuota
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
-from policies.queues.cohorts import is_of_some_pods, local_queues_of, read_quota, share_of
+from policies.inventory.views import Inventory
+from policies.judging import Parameters, Rule
+from policies.queues.cohorts import Share, is_of_some_pods, local_queues_of, read_quota, share_of
 from policies.values.field import Unknown
-
-if TYPE_CHECKING:
-    from decimal import Decimal
-
-    from capacity.catalog.accelerators import Accelerator
-    from capacity.values.verdict import Outcome
-    from policies.inventory.views import Inventory
-    from policies.queues.cohorts import Share
-    from policies.values.parameters import Parameters
 
 
 def judge(quota: ResourceQuota, _: Parameters, inventory: Inventory) -> Outcome:
@@ -55,13 +46,8 @@ def _of_kind(kind: Accelerator, gpus: Decimal | Unknown, space: str, share: Shar
 
 RULE = Rule(
     code="FLX055",
-    name="quota-below-queue-share",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(ResourceQuota,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why=(
         "Kueue does not know about ResourceQuotas: it admits the job and reserves quota for it, and the API server "
         "refuses its pods every time."

@@ -1,16 +1,8 @@
 """A ResourceQuota with a key that Kubernetes accepts but never enforces."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ResourceQuota
-from policies.judging import BOTH_CLOUDS, Level, Rule
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
+from policies.judging import Parameters, Rule
 
 LIMITS, REQUESTS = "limits.", "requests."
 DEVICES = ("nvidia.com/", "amd.com/", "aws.amazon.com/", "habana.ai/", "google.com/", "vpc.amazonaws.com/")
@@ -36,11 +28,7 @@ def judge(quota: ResourceQuota, _: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX010",
-    name="quota-key-never-enforced",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(ResourceQuota,),
     judge=judge,
     why="A quota of limits.nvidia.com/gpu: 1 is accepted, but a pod with eight GPUs is still admitted: the namespace has no ceiling.",
     remediation="Give the quota as requests.nvidia.com/gpu, the one key under which Kubernetes counts GPUs.",

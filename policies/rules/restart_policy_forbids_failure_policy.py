@@ -1,20 +1,12 @@
 """A Job whose pods restart in place, so that it cannot ignore interruptions."""
 
-from __future__ import annotations
-
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.views import Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameter, Parameters, Rule
 from policies.pods.interruption import interruption_of
-from policies.values.field import UNKNOWN
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Field, Unknown
+from policies.values.field import UNKNOWN, Field, Unknown
 
 
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
@@ -57,13 +49,8 @@ def _failures(pods: PodSet, job: Field) -> Decimal | Unknown:
 
 RULE = Rule(
     code="FLX045",
-    name="restart-policy-forbids-failure-policy",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge_among=judge,
-    without_cel=WithoutCel.COMPARES_OBJECTS,
     why="Pods that restart in place cannot tell an interruption from a fault: the Job is refused, or counts reclaimed nodes as failures.",
     remediation="Set restartPolicy: Never and a podFailurePolicy that ignores DisruptionTarget; the Job creates a new pod by itself.",
     link="https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy",

@@ -1,22 +1,13 @@
 """Several pods at the same time on a claim that can be attached to only one node."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.catalog.node_labels import HOSTNAME_LABEL
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import PersistentVolumeClaim, named
 from policies.inventory.views import Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.pods.selection import copies_of
 from policies.pods.volumes import claims_of
-from policies.values.field import UNKNOWN, any_of
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.field import Field, Tri, Unknown
-    from policies.values.parameters import Parameters
+from policies.values.field import UNKNOWN, Field, Tri, Unknown, any_of
 
 _OF_ONE_NODE = {"ReadWriteOnce", "ReadWriteOncePod"}
 
@@ -69,13 +60,8 @@ def _together(pods: PodSet) -> Tri:
 
 RULE = Rule(
     code="FLX044",
-    name="shared-read-write-once-volume",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge_among=judge,
-    without_cel=WithoutCel.COMPARES_OBJECTS,
     why=(
         "The disk is attached where the first pod runs; pods on other nodes wait for it, and the GPUs of the running "
         "pods sit idle meanwhile."

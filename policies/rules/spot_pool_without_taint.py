@@ -1,19 +1,11 @@
 """Spot GPUs on which work that did not choose Spot can be scheduled."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import CAPACITY_TAINT, GKE_SPOT_LABEL
-from capacity.values.verdict import PASSES, Addition, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Addition, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.views import GpuPool, Taint
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 
 def judge(pool: GpuPool, _: Parameters) -> Outcome:
@@ -42,13 +34,8 @@ def judge(pool: GpuPool, _: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX012",
-    name="spot-pool-without-taint",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(GpuPool,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="GPU pods get the nvidia.com/gpu toleration automatically, so inference and long jobs land on nodes that can end within seconds.",
     remediation="Give Spot GPU nodes their own taint, which work that survives an interruption tolerates.",
     link="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/spot-vms#taints-tolerations",

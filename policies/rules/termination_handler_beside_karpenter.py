@@ -1,19 +1,11 @@
 """Two programs that drain the same nodes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import KarpenterController, KarpenterNodePool, TerminationHandler
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Inventory, Pool
-from policies.judging import Cloud, Level, Rule, WithoutCel
+from policies.judging import Cloud, Parameters, Rule
 from policies.values.field import UNKNOWN, Tri, any_of
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 _OF_NODE_GROUPS = frozenset({"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/capacityType"})
 """Labels that EKS gives the nodes of its node groups, and Karpenter's nodes do not have."""
@@ -54,13 +46,9 @@ def _watches_karpenters(handler: TerminationHandler, inventory: Inventory) -> tu
 
 RULE = Rule(
     code="FLX029",
-    name="termination-handler-beside-karpenter",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
     clouds=(Cloud.EKS,),
-    looks_at=(TerminationHandler,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="The two act on the same events without coordination: drains conflict, and nodes are replaced unnecessarily.",
     remediation="Remove the handler and let Karpenter handle interruptions through its queue, or keep the handler off Karpenter's nodes.",
     link="https://karpenter.sh/docs/faq/#interruption-handling",

@@ -1,20 +1,12 @@
 """GPU pods that tolerate the taint of cheaper capacity but do not select that capacity."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.catalog.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.views import GpuPool, Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Level, Parameter, Parameters, Rule
 from policies.pods.placement import PoolMatch, pool_matches
 from policies.pods.scheduling_options import may_choose_capacity, options_of
 from policies.values.field import UNKNOWN, Tri, any_of
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
 
 
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
@@ -51,13 +43,9 @@ def _lands_untainted(pool_match: PoolMatch, keys: tuple[str, ...]) -> Tri:
 
 RULE = Rule(
     code="FLX040",
-    name="toleration-without-selector",
     severity=Severity.MEDIUM,
     level=Level.ADVISORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge_among=judge,
-    without_cel=WithoutCel.COMPARES_OBJECTS,
     why=(
         "A toleration allows pods onto Spot but does not send them there: the scheduler and the autoscaler also give them full-price nodes."
     ),

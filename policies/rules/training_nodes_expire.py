@@ -1,21 +1,13 @@
 """A pool for work that must not be moved, but whose nodes are removed at a certain age."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import KarpenterNodePool
 from policies.inventory.pool_index import gpu_pool_of
-from policies.judging import Cloud, Level, Rule, WithoutCel
+from policies.inventory.views import GpuPool, Inventory
+from policies.judging import Cloud, Parameter, Parameters, Rule
 from policies.values.field import UNKNOWN, Tri, any_of
-from policies.values.parameters import Parameter, Parameters
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.inventory.views import GpuPool, Inventory
-
 
 AUTO_MODE_HOURS = 504
 """EKS Auto Mode ends every node after 21 days at most: capacity/catalog/auto_mode.yaml, whose models lint does not load."""
@@ -67,13 +59,9 @@ def _named(pool: KarpenterNodePool, gpu: GpuPool, words: tuple[str, ...]) -> Tri
 
 RULE = Rule(
     code="FLX019",
-    name="training-nodes-expire",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
     clouds=(Cloud.EKS,),
-    looks_at=(KarpenterNodePool,),
     judge_among=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why="WhenEmpty does not stop expiry: after 30 days by default Karpenter drains a node in the middle of a run.",
     remediation="Set expireAfter to Never for pools whose work must not be moved, and replace their nodes when they are empty. In EKS Auto "
     "Mode, where AWS ends every node after 21 days, set it to 480h.",

@@ -1,19 +1,11 @@
 """Capacity without GPUs that can grow without limit."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL
-from capacity.values.verdict import Severity, not_applicable
+from capacity.values.verdict import Outcome, Severity, not_applicable
 from policies.inventory.views import GpuPool, Pool
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.pools import MOST, bounded
 from policies.values.field import Field
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 
 def judge(pool: Pool, parameters: Parameters) -> Outcome:
@@ -28,13 +20,8 @@ def judge(pool: Pool, parameters: Parameters) -> Outcome:
 
 RULE = Rule(
     code="FLX031",
-    name="unbounded-node-pool",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(Pool,),
     judge=judge,
-    without_cel=WithoutCel.OWN_PROGRAM,
     why=(
         "One Deployment with a few zeros too many in its replicas buys nodes until the account's quota is used up: the bill has no ceiling."
     ),

@@ -1,21 +1,14 @@
 """A field that the object's kind does not have."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.field_schemas import KINDS, TYPES, fields
 from policies.inventory.objects import KubernetesObject
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.values.field import UNKNOWN, Unknown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 
 def judge(written: KubernetesObject, _: Parameters) -> Outcome:
@@ -80,13 +73,8 @@ def _walk(written: Any, schema: Any, types: Mapping[str, Any], path: str) -> Ite
 
 RULE = Rule(
     code="FLX025",
-    name="unknown-field",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(KubernetesObject,),
     judge=judge,
-    without_cel=WithoutCel.BUILT_IN,
     why="An unknown field is dropped, or refused when it is applied: what it was meant to do, such as set a limit, does not happen.",
     remediation="Use a field that the kind has in this version.",
     link="https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation",

@@ -1,19 +1,11 @@
 """Work that names a queue that does not exist."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from capacity.catalog.work_labels import QUEUE_LABEL
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import LocalQueue
 from policies.inventory.views import Inventory, PodSet
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.values.field import UNKNOWN
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 _LISTED = 12
 """How many queues a message lists."""
@@ -56,13 +48,8 @@ def _by_namespace(inventory: Inventory) -> dict[object, set[object]]:
 
 RULE = Rule(
     code="FLX068",
-    name="work-in-missing-queue",
     severity=Severity.HIGH,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge_among=judge,
-    without_cel=WithoutCel.COMPARES_OBJECTS,
     why="Kueue keeps the work suspended until a LocalQueue with that name exists, and only a condition on its Workload says why.",
     remediation="Set the label kueue.x-k8s.io/queue-name to a LocalQueue in the work's own namespace.",
     link="https://kueue.sigs.k8s.io/docs/tasks/run/jobs/",

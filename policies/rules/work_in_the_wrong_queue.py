@@ -1,22 +1,14 @@
 """Work without GPUs in a queue whose machines all have GPUs, and work with GPUs in a queue that gives none."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from capacity.values.verdict import PASSES, Severity, fails, not_applicable, undecided
+from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.gpu_machines import gpu_selection
 from policies.inventory.objects import ClusterQueue, KueueConfiguration, ResourceFlavor, named
 from policies.inventory.pod_gpus import POD_MAKERS, gpu_resources
 from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
-from policies.judging import BOTH_CLOUDS, Level, Rule, WithoutCel
+from policies.judging import Parameters, Rule
 from policies.pods.scheduling_options import cluster_queues_of, queue_of
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
-
-if TYPE_CHECKING:
-    from capacity.values.verdict import Outcome
-    from policies.values.parameters import Parameters
 
 
 def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
@@ -131,13 +123,8 @@ def _selects_gpus(flavor: ResourceFlavor, inventory: Inventory) -> Tri:
 
 RULE = Rule(
     code="FLX070",
-    name="work-in-the-wrong-queue",
     severity=Severity.MEDIUM,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
-    looks_at=(PodSet,),
     judge_among=judge,
-    without_cel=WithoutCel.COMPARES_OBJECTS,
     why="Kueue gives work without GPUs the labels and tolerations of its queue's flavor, so that it sits on GPU nodes, keeps them alive "
     "and is counted by no quota of GPUs. Work with GPUs in a queue that gives none is never admitted.",
     remediation="Give work without GPUs a queue with a flavor for nodes without GPUs, and name it in the label kueue.x-k8s.io/queue-name.",

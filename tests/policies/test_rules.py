@@ -50,7 +50,6 @@ def test_a_rule_has_fixtures_of_every_verdict_and_speaks_to_a_person(rule: AnyRu
     assert {case.verdict for case in cases_of(rule.name)} == set(WORDS.values())
     assert rule.code.startswith("FLX")
     assert rule.severity in Severity
-    assert rule.clouds
     assert rule.link.startswith("https://")
     assert min(len(rule.why), len(rule.remediation)) > 40
 
@@ -85,5 +84,5 @@ def test_a_file_without_its_rule_is_refused(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "nameless_problem.py").write_text("")
     monkeypatch.setattr(rules, "__path__", [str(tmp_path)])
 
-    with pytest.raises(TypeError, match=r"nameless_problem\.py holds no RULE named nameless-problem"):
+    with pytest.raises(TypeError, match=r"nameless_problem\.py holds no RULE"):
         rules.all_rules.__wrapped__()

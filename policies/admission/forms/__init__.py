@@ -1,4 +1,8 @@
-"""The forms in CEL, by subject: each a `Form` under its rule's name in capitals. A rule without one says why itself."""
+"""The forms in CEL, by subject: each a `Form` under its rule's name in capitals.
+
+A rule has none if it is about objects that only the platform's program creates, if it compares objects with one another, or if the API
+server or Kueue already sees to it.
+"""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from policies.rules.flex_job_over_seven_days import ALSO, ANNOTATION, SELECTOR, 
 from policies.rules.flex_job_over_seven_days import RULE as FLEX_RULE
 
 if TYPE_CHECKING:
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 # The rule compute-class-with-extra-selector in CEL, of pods alone: flavors are the platform's own.
 

@@ -18,7 +18,7 @@ from policies.rules.image_not_pinned import MOVES, UNPINNED, UNTAGGED
 from policies.rules.image_not_pinned import RULE as IMAGE_RULE
 
 if TYPE_CHECKING:
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 # The rule gpu-container-without-limit in CEL.
 

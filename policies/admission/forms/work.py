@@ -43,7 +43,7 @@ from policies.rules.missing_owner_labels import OWNERLESS, OWNERLESS_REMEDY
 from policies.rules.missing_owner_labels import RULE as OWNER_RULE
 
 if TYPE_CHECKING:
-    from policies.values.parameters import Parameters
+    from policies.judging import Parameters
 
 # The rule grace-exceeds-notice in CEL.
 

@@ -11,15 +11,12 @@ from jsonschema import Draft202012Validator
 
 from capacity.values.verdict import PASSES, Severity
 from policies.inventory.views import View
-from policies.judging import BOTH_CLOUDS, Level, Rule, read_settings, schema
-from policies.values.parameters import Parameter
+from policies.judging import Level, Parameter, Rule, read_settings, schema
 
 RULE: Rule[View] = Rule(
     code="FLX999",
     name="example",
     severity=Severity.LOW,
-    level=Level.MANDATORY,
-    clouds=BOTH_CLOUDS,
     looks_at=(View,),
     judge=lambda _view, _parameters: PASSES,
     why="It shows how settings are read.",
