@@ -48,7 +48,7 @@ _LINTER_DATA = (
     "capacity/catalog/gcp.yaml",
     "capacity/catalog/capacity_types/eks.yaml",
     "policies/inventory/fields.json",
-    "policies/metrics/families.yaml",
+    "policies/metric_families.yaml",
 )
 _LINTER_ENTRY = """\
 \"\"\"The `flexspot-lint` command, also as `python -m flexspot_lint`.\"\"\"

@@ -23,8 +23,8 @@ from infra.own_program import program_of, settled
 from infra.project import FILE, STACK_CONFIG_DIR, Project, project_here, without_secrets
 from infra.rules import pack_configuration
 from infra.state_file import SCHEME, may_be_open, other_runs, repair_state_file, state_file
-from policies.engine import served
-from policies.place import PORT, PROGRAM
+from policies import PROGRAM
+from policies.engine import PORT, served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

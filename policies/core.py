@@ -10,22 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from capacity.values.verdict import ObjectIdentity, Outcome, Severity, Verdict, not_applicable, undecided
 from policies.inventory.reading import views_of
-from policies.inventory.reading.source import annotations_of
-from policies.inventory.views import Inventory
-from policies.judging import Level
+from policies.inventory.reading.source import Source, annotations_of
+from policies.inventory.views import Inventory, View
+from policies.judging import AnyRule, Level, Parameters, Settings
 from policies.rules import all_rules
-from policies.values.field import UNKNOWN
-from policies.values.finding import CODE, NOTHING, PREFIX, RULE, Finding, suppressions_of, written_on
-from policies.values.secrecy import Secrets
+from policies.values.field import UNKNOWN, Field
+from policies.values.finding import CODE, NOTHING, PREFIX, RULE, Finding, Secrets, Suppressions, suppressions_of, written_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-
-    from policies.inventory.reading.source import Source
-    from policies.inventory.views import View
-    from policies.judging import AnyRule, Parameters, Settings
-    from policies.values.field import Field
-    from policies.values.finding import Suppressions
 
 
 class Charge(NamedTuple):

@@ -18,17 +18,15 @@ from pulumi.runtime import proto
 from pulumi.runtime.proto import analyzer_pb2_grpc
 
 from capacity.values.verdict import Severity, Verdict
-from policies.core import is_defect, judge_across, judge_alone, read_source
+from policies.core import Reading, is_defect, judge_across, judge_alone, read_source
 from policies.inventory.reading.eks import PROPERTIES, is_template, takes_template, with_template
 from policies.inventory.reading.source import from_pulumi
-from policies.judging import DEFAULTS, LEVEL, Level, policy_schema, read_settings, schema
+from policies.judging import DEFAULTS, LEVEL, AnyRule, Level, policy_schema, read_settings, schema
 from policies.rules import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping, Sequence
 
-    from policies.core import Reading
-    from policies.judging import AnyRule
     from policies.values.finding import Finding
 
 
@@ -39,6 +37,9 @@ VERSION: Final = "0.1.0"
 """Told to the engine, which takes the version of PulumiPolicy.yaml instead where it finds that file."""
 
 DESCRIPTION: Final = "Rules that keep GPU capacity on GKE and EKS finite, reserved for GPU work, and accounted for."
+
+PORT: Final = "FLEXSPOT_POLICY_PACK_PORT"
+"""The variable with which `policies/pack` is told that a process serves the pack already, and at which port of loopback."""
 
 _EVERY: Final = "all"
 """The engine's own word in a policy configuration: the level of every policy. It has set them when the pack is asked."""

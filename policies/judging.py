@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_args
 
 from capacity.values.errors import nearest
-from policies.inventory.views import View
+from policies.inventory.views import Inventory, View
 from policies.values.field import plain
 from policies.values.finding import ConfiguredSuppression, read_suppression
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from capacity.values.verdict import Outcome, Severity
-    from policies.inventory.views import Inventory
 
 
 class Level(StrEnum):

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from capacity.catalog.accelerators import NVIDIA, ON_EC2, Accelerator
 from capacity.catalog.unreachable_limits import NodeCeilings
 from capacity.cost.budget_checks import NEAR_PERCENT, BudgetCheck
-from capacity.values.verdict import PASSES, fails, not_applicable, undecided
-from policies.inventory.cloud_resources import AwsProvider, GcsBucket, GkeCluster
+from capacity.values.verdict import PASSES, Outcome, fails, not_applicable, undecided
+from policies.inventory.cloud_resources import AwsProvider, Bucket, Cluster, GcsBucket, GkeCluster, MonthlyCost
 from policies.inventory.gpu_machines import PREFIXES, gpu_selection, is_gpu_machine
-from policies.inventory.node_offer import allowed_machines
-from policies.inventory.views import Ceiling
+from policies.inventory.node_offer import CatalogMachine, NodeOffer, allowed_machines, karpenter_key, karpenters
+from policies.inventory.views import Bounds, Ceiling, GpuPool, Inventory, Pool
 from policies.judging import Parameter, Parameters
-from policies.values.field import UNKNOWN, Tri, Unknown, all_of, any_of, negated
+from policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, negated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from decimal import Decimal
 
-    from capacity.values.verdict import Outcome
-    from policies.inventory.cloud_resources import Bucket, Cluster, MonthlyCost
-    from policies.inventory.node_offer import CatalogMachine
+    from capacity.values.verdict import ObjectIdentity
     from policies.inventory.objects import ComputeClass
-    from policies.inventory.views import Bounds, Inventory
-    from policies.values.field import Field
 
 
 MOST = (
@@ -277,3 +273,85 @@ def _check(spender: Field, scenario: str, near_percent: int) -> BudgetCheck | No
     missing = tuple(str(each.value) for each in spender.at(_MISSING[scenario]).parts().fields)
     at_most = spender.at(_AT_MOST[scenario]).number() if scenario in _AT_MOST else None
     return BudgetCheck(_owner(spender), budget, spent, missing, near_percent, None if at_most is UNKNOWN else at_most)
+
+
+PoolT = TypeVar("PoolT", bound=Pool)
+
+
+def pools_for(kind: type[PoolT], wanted: Mapping[str, Field], inventory: Inventory) -> list[PoolT]:
+    """The pools of which it is not certain by one of these labels alone that none of their nodes carries it.
+
+    A pool that is left out is one for which `offer.carries(wanted)` is False; those that are left must still be asked.
+    """
+    return index_of(kind, inventory).candidates(wanted)
+
+
+def index_of(kind: type[PoolT], inventory: Inventory) -> PoolIndex[PoolT]:
+    """The index of the pools of a kind."""
+    return inventory.once("pools by label", kind, lambda: PoolIndex(inventory.of(kind)))
+
+
+def gpu_pool_of(identity: ObjectIdentity, inventory: Inventory) -> GpuPool | None:
+    """The pool that an object declares, if it has GPUs."""
+    found = inventory.by("object", GpuPool, lambda each: each.identity).get(identity)
+    return found[0] if found else None
+
+
+class PoolIndex(Generic[PoolT]):
+    """Pools by the values that their nodes' labels can have. A label is indexed when somebody first asks for it."""
+
+    def __init__(self, pools: Sequence[PoolT]) -> None:
+        self._pools = pools
+        self._of_key: dict[str, tuple[dict[str | None, list[int]], list[int]]] = {}
+
+    def candidates(self, wanted: Mapping[str, Field]) -> list[PoolT]:
+        """The pools that no single one of the labels rules out, in their order."""
+        return self.among([self.places(key, [value]) for key, value in wanted.items()])
+
+    def among(self, several: Iterable[list[list[int]] | None]) -> list[PoolT]:
+        """The pools of the shortest of several such lists of places; all of them where there is none."""
+        bounded = [lists for lists in several if lists is not None]
+        if not bounded:
+            return list(self._pools)
+        shortest = min(bounded, key=lambda lists: sum(map(len, lists)))
+        return [self._pools[place] for place in sorted({place for each in shortest for place in each})]
+
+    def places(self, key: str, values: Iterable[Field]) -> list[list[int]] | None:
+        """Where the pools are whose nodes may have one of the values of a label, as lists to be joined; None where that may be any pool."""
+        texts = [value.text() for value in values]
+        if UNKNOWN in texts:
+            return None
+        by_value, open_to_any = self._index(key)
+        return [*(by_value.get(text, []) for text in texts if text is not UNKNOWN), open_to_any]
+
+    def _index(self, key: str) -> tuple[dict[str | None, list[int]], list[int]]:
+        if key not in self._of_key:
+            by_value: dict[str | None, list[int]] = {}
+            open_to_any: list[int] = []
+            for place, pool in enumerate(self._pools):
+                possible = _possible_values(pool.offer, key)
+                for value in possible or ():
+                    by_value.setdefault(value, []).append(place)
+                if possible is None:
+                    open_to_any.append(place)
+            self._of_key[key] = by_value, open_to_any
+        return self._of_key[key]
+
+
+def _possible_values(offer: NodeOffer, key: str) -> set[str | None] | None:
+    """The values that a label of the offer's nodes can have, perhaps with some that it cannot; None where it may be any.
+
+    Follows NodeOffer.carries for one label, and may say more than that but never less.
+    """
+    asked = [each for each in offer.requirements if karpenter_key(each) in {karpenters(key), None}]
+    if key in offer.fixed:
+        own = offer.fixed[key].text()
+        return None if own is UNKNOWN else {own}
+    for each in asked:
+        values = each.at("values").parts()
+        texts = {value.text() for value in values.fields}
+        if each.at("key").known and each.at("operator").text() == "In" and values.complete and UNKNOWN not in texts:
+            return {text for text in texts if text is not UNKNOWN}
+    if asked or key.startswith(offer.open_prefixes) or not offer.complete:
+        return None
+    return set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.admission.boundary import Guarantee
+from policies.admission.form import Guarantee
 from policies.admission.guarantee import guarantee_policies
 
 TEAM = "team-a"

@@ -14,7 +14,7 @@ from policies.core import is_defect, judge_all
 from policies.inventory.reading.source import from_manifest
 from policies.judging import Level
 from policies.lint.report import GRAVEST_FIRST
-from policies.own_rules.rule import is_of_kind
+from policies.own_rules import is_of_kind
 from policies.values.finding import Finding
 
 if TYPE_CHECKING:

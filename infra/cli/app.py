@@ -67,7 +67,7 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001 -- typer's callback
 @app.command("policy-pack")
 def policy_pack() -> None:
     """Print the folder of the policy pack that comes with this version, as in: pulumi preview --policy-pack $(flexspot policy-pack)."""
-    from policies.place import FOLDER  # noqa: PLC0415
+    from policies import FOLDER  # noqa: PLC0415
 
     typer.echo(FOLDER)
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from policies.admission.boundaries import boundaries
-from policies.admission.boundary import Boundary, Guarantee, problem_if
 from policies.admission.cel import either, every, list_at, optional, text, text_at, texts
-from policies.admission.form import told, used_by
+from policies.admission.form import Boundary, Guarantee, problem_if, told, used_by
 from policies.admission.pod_boundaries import LONGEST_NOTICE_SECONDS
 from policies.admission.policy import AdmissionPolicy, Expression, ResourceRule, of_pod_makers, validation, variable_of
 from policies.admission.scheduling_options import facts_of

@@ -40,12 +40,11 @@ from policies.inventory.pod_gpus import (
     POOL_LABELS,
     SYSTEM_NAMESPACE,
     SYSTEM_PRIORITY,
+    PodMaker,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from policies.inventory.pod_gpus import PodMaker
 
 
 MATCHED = tuple(maker for maker in POD_MAKERS.values() if maker.kind != "DaemonSet")

@@ -7,21 +7,18 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
 from policies.admission.cel import mapping_at, sentence, text, texts
-from policies.admission.form import accepted, accepted_in_settings, used_by
+from policies.admission.form import Form, Matched, accepted, accepted_in_settings, used_by
 from policies.admission.forms import all_forms
 from policies.admission.pods import changed_by_people, made_by_nobody_judged
 from policies.admission.scheduling_options import MOST_GPUS
 from policies.inventory.pod_gpus import POD_MAKERS
-from policies.judging import DEFAULTS, Level
+from policies.judging import DEFAULTS, Level, Settings
 from policies.rules.checkpoint_on_ephemeral_volume import RULE as CHECKPOINT_RULE
 from policies.rules.gpu_container_above_maximum import MOST
 from policies.rules.gpu_container_above_maximum import RULE as MAXIMUM_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from policies.admission.form import Form, Matched
-    from policies.judging import Settings
 
 
 POLICIES = {Level.MANDATORY: "flexspot", Level.ADVISORY: "flexspot-advice"}

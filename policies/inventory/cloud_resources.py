@@ -8,14 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from ipaddress import IPv4Network, ip_network
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from policies.inventory.views import View
-from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, plain
-
-if TYPE_CHECKING:
-    from policies.values.field import Unknown
-
+from policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, plain
 
 _WHITE_SPACE = re.compile(r"\s")
 

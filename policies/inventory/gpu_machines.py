@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import ACCELERATORS, NVIDIA, ON_EC2, ON_GKE, Accelerator
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
-from policies.values.field import UNKNOWN, Tri, negated
+from policies.values.field import UNKNOWN, Field, Tri, negated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from policies.values.field import Field
 
 
 EC2_FAMILY = "|".join(each.ec2_family for each in ON_EC2)

@@ -13,12 +13,10 @@ import yaml
 from capacity.catalog import node_labels
 from capacity.catalog.accelerators import BY_MANUFACTURER, ON_EC2, Accelerator
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL, KARPENTER_INSTANCE
-from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
+from policies.values.field import UNKNOWN, Field, Parts, Tri, Unknown, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from policies.values.field import Parts, Unknown
 
 
 # Not through capacity.catalog.capacity_type: its models take a third of a second to load, which lint would pay in every run.

@@ -6,18 +6,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, TypeVar
 
-from capacity.values.verdict import not_applicable, undecided
-from policies.inventory.views import View
-from policies.metrics.promql import parsed
-from policies.values.field import UNKNOWN, Field, all_of, any_of
+from capacity.values.verdict import Outcome, not_applicable, undecided
+from policies.inventory.views import Inventory, View
+from policies.metrics import Node, parsed
+from policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from capacity.values.verdict import Outcome
-    from policies.inventory.views import Inventory
-    from policies.metrics.promql import Node
-    from policies.values.field import Tri, Unknown
 
 
 @dataclass(frozen=True)
@@ -56,14 +51,7 @@ ObjectT = TypeVar("ObjectT", bound=KubernetesObject)
 
 def named(kind: type[ObjectT], name: object, inventory: Inventory) -> tuple[ObjectT, ...]:
     """The objects of a kind with this name, in whatever namespace, and those whose name is not known yet."""
-
-    def index() -> dict[object, list[ObjectT]]:
-        found: dict[object, list[ObjectT]] = {}
-        for each in inventory.of(kind):
-            found.setdefault(each.name.text(), []).append(each)
-        return found
-
-    by_name = inventory.once("objects by name", kind, index)
+    by_name = inventory.by("name", kind, lambda each: each.name.text())
     return (*(by_name.get(name, ()) if name is not UNKNOWN else ()), *by_name.get(UNKNOWN, ()))
 
 

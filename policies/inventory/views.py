@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from capacity.catalog.node_labels import GPU_RESOURCE
 from policies.inventory.pod_gpus import asks_for_gpus, containers, exemption, placed_on_gpus
+from policies.values.field import UNKNOWN, Field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
     from decimal import Decimal
 
     from capacity.values.verdict import ObjectIdentity
     from policies.inventory.node_offer import NodeOffer
-    from policies.values.field import Field, Tri, Unknown
+    from policies.values.field import Tri, Unknown
 
 
 NO_GPUS = "it requests no GPUs"
@@ -41,6 +42,17 @@ class Taint:
     key: Field
     value: Field
     effect: Field
+
+    @property
+    def as_field(self) -> Field:
+        """The taint as it is written."""
+        return Field({"key": self.key.value, "value": self.value.value, "effect": self.effect.value})
+
+    @property
+    def described(self) -> str:
+        """The taint as messages name it."""
+        key, value, effect = (each.text() for each in (self.key, self.value, self.effect))
+        return f"{key}={value}:{effect}" if isinstance(value, str) else f"{key}:{effect}"
 
 
 @dataclass(frozen=True)
@@ -149,6 +161,12 @@ class PodSet(View):
     object_spec: Field
     annotations: tuple[Field, ...]
 
+    @property
+    def space(self) -> str | Unknown:
+        """The pods' namespace; `default` where none is written, as the API server has it."""
+        text = self.namespace.text()
+        return text or "default" if text is not UNKNOWN else UNKNOWN
+
     @cached_property
     def asks_for_gpus(self) -> Tri:
         """What policies.inventory.pod_gpus.asks_for_gpus says of the pod: the first question of nearly every rule about pods."""
@@ -207,6 +225,17 @@ class Inventory:
         if key not in self._answers:
             self._answers[key] = answer()
         return self._answers[key]
+
+    def by(self, question: str, kind: type[ViewT], key: Callable[[ViewT], object]) -> Mapping[Any, list[ViewT]]:
+        """The views of one kind by what `key` says of each, sorted out when the question is asked for the first time."""
+
+        def sorted_out() -> Mapping[Any, list[ViewT]]:
+            found: dict[Any, list[ViewT]] = {}
+            for each in self.of(kind):
+                found.setdefault(key(each), []).append(each)
+            return found
+
+        return self.once(question, kind, sorted_out)
 
     def tells(self, *kinds: type[View]) -> bool:
         """Whether a missing object can be held against anyone: there are objects of one of these kinds, or the input is closed."""

@@ -14,21 +14,20 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from capacity.values.errors import ExitCode, ExplainedError, nearest
 from capacity.values.verdict import ObjectIdentity, Severity, Verdict
-from policies.judging import DEFAULTS, Level, Rule, Settings, read_settings, unknown_name
-from policies.lint.file_reading import InputProblem
+from policies.judging import DEFAULTS, AnyRule, Level, Rule, Settings, read_settings, unknown_name
+from policies.lint.file_reading import InputProblem, Problem
 from policies.lint.report import GRAVEST_FIRST
 from policies.lint.yaml_reading import DocumentRefusedError, documents_in
-from policies.own_rules.reading import KEY as OWN_RULES
-from policies.own_rules.reading import read_own_rules
+from policies.own_rules import KEY as OWN_RULES
+from policies.own_rules import read_own_rules
 from policies.rules import all_rules
+from policies.values.field import list_of, mapping_of
 from policies.values.finding import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from policies.judging import AnyRule
-    from policies.lint.file_reading import Problem
-    from policies.own_rules.rule import OwnRule
+    from policies.own_rules import OwnRule
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def _read_path_levels(written: Any, rules: Iterable[AnyRule], problems: list[str
     known = {rule.name for rule in rules}
     found: list[PathLevels] = []
     for place, each in enumerate(cast("list[Any]", written)):
-        entry = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
+        entry = mapping_of(each)
         patterns, levels = entry.get("match"), entry.get("rules")
         if set(entry) != {"match", "rules"} or not isinstance(patterns, list) or not isinstance(levels, dict):
             problems.append(f"paths.{place}: must be an entry with `match`, a list of patterns, and `rules`, levels by rule")
@@ -298,7 +297,7 @@ def _settings(written: Any, known: Iterable[AnyRule], problems: list[str]) -> Se
 
 
 def _patterns(written: Any, problems: list[str]) -> tuple[str, ...]:
-    listed = cast("list[Any]", written) if isinstance(written, list) else []
+    listed = list_of(written)
     texts = tuple(each for each in listed if isinstance(each, str))
     if written is not None and (not isinstance(written, list) or len(texts) != len(listed)):
         problems.append("exclude: must be a list of path patterns such as tests/*, relative to this file")

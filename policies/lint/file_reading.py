@@ -11,24 +11,33 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from policies.lint.chunks import markdown_chunks, yaml_chunks
-from policies.lint.parts import PATCH_MARKS, compared_files, is_assertion_file, is_fragment, is_patch, patch_files
-from policies.lint.scope_links import KUSTOMIZATION_FILES, taking_of
+from policies.lint.parts import (
+    KUSTOMIZATION_FILES,
+    PATCH_MARKS,
+    Taking,
+    compared_files,
+    is_assertion_file,
+    is_fragment,
+    is_patch,
+    patch_files,
+    taking_of,
+)
 from policies.lint.yaml_reading import (
     FILE_BYTES,
     FILE_DOCUMENTS,
     FILE_VALUES,
     FILLED_LATER,
+    Chunk,
+    Document,
     DocumentRefusedError,
     documents_in,
+    markdown_chunks,
+    yaml_chunks,
 )
+from policies.values.field import mapping_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from policies.lint.chunks import Chunk
-    from policies.lint.scope_links import Taking
-    from policies.lint.yaml_reading import Document
 
 
 class Skipped(StrEnum):
@@ -272,8 +281,7 @@ def _tell_duplicates(reading: Reading, path: str, chunk: Chunk, document: Docume
     for each in document.duplicates:
         reason = f"duplicate key {each.key}, first on line {chunk.line + each.first_line}"
         line = chunk.line + each.line
-        value = cast("dict[str, Any]", document.value) if isinstance(document.value, dict) else {}
-        reading.problems.append(Problem(InputProblem.DUPLICATE_KEY, path, line, named(value), reason))
+        reading.problems.append(Problem(InputProblem.DUPLICATE_KEY, path, line, named(mapping_of(document.value)), reason))
 
 
 def _objects(value: Any, steps: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
@@ -299,8 +307,7 @@ def _objects(value: Any, steps: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
 
 def named(value: dict[str, Any]) -> tuple[str, str, str, str]:
     """apiVersion, kind, namespace and name of an object, empty where they are no texts."""
-    metadata = value.get("metadata")
-    of = cast("dict[str, Any]", metadata) if isinstance(metadata, dict) else {}
+    of = mapping_of(value.get("metadata"))
     wanted = (value.get("apiVersion"), value.get("kind"), of.get("namespace"), of.get("name"))
     version, kind, namespace, name = (each if isinstance(each, str) else "" for each in wanted)
     return version, kind, namespace, name
@@ -308,6 +315,4 @@ def named(value: dict[str, Any]) -> tuple[str, str, str, str]:
 
 def _speaks_to_rules(value: dict[str, Any]) -> bool:
     """Whether an annotation of the object is for the rules, and so has to be checked whatever the object is."""
-    metadata = value.get("metadata")
-    annotations = cast("dict[str, Any]", metadata).get("annotations") if isinstance(metadata, dict) else None
-    return isinstance(annotations, dict) and any("flexspot" in key for key in cast("dict[str, Any]", annotations))
+    return any("flexspot" in key for key in mapping_of(mapping_of(value.get("metadata")).get("annotations")))

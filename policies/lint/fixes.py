@@ -21,10 +21,9 @@ import yaml
 
 from capacity.values.errors import ExitCode, ExplainedError
 from policies.inventory.reading.source import from_manifest
-from policies.lint.chunks import yaml_chunks
-from policies.lint.file_reading import read_text
+from policies.lint.file_reading import Manifest, read_text
 from policies.lint.places import steps_of
-from policies.lint.yaml_reading import DocumentRefusedError, documents_in, nodes_in
+from policies.lint.yaml_reading import DocumentRefusedError, documents_in, nodes_in, yaml_chunks
 from policies.rules.missing_owner_labels import RULE as OWNER_RULE
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
     from capacity.values.verdict import Addition, ObjectIdentity
     from policies.judging import Settings
-    from policies.lint.file_reading import Manifest
     from policies.lint.report import Placed, Report
 
 

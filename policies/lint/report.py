@@ -7,11 +7,12 @@ import json
 import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.verdict import Severity
 from policies.core import is_defect
+from policies.values.field import list_of, mapping_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -63,11 +64,9 @@ def _read(path: Path) -> frozenset[str]:
         raise _unusable(path, f"it cannot be read: {error.strerror}", "name another file.") from error
     except (ValueError, RecursionError) as error:
         raise _unusable(path, "it is not JSON", "recreate it with --write-baseline.") from error
-    listed = cast("dict[str, Any]", held).get("findings") if isinstance(held, dict) else None
-    version = cast("dict[str, Any]", held).get("version") if isinstance(held, dict) else None
-    entries = cast("list[Any]", listed) if isinstance(listed, list) else [None]
-    names = [cast("dict[str, Any]", each).get("fingerprint") if isinstance(each, dict) else None for each in entries]
-    if version != _VERSION or not all(isinstance(name, str) for name in names):
+    listed = mapping_of(held).get("findings")
+    names = [mapping_of(each).get("fingerprint") for each in list_of(listed)]
+    if mapping_of(held).get("version") != _VERSION or not isinstance(listed, list) or not all(isinstance(name, str) for name in names):
         raise _unusable(path, f"it is not a baseline of version {_VERSION}", "recreate it with --write-baseline.")
     return frozenset(str(name) for name in names)
 

@@ -1,37 +1,34 @@
-"""The whole of `flexspot lint`, without its command line: from paths to a report."""
+"""The whole of `flexspot lint`, without its command line: from paths to a report; and own rules tried on fixtures."""
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import traceback
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.verdict import ObjectIdentity, Verdict
-from policies.core import judge_scopes, of_suppression
+from policies.core import judge, judge_scopes, of_suppression
 from policies.inventory.objects import KubernetesObject
 from policies.inventory.reading.source import from_manifest
-from policies.judging import Level
-from policies.lint.comments import Comments, Refused
-from policies.lint.configuration import problem_finding
-from policies.lint.file_reading import InputProblem, Problem, Reading, Skipped, read_text
-from policies.lint.places import Places
+from policies.judging import Level, Settings
+from policies.lint.configuration import Configuration, problem_finding
+from policies.lint.file_reading import InputProblem, Manifest, Problem, Reading, Skipped, read_text
+from policies.lint.places import Comments, Places, Refused
 from policies.lint.report import Placed, Report, Suppression
-from policies.lint.scopes import scopes_of
-from policies.lint.walking import Walk
+from policies.lint.scopes import Scope, scopes_of
 from policies.lint.yaml_reading import FILE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from policies.lint.configuration import Configuration
-    from policies.lint.file_reading import Manifest
-    from policies.lint.scopes import Scope
+    from policies.own_rules import OwnRule
     from policies.values.finding import Finding
     from policies.values.finding import Suppression as Accepted
 
@@ -226,3 +223,121 @@ def _placed(finding: Finding, path: str, line: int, accepted: Accepted | None, c
         suppressed = Suppression(accepted.reason, until, accepted.by, in_source=not configured)
     told_as = replace(finding, page=configuration.page(finding.page)) if configuration.pages else finding
     return Placed(told_as, path, line, suppressed, configuration.binding(finding.rule, finding.severity, path))
+
+
+WORDS: Final = {"passes": Verdict.PASS, "fails": Verdict.FAIL, "ignores": Verdict.NOT_APPLICABLE}
+
+_NEEDED: Final = ("passes", "fails")
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One object of a fixture: where it stands, what it must get, and what it got."""
+
+    rule: str
+    path: str
+    line: int
+    wanted: Verdict
+    got: Verdict
+    message: str
+
+    @property
+    def right(self) -> bool:
+        """Whether the rule says of it what its file's name says."""
+        return self.got is self.wanted
+
+
+def tried(rule: OwnRule, folder: Path) -> tuple[list[Tried], list[str]]:
+    """Every object of a rule's fixtures, and what is wrong with these: a rule needs one object that passes and one that fails.
+
+    A rule that is off is tried all the same.
+    """
+    wrong: list[str] = []
+    found = [each for word in WORDS for each in _of_word(rule, folder / rule.fixtures, word, wrong)]
+    there = {each.wanted for each in found}
+    missing = [word for word in _NEEDED if WORDS[word] not in there]
+    wrong += [f"{rule.name}: there is no object in {rule.fixtures}/{word}_*.yaml" for word in missing]
+    return found, wrong
+
+
+def _of_word(rule: OwnRule, folder: Path, word: str, wrong: list[str]) -> Iterator[Tried]:
+    on = Settings(levels={rule.name: Level.MANDATORY})
+    for path in sorted(folder.glob(f"{word}_*.y*ml")):
+        reading = read_file(str(path))
+        wrong += [f"{each.path}:{each.line}: {each.message}" for each in reading.problems]
+        for manifest in reading.manifests:
+            findings = [each for each in judge(from_manifest(manifest.value), [rule], on) if each.rule == rule.name]
+            verdict = next((each.verdict for each in findings if each.verdict is not Verdict.NOT_APPLICABLE), Verdict.NOT_APPLICABLE)
+            message = next((each.message for each in findings if each.verdict is verdict), "")
+            yield Tried(rule.name, str(path), manifest.line, WORDS[word], verdict, message)
+
+
+ENDINGS: Final = (".yaml", ".yml", ".json", ".md", ".markdown")
+
+_PASSED_OVER: Final = frozenset({"node_modules", "__pycache__"})
+"""Folders of others' code, beside all whose name begins with a dot."""
+
+
+@dataclass
+class Walk:
+    """A walk over files and folders, each file once however many links lead to it.
+
+    `excluded` are patterns of paths relative to `root`, with * for any text, / included; they do not hold for files that are named.
+    """
+
+    skipped: Counter[Skipped]
+    excluded: Sequence[str] = ()
+    root: str = "."
+    unreadable: dict[str, str] = field(default_factory=dict[str, str])
+    """Folders that could not be listed, each with the reason."""
+    _seen: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+
+    def files(self, paths: Sequence[str]) -> Iterator[str]:
+        """The files, in the order named, those of a folder by name, before those of the folders in it."""
+        for path in paths:
+            if os.path.isdir(path):  # noqa: PTH112 -- pathlib takes several times as long over thousands of files
+                yield from self._below(path)
+            elif self._first_sight(os.stat(path)):  # noqa: PTH116 -- likewise
+                yield os.path.normpath(path)
+
+    def _below(self, top: str) -> Iterator[str]:
+        # A list and no recursion: folders may be nested deeper than Python's calls.
+        waiting = [top]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                with os.scandir(folder) as listing:
+                    entries = sorted(listing, key=lambda entry: entry.name)
+            except OSError as error:
+                self.unreadable[os.path.normpath(folder)] = error.strerror or type(error).__name__
+                continue
+            folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+            for entry in entries:
+                if entry.name.lower().endswith(ENDINGS) and not entry.is_dir(follow_symlinks=False) and self._wanted(entry):
+                    yield os.path.normpath(entry.path)
+            waiting += [each.path for each in reversed(folders) if not each.name.startswith(".") and each.name not in _PASSED_OVER]
+
+    def _wanted(self, entry: os.DirEntry[str]) -> bool:
+        try:
+            found = entry.stat()
+        except OSError:
+            self.skipped[Skipped.LINK] += 1
+            return False
+        if not stat.S_ISREG(found.st_mode):
+            self.skipped[Skipped.LINK if stat.S_ISDIR(found.st_mode) else Skipped.NOT_A_FILE] += 1
+            return False
+        if self.excluded and self._is_excluded(entry.path):
+            self.skipped[Skipped.EXCLUDED] += 1
+            return False
+        return self._first_sight(found)
+
+    def _is_excluded(self, path: str) -> bool:
+        relative = os.path.relpath(path, self.root).replace(os.sep, "/")
+        return any(fnmatchcase(relative, pattern) for pattern in self.excluded)
+
+    def _first_sight(self, found: os.stat_result) -> bool:
+        known = (found.st_dev, found.st_ino)
+        if known in self._seen:
+            return False
+        self._seen.add(known)
+        return True

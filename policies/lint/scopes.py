@@ -13,15 +13,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from policies.lint.file_reading import named
-from policies.lint.scope_links import Takings, refers_to
+from policies.lint.file_reading import Manifest, named
+from policies.lint.parts import Taking, Takings, refers_to
 from policies.lint.yaml_reading import FILLED_LATER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from policies.lint.file_reading import Manifest
-    from policies.lint.scope_links import Taking
 
 
 @dataclass(frozen=True)

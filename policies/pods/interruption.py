@@ -7,21 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import GKE_QUEUED_LABEL
-from policies.inventory.gke_nodes import FLEX_START_LABEL, PROVISIONING_LABEL
 from policies.inventory.objects import KubernetesObject
-from policies.inventory.views import GpuPool, PodSet, Pool
-from policies.pods.placement import may_be_provisioned, pool_matches
-from policies.pods.scheduling_options import BY_AFFINITY, BY_SELECTOR, options_of, selects_spot
-from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
+from policies.inventory.reading.gke import FLEX_START_LABEL, PROVISIONING_LABEL
+from policies.inventory.views import GpuPool, Inventory, PodSet, Pool
+from policies.pods.placement import PoolMatch, may_be_provisioned, pool_matches
+from policies.pods.scheduling_options import BY_AFFINITY, BY_SELECTOR, SchedulingOption, options_of, selects_spot
+from policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from decimal import Decimal
-
-    from policies.inventory.views import Inventory
-    from policies.pods.placement import PoolMatch
-    from policies.pods.scheduling_options import SchedulingOption
-    from policies.values.field import Field, Unknown
 
 
 @dataclass(frozen=True)

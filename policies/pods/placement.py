@@ -9,20 +9,15 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL, GKE_QUEUED_LABEL
-from policies.inventory.gke_nodes import FLEX_START_LABEL
 from policies.inventory.objects import ComputeClass, KarpenterController, KarpenterNodePool, PriorityClass
-from policies.inventory.pool_index import index_of
-from policies.inventory.views import GpuPool, NodeAutoProvisioning, PodSet, Pool
-from policies.pods.scheduling_options import KEEPS_AWAY, options_of, tolerates
-from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
+from policies.inventory.reading.gke import FLEX_START_LABEL
+from policies.inventory.views import GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool, Taint
+from policies.pods.scheduling_options import KEEPS_AWAY, SchedulingOption, options_of, tolerates
+from policies.pools import PoolIndex, index_of
+from policies.values.field import UNKNOWN, Field, Parts, Tri, Unknown, all_of, any_of, negated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from policies.inventory.pool_index import PoolIndex
-    from policies.inventory.views import Inventory, Taint
-    from policies.pods.scheduling_options import SchedulingOption
-    from policies.values.field import Parts, Unknown
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 REQUIRED_TERMS = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
@@ -182,8 +177,7 @@ def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, Taint | Non
     for taint in pool.taints:
         if taint.key.text() in given:
             continue
-        as_field = Field({"key": taint.key.value, "value": taint.value.value, "effect": taint.effect.value})
-        tolerated = any_of([*(tolerates(each, as_field) for each in option.tolerations), *([] if option.complete else [UNKNOWN])])
+        tolerated = any_of([*(tolerates(each, taint.as_field) for each in option.tolerations), *([] if option.complete else [UNKNOWN])])
         away = all_of([taint.effect.equals(*KEEPS_AWAY), UNKNOWN if tolerated is UNKNOWN else not tolerated])
         answers.append((away, taint))
     found = any_of(answer for answer, _ in answers)
@@ -237,11 +231,5 @@ def defaults(inventory: Inventory) -> tuple[PriorityClass, ...]:
 
 def users_of(priority: PriorityClass, inventory: Inventory) -> list[PodSet]:
     """The pod sets that name the class."""
-
-    def index() -> Mapping[object, list[PodSet]]:
-        found: dict[object, list[PodSet]] = {}
-        for pods in inventory.of(PodSet):
-            found.setdefault(pods.pod.at("priorityClassName").text(), []).append(pods)
-        return found
-
-    return inventory.once("pods by priority class", None, index).get(priority.name.text(), [])
+    by_class = inventory.by("priority class", PodSet, lambda each: each.pod.at("priorityClassName").text())
+    return by_class.get(priority.name.text(), [])

@@ -10,13 +10,12 @@ from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL
 from capacity.catalog.work_labels import QUEUE_LABEL
 from policies.inventory.node_offer import NodeOffer
 from policies.inventory.objects import ClusterQueue, LocalQueue, ResourceFlavor
-from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of
+from policies.values.field import UNKNOWN, Field, Parts, Tri, Unknown, all_of, any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from policies.inventory.views import Inventory, PodSet
-    from policies.values.field import Parts, Unknown
 
 
 DEFAULT_QUEUE = "default"
@@ -90,33 +89,14 @@ def queue_of(pods: PodSet, inventory: Inventory) -> Field:
         return named
     if pods.kind in WITHOUT_DEFAULT_QUEUE:
         return Field(None)
-    space = pods.namespace.text()
-    queues = () if space is UNKNOWN else _local_queues(inventory).get((DEFAULT_QUEUE, space or "default"), ())
+    queues = _local_queues(DEFAULT_QUEUE, pods.space, inventory)
     return queues[0].name if queues else Field(None)
 
 
-def _local_queues(inventory: Inventory) -> Mapping[tuple[object, object], list[LocalQueue]]:
-    """LocalQueues by name and namespace."""
-
-    def index() -> dict[tuple[object, object], list[LocalQueue]]:
-        found: dict[tuple[object, object], list[LocalQueue]] = {}
-        for queue in inventory.of(LocalQueue):
-            found.setdefault((queue.name.text(), queue.namespace), []).append(queue)
-        return found
-
-    return inventory.once("local queues", None, index)
-
-
-def _cluster_queues(inventory: Inventory) -> Mapping[object, list[ClusterQueue]]:
-    """ClusterQueues by name."""
-
-    def index() -> dict[object, list[ClusterQueue]]:
-        found: dict[object, list[ClusterQueue]] = {}
-        for queue in inventory.of(ClusterQueue):
-            found.setdefault(queue.name.text(), []).append(queue)
-        return found
-
-    return inventory.once("cluster queues", None, index)
+def _local_queues(name: object, space: object, inventory: Inventory) -> list[LocalQueue]:
+    """The LocalQueues of a name in a namespace; none where either is not known yet."""
+    found = inventory.by("name and namespace", LocalQueue, lambda each: (each.name.text(), each.namespace))
+    return [] if UNKNOWN in (name, space) else found.get((name, space), [])
 
 
 def options_of(pods: PodSet, inventory: Inventory) -> list[SchedulingOption] | None:
@@ -160,22 +140,21 @@ def _excludes(terms: Parts, flavor: ResourceFlavor) -> bool:
 
 
 def _flavors(pods: PodSet, queue: Field, inventory: Inventory) -> list[ResourceFlavor] | None:
-    name, space = queue.text(), pods.namespace.text()
+    name, space = queue.text(), pods.space
     if UNKNOWN in (space, name):
         return None
-    return inventory.once("flavors of a queue", (name, space or "default"), lambda: _flavors_of(name, space or "default", inventory))
+    return inventory.once("flavors of a queue", (name, space), lambda: _flavors_of(name, space, inventory))
 
 
 def cluster_queues_of(pods: PodSet, queue: Field, inventory: Inventory) -> list[ClusterQueue]:
     """The ClusterQueues that the pods' LocalQueue leads to: one, unless it is not among what was given."""
-    name, space = queue.text(), pods.namespace.text()
-    return [] if UNKNOWN in (name, space) else _leads_to(name, space or "default", inventory)
+    return _leads_to(queue.text(), pods.space, inventory)
 
 
 def _leads_to(name: object, space: object, inventory: Inventory) -> list[ClusterQueue]:
-    local = _local_queues(inventory).get((name, space), [])
-    names = {each.spec.at("clusterQueue").text() for each in local} - {UNKNOWN}
-    return [each for name in names for each in _cluster_queues(inventory).get(name, [])]
+    names = {each.spec.at("clusterQueue").text() for each in _local_queues(name, space, inventory)} - {UNKNOWN}
+    by_name = inventory.by("name", ClusterQueue, lambda each: each.name.text())
+    return [each for name in names for each in by_name.get(name, [])]
 
 
 def _flavors_of(name: object, space: object, inventory: Inventory) -> list[ResourceFlavor] | None:
@@ -183,8 +162,8 @@ def _flavors_of(name: object, space: object, inventory: Inventory) -> list[Resou
     if len(queues) != 1:
         return None
     names = list(flavors_with_gpus(queues[0].spec))
-    known = inventory.once("flavors", None, lambda: {each.name.text(): each for each in inventory.of(ResourceFlavor)})
-    found = [known[name] for name in names if name in known]
+    known = inventory.by("name", ResourceFlavor, lambda each: each.name.text())
+    found = [known[name][-1] for name in names if name in known]
     return found if len(found) == len(names) else None
 
 

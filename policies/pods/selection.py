@@ -6,15 +6,13 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from policies.inventory.views import PodSet
-from policies.values.field import UNKNOWN, Field, Tri, all_of, negated
+from policies.inventory.views import Inventory, PodSet
+from policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, negated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from policies.inventory.objects import KubernetesObject
-    from policies.inventory.views import Inventory
-    from policies.values.field import Unknown
 
 
 _MEMBER = re.compile(r"spec\.(?P<path>[A-Za-z.]+)\[(?P<key>[^\]]+)\]")
@@ -96,7 +94,7 @@ def _candidates(selector: Field, namespace: str | Unknown | None, inventory: Inv
     if namespace is None:
         everyone = list(inventory.of(PodSet))
     else:
-        everyone = inventory.once("pods by namespace", None, lambda: _by_namespace(inventory)).get(namespace, [])
+        everyone = inventory.by("namespace", PodSet, lambda each: each.space).get(namespace, [])
     bounds: list[list[PodSet]] = []
     for key, values in _demanded(selector):
         of_key = inventory.once("pods by label", (namespace, key), lambda key=key: _by_label(key, everyone))
@@ -117,14 +115,6 @@ def _demanded(selector: Field) -> Iterator[tuple[str, set[object] | None]]:
             yield key, texts
         elif isinstance(key, str) and operator == "Exists":
             yield key, None
-
-
-def _by_namespace(inventory: Inventory) -> Mapping[object, list[PodSet]]:
-    found: dict[object, list[PodSet]] = {}
-    for pods in inventory.of(PodSet):
-        namespace = pods.namespace.text()
-        found.setdefault(UNKNOWN if namespace is UNKNOWN else namespace or "default", []).append(pods)
-    return found
 
 
 def _by_label(key: str, everyone: list[PodSet]) -> Mapping[object, list[PodSet]]:

@@ -9,13 +9,12 @@ from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from policies.values.field import UNKNOWN, Field
+from policies.values.field import UNKNOWN, Field, Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from policies.inventory.views import PodSet
-    from policies.values.field import Unknown
 
 
 _GO_WITH_THE_POD = ("emptyDir", "ephemeral")

@@ -3,7 +3,7 @@
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import Query
 from policies.judging import Parameters, Rule
-from policies.metrics.promql import promql_problem
+from policies.metrics import promql_problem
 from policies.values.field import UNKNOWN
 
 

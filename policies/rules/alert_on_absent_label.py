@@ -4,8 +4,7 @@ from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applic
 from policies.inventory.objects import Exporter, Query, tree_of
 from policies.inventory.views import Inventory
 from policies.judging import Parameters, Rule
-from policies.metrics.label_use import AbsentLabels, absent_labels, labels_asked
-from policies.metrics.promql import Selector, walk
+from policies.metrics import AbsentLabels, Selector, absent_labels, labels_asked, walk
 from policies.values.field import UNKNOWN, Tri
 
 

@@ -3,8 +3,7 @@
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable
 from policies.inventory.objects import Query, tree_of
 from policies.judging import Parameters, Rule
-from policies.metrics.label_use import HISTOGRAM_SERIES, histograms
-from policies.metrics.promql import Call, Node, Selector, walk
+from policies.metrics import HISTOGRAM_SERIES, Call, Node, Selector, histograms, walk
 
 
 def judge(query: Query, _: Parameters) -> Outcome:

@@ -6,10 +6,9 @@ from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.gpu_machines import GKE_LABELS
 from policies.inventory.objects import ComputeClass, ResourceFlavor
-from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Inventory, NodeAutoProvisioning, PodSet, Pool
 from policies.judging import Cloud, Parameters, Rule
-from policies.pools import created_accelerators
+from policies.pools import created_accelerators, pools_for
 from policies.values.field import UNKNOWN, Field, Unknown, any_of
 
 

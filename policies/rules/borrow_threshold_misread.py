@@ -6,7 +6,7 @@ from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applic
 from policies.inventory.objects import ClusterQueue, PriorityClass
 from policies.inventory.views import Inventory
 from policies.judging import Level, Parameter, Parameters, Rule
-from policies.queues.cohorts import fair_sharing
+from policies.queues import fair_sharing
 from policies.values.field import UNKNOWN
 
 _AT = "spec.preemption.borrowWithinCohort.maxPriorityThreshold"

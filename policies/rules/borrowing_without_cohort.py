@@ -7,7 +7,7 @@ from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applic
 from policies.inventory.objects import ClusterQueue
 from policies.inventory.views import Inventory
 from policies.judging import Parameters, Rule
-from policies.queues.cohorts import cohort_of, shares
+from policies.queues import cohort_of, shares
 from policies.values.field import UNKNOWN, Field
 
 _JOIN = "set spec.cohortName (spec.cohort in v1beta1) to the cohort that it shares with, or remove the field"

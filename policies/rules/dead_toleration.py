@@ -10,6 +10,7 @@ from policies.judging import Level, Parameter, Parameters, Rule
 from policies.pods.placement import REQUIRED_TERMS, PoolMatch, may_be_provisioned, pool_matches
 from policies.pods.scheduling_options import options_of, tolerates
 from policies.values.field import UNKNOWN, Field, Tri, Unknown, any_of
+from policies.values.finding import listed
 
 
 def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome:
@@ -18,12 +19,12 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     if exempt := pods.not_gpu_work:
         return not_applicable(exempt)
     others = parameters.texts("other-keys")
-    listed = pods.pod.at("tolerations").parts()
-    own = [(place, each) for place, each in listed.named if not _from_elsewhere(each.at("key").text(), others)]
-    if listed.complete and not own:
+    tolerations = pods.pod.at("tolerations").parts()
+    own = [(place, each) for place, each in tolerations.named if not _from_elsewhere(each.at("key").text(), others)]
+    if tolerations.complete and not own:
         return not_applicable("it tolerates only taints that clouds and controllers set")
     options = options_of(pods, inventory)
-    if options is None or asks is UNKNOWN or not listed.complete or not inventory.tells(GpuPool):
+    if options is None or asks is UNKNOWN or not tolerations.complete or not inventory.tells(GpuPool):
         return undecided(f"{pods.where}: its tolerations, or the pools that it may run on, are not known")
     found = pool_matches(pods, inventory)
     if not found or inventory.of(Autopilot) or any(may_be_provisioned(option, inventory) for option in options):
@@ -42,8 +43,7 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
 def _met_on(found: list[PoolMatch], inventory: Inventory) -> tuple[list[GpuPool], list[Field]]:
     """The pools, each once, and the taints that their nodes may have."""
     pools = list({id(each.pool): each.pool for each in found}.values())
-    taints = (each for pool in pools for each in pool.taints)
-    written = [Field({"key": each.key.value, "value": each.value.value, "effect": each.effect.value}) for each in taints]
+    written = [each.as_field for pool in pools for each in pool.taints]
     return pools, [*written, *inventory.once("taints of classes", None, lambda: _distinct(_of_classes(inventory)))]
 
 
@@ -51,13 +51,8 @@ def _distinct(taints: Iterable[Field]) -> list[Field]:
     return list({repr(each.value): each for each in taints}.values())
 
 
-_LISTED = 12
-"""How many pools a message lists."""
-
-
 def _listed(pools: Iterable[GpuPool]) -> str:
-    names = sorted({pool.identity.described for pool in pools if pool.concerned is not False})
-    return f"{', '.join(names[:_LISTED])}{f' and {len(names) - _LISTED} more' if len(names) > _LISTED else ''}"
+    return listed({pool.identity.described for pool in pools if pool.concerned is not False})
 
 
 def _from_elsewhere(key: str | Unknown | None, others: tuple[str, ...]) -> bool:

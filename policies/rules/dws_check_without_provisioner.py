@@ -4,7 +4,7 @@ from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applic
 from policies.inventory.objects import AdmissionCheck, ClusterQueue, KubernetesObject, ProvisioningRequestConfig, ResourceFlavor
 from policies.inventory.views import Autopilot, Inventory
 from policies.judging import Parameters, Rule
-from policies.queues.provisioning_checks import CONTROLLER, GKE_CLASS, asked_for, configs_of, on_eks_alone, queued
+from policies.queues import CONTROLLER, GKE_CLASS, asked_for, configs_of, on_eks_alone, queued
 from policies.values.field import UNKNOWN, Tri, all_of, negated
 
 _DEFINITION = "provisioningrequests.autoscaling.x-k8s.io"
@@ -41,13 +41,13 @@ def _check(check: AdmissionCheck, inventory: Inventory) -> Outcome:  # noqa: PLR
 
 
 def _queue(queue: ClusterQueue, inventory: Inventory) -> Outcome:
-    flavors = inventory.once("flavors", None, lambda: {each.name.text(): each for each in inventory.of(ResourceFlavor)})
+    flavors = inventory.by("name", ResourceFlavor, lambda each: each.name.text())
     asked = list(asked_for(queue, inventory))
     if all(asks is False for asks, _, _ in asked) or inventory.of(Autopilot) or on_eks_alone(inventory):
         return not_applicable("none of its checks requests nodes of a pool from GKE")
     broken: list[Tri] = []
     for asks, check, flavor in asked:
-        serves, pool = queued(flavors[flavor], inventory) if flavor in flavors else (UNKNOWN, "")
+        serves, pool = queued(flavors[flavor][-1], inventory) if flavor in flavors else (UNKNOWN, "")
         broken.append(all_of([asks, negated(serves)]))
         if broken[-1] is True:
             return fails(

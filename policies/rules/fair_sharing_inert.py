@@ -4,7 +4,7 @@ from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applic
 from policies.inventory.objects import ClusterQueue, Cohort
 from policies.inventory.views import Inventory
 from policies.judging import Parameters, Rule
-from policies.queues.cohorts import fair_sharing
+from policies.queues import fair_sharing
 from policies.values.field import UNKNOWN, all_of, negated
 
 

@@ -3,9 +3,9 @@
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.node_offer import is_after_boot
 from policies.inventory.objects import ResourceFlavor
-from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Inventory, Pool
 from policies.judging import Parameters, Rule
+from policies.pools import pools_for
 from policies.values.field import UNKNOWN, any_of
 
 

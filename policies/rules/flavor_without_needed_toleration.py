@@ -2,11 +2,11 @@
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ResourceFlavor
-from policies.inventory.pool_index import pools_for
 from policies.inventory.views import GpuPool, Inventory
 from policies.judging import Parameters, Rule
 from policies.pods.placement import may_be_provisioned, repelling
 from policies.pods.scheduling_options import SchedulingOption
+from policies.pools import pools_for
 from policies.values.field import UNKNOWN, all_of, any_of, negated
 
 
@@ -28,11 +28,9 @@ def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcom
     if lands is UNKNOWN or kept is None or not labels.complete:
         return undecided("its tolerations, its nodeLabels, or the taints of its pools are not known yet")
     pool, taint = kept
-    key, value, effect = (each.text() for each in (taint.key, taint.value, taint.effect))
-    written = f"{key}={value}:{effect}" if isinstance(value, str) else f"{key}:{effect}"
     return fails(
-        f"its nodes are in {pool.identity.described}, whose taint {written} it neither tolerates nor lists in spec.nodeTaints",
-        f"add {{key: {key}, operator: Exists}} to spec.tolerations; or add the taint to spec.nodeTaints, if only pods that "
+        f"its nodes are in {pool.identity.described}, whose taint {taint.described} it neither tolerates nor lists in spec.nodeTaints",
+        f"add {{key: {taint.key.text()}, operator: Exists}} to spec.tolerations; or add the taint to spec.nodeTaints, if only pods that "
         "tolerate it themselves may use the flavor",
         "spec.tolerations",
     )

@@ -6,8 +6,7 @@ from capacity.catalog.accelerators import SERIES_VALUES
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable
 from policies.inventory.objects import Query, tree_of
 from policies.judging import Level, Parameters, Rule
-from policies.metrics.label_use import amounts_by_container
-from policies.metrics.promql import COMPARISONS, Aggregation, Binary, Literal, Node, Selector, walk
+from policies.metrics import COMPARISONS, Aggregation, Binary, Literal, Node, Selector, amounts_by_container, walk
 
 
 def judge(query: Query, _: Parameters) -> Outcome:

@@ -4,11 +4,11 @@ from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.pod_gpus import POOL_LABELS, tolerates_gpus
-from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool, Taint
 from policies.judging import Level, Parameters, Rule
 from policies.pods.scheduling_options import KEEPS_AWAY, SPOT_LABELS, queue_of
 from policies.pods.scheduling_options import tolerates as tolerated_by
+from policies.pools import pools_for
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
 
@@ -62,8 +62,7 @@ def _keeps_off(pods: PodSet, pool: GpuPool, inventory: Inventory) -> Tri:
     listed = pods.pod.at("tolerations").parts()
 
     def away(taint: Taint) -> Tri:
-        field = Field({"key": taint.key.value, "value": taint.value.value, "effect": taint.effect.value})
-        tolerated = any_of([*(tolerated_by(each, field) for each in listed.fields), *([] if listed.complete else [UNKNOWN])])
+        tolerated = any_of([*(tolerated_by(each, taint.as_field) for each in listed.fields), *([] if listed.complete else [UNKNOWN])])
         return all_of([taint.effect.equals(*KEEPS_AWAY), negated(tolerated)])
 
     by_cloud = pool.tainted_by and not (inventory.closed and _all_have_gpus(inventory))

@@ -4,11 +4,11 @@ from decimal import Decimal
 
 from capacity.values.verdict import PASSES, Addition, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS
-from policies.inventory.pool_index import pools_for
 from policies.inventory.views import GpuPool, Inventory, PodSet, Pool
 from policies.judging import Parameter, Parameters, Rule
 from policies.pods.interruption import Interruption, interruption_of
 from policies.pods.scheduling_options import SPOT_LABELS, options_of, selects_spot, spot_is_of_gke
+from policies.pools import pools_for
 from policies.values.field import UNKNOWN
 
 _GKE = ("cloud.google.com/",)

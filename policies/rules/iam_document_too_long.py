@@ -18,7 +18,7 @@ _REMEDIES = {
 def judge(document: IamDocument, parameters: Parameters, inventory: Inventory) -> Outcome:
     """White space does not count. Documents of a holder that is not known yet may be of any."""
     most = parameters.number("trust-characters") if document.holder is Holder.TRUST else _MOST[document.holder]
-    by_holder = inventory.once("documents by holder", None, lambda: _by_holder(inventory))
+    by_holder = inventory.by("holder", IamDocument, lambda each: (each.holder, each.holder_name.text()))
     name = document.holder_name.text()
     together = by_holder[document.holder, name] if isinstance(name, str) else [document]
     certain, own = _lengths(together), characters_of(document.document)
@@ -37,13 +37,6 @@ def judge(document: IamDocument, parameters: Parameters, inventory: Inventory) -
 
 def _lengths(documents: list[IamDocument]) -> int:
     return sum(length for each in documents if isinstance(length := characters_of(each.document), int))
-
-
-def _by_holder(inventory: Inventory) -> dict[tuple[Holder, object], list[IamDocument]]:
-    found: dict[tuple[Holder, object], list[IamDocument]] = {}
-    for each in inventory.of(IamDocument):
-        found.setdefault((each.holder, each.holder_name.text()), []).append(each)
-    return found
 
 
 RULE = Rule(

@@ -43,11 +43,9 @@ def _legal_key(keys: tuple[str, ...], field: str) -> str:
 
 
 def _by_namespace(pods: PodSet, keys: tuple[str, ...], inventory: Inventory, *, undecided_yet: bool) -> Outcome:
-    namespace = pods.namespace.text()
-    if namespace is UNKNOWN:
+    if pods.space is UNKNOWN:
         return undecided("its namespace is not known yet")
-    space = namespace or "default"
-    of_it = [_has(each.labels, keys) for each in named(Namespace, space, inventory)]
+    of_it = [_has(each.labels, keys) for each in named(Namespace, pods.space, inventory)]
     if any_of(of_it) is True:
         return PASSES
     if undecided_yet or UNKNOWN in of_it:

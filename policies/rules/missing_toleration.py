@@ -30,12 +30,10 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:  # noqa
     if not kept or not kept.taint:
         return not_applicable("no pool in the input has what it selects")
     via, pool, taint = kept.option.via, kept.pool, kept.taint
-    key, value, effect = (each.text() for each in (taint.key, taint.value, taint.effect))
-    written = f"{key}={value}:{effect}" if isinstance(value, str) else f"{key}:{effect}"
     how = f" (by {via})" if via else ""
     return fails(
-        f"{pods.where} selects {pool.identity.described}{how}, but does not tolerate its taint {written}",
-        f"add the toleration {{key: {key}, operator: Exists}} to the pods" + (f", or to {via}" if via else ""),
+        f"{pods.where} selects {pool.identity.described}{how}, but does not tolerate its taint {taint.described}",
+        f"add the toleration {{key: {taint.key.text()}, operator: Exists}} to the pods" + (f", or to {via}" if via else ""),
         f"{pods.where}.tolerations",
     )
 

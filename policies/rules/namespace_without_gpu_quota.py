@@ -6,8 +6,8 @@ from policies.inventory.objects import LocalQueue, Namespace, ResourceQuota
 from policies.inventory.pod_gpus import gpu_resources
 from policies.inventory.views import Inventory, PodSet
 from policies.judging import Level, Parameters, Rule
-from policies.queues.cohorts import gives_gpus, gpu_quotas_of, quotas_somewhere
-from policies.values.field import UNKNOWN, Tri, Unknown, any_of
+from policies.queues import gives_gpus, gpu_quotas_of, local_queues_of, quotas_somewhere
+from policies.values.field import UNKNOWN, Tri, any_of
 
 
 def judge(judged: Namespace | LocalQueue, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
@@ -16,9 +16,9 @@ def judge(judged: Namespace | LocalQueue, _: Parameters, inventory: Inventory) -
     name = judged.namespace if of_queue else judged.name.text()
     if not isinstance(name, str):
         return undecided("the name of the namespace is not known yet")
-    if name == "kube-system" or (of_queue and name in inventory.once("namespaces", None, lambda: _names(inventory))):
+    if name == "kube-system" or (of_queue and name in inventory.by("name", Namespace, lambda each: each.name.text())):
         return not_applicable("the namespace is judged itself" if of_queue else "kube-system serves the nodes themselves")
-    if of_queue and inventory.once("first queues of namespaces", None, lambda: _first_queues(inventory))[name] is not judged:
+    if of_queue and local_queues_of(name, inventory)[0] is not judged:
         return not_applicable("the namespace is judged at another of its queues")
     uses_gpus = _uses_gpus(name, inventory)
     if uses_gpus is False:
@@ -39,21 +39,10 @@ def judge(judged: Namespace | LocalQueue, _: Parameters, inventory: Inventory) -
 
 def _quota_keys(namespace: str, inventory: Inventory) -> list[str]:
     """The keys of quotas of the kinds that its queues lead to and its pods ask for; NVIDIA's where neither tells."""
-    pods = (each for each in inventory.of(PodSet) if not each.exemption and _space(each) == namespace)
+    pods = (each for each in inventory.of(PodSet) if not each.exemption and each.space == namespace)
     asked = {kind_of_resource(resource) for each in pods for resource in gpu_resources(each.pod)}
     kinds = [kind for kind in ACCELERATORS if kind in asked or gives_gpus(namespace, inventory, (kind,)) is True]
     return [kind.quota_key for kind in kinds or [NVIDIA]]
-
-
-def _first_queues(inventory: Inventory) -> dict[object, LocalQueue]:
-    found: dict[object, LocalQueue] = {}
-    for queue in inventory.of(LocalQueue):
-        found.setdefault(queue.namespace, queue)
-    return found
-
-
-def _names(inventory: Inventory) -> set[object]:
-    return {each.name.text() for each in inventory.of(Namespace)}
 
 
 def _uses_gpus(namespace: str, inventory: Inventory) -> Tri:
@@ -62,17 +51,12 @@ def _uses_gpus(namespace: str, inventory: Inventory) -> Tri:
     return any_of([gives_gpus(namespace, inventory), pods.get(namespace, False), anywhere])
 
 
-def _space(pods: PodSet) -> str | Unknown:
-    space = pods.namespace.text()
-    return UNKNOWN if space is UNKNOWN else space or "default"
-
-
 def _namespaces_of_gpu_pods(inventory: Inventory) -> dict[object, Tri]:
     """Whether pods ask for GPUs, by namespace; those whose namespace is not known yet under UNKNOWN."""
     found: dict[object, list[Tri]] = {}
     for each in inventory.of(PodSet):
         if not each.exemption:
-            found.setdefault(_space(each), []).append(each.asks_for_gpus)
+            found.setdefault(each.space, []).append(each.asks_for_gpus)
     return {space: any_of(answers) for space, answers in found.items()}
 
 

@@ -7,12 +7,10 @@ from policies.inventory.objects import KarpenterNodePool, KubernetesObject, Node
 from policies.inventory.views import Inventory
 from policies.judging import Cloud, Parameters, Rule
 from policies.values.field import UNKNOWN, any_of
+from policies.values.finding import listed
 
 _BUILT_IN = ("eks.amazonaws.com", "NodeClass", "default")
 """EKS Auto Mode makes this one by itself."""
-
-_LISTED = 12
-"""How many classes a message lists."""
 
 
 def judge(pool: KarpenterNodePool, _: Parameters, inventory: Inventory) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
@@ -77,9 +75,8 @@ def _is_of(each: NodeClass, group: object, kind: object) -> bool:
 
 def _listed(group: object, kind: object, inventory: Inventory) -> str:
     """The classes of a kind, as a sentence lists them."""
-    names = sorted(each.identity.name for each in inventory.of(NodeClass) if _is_of(each, group, kind))
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"{kind} {', '.join(names[:_LISTED])}{more}" if names else ""
+    names = listed(each.identity.name for each in inventory.of(NodeClass) if _is_of(each, group, kind))
+    return f"{kind} {names}" if names else ""
 
 
 RULE = Rule(

@@ -4,10 +4,9 @@ from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.node_offer import allows
 from policies.inventory.objects import ComputeClass, KarpenterNodePool
-from policies.inventory.pool_index import gpu_pool_of
 from policies.inventory.views import Autopilot, GkeNodePool, Inventory, NodeAutoProvisioning
 from policies.judging import Parameters, Rule
-from policies.pools import creates_pools, made_on_demand
+from policies.pools import creates_pools, gpu_pool_of, made_on_demand
 from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
 
 

@@ -6,9 +6,9 @@ from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import ClusterQueue, Cohort, ComputeClass, ResourceFlavor
-from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Autopilot, Inventory, NodeAutoProvisioning, Pool
 from policies.judging import Parameters, Rule
+from policies.pools import pools_for
 from policies.values.field import UNKNOWN, Unknown
 
 

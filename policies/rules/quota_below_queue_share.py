@@ -7,7 +7,7 @@ from capacity.values.verdict import PASSES, Outcome, Severity, Verdict, fails, n
 from policies.inventory.objects import ResourceQuota
 from policies.inventory.views import Inventory
 from policies.judging import Parameters, Rule
-from policies.queues.cohorts import Share, is_of_some_pods, local_queues_of, read_quota, share_of
+from policies.queues import Share, is_of_some_pods, local_queues_of, read_quota, share_of
 from policies.values.field import Unknown
 
 

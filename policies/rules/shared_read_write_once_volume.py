@@ -40,10 +40,9 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
 
 def _modes(claim: Field, pods: PodSet, inventory: Inventory) -> set[str] | Unknown:
     """The access modes of the claim of this name in the pods' namespace."""
-    space = pods.namespace.text()
-    if claim.text() is UNKNOWN or space is UNKNOWN:
+    if UNKNOWN in (claim.text(), pods.space):
         return UNKNOWN
-    found = [each for each in named(PersistentVolumeClaim, claim.text(), inventory) if each.namespace == (space or "default")]
+    found = [each for each in named(PersistentVolumeClaim, claim.text(), inventory) if each.namespace == pods.space]
     listed = [each.spec.at("accessModes").parts() for each in found]
     texts = [mode.text() for each in listed for mode in each.fields]
     if not texts or UNKNOWN in texts or not all(each.complete for each in listed):

@@ -2,9 +2,9 @@
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import KarpenterController, KarpenterNodePool, TerminationHandler
-from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Inventory, Pool
 from policies.judging import Cloud, Parameters, Rule
+from policies.pools import pools_for
 from policies.values.field import UNKNOWN, Tri, any_of
 
 _OF_NODE_GROUPS = frozenset({"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/capacityType"})

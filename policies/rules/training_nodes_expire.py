@@ -4,9 +4,9 @@ import re
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.objects import KarpenterNodePool
-from policies.inventory.pool_index import gpu_pool_of
 from policies.inventory.views import GpuPool, Inventory
 from policies.judging import Cloud, Parameter, Parameters, Rule
+from policies.pools import gpu_pool_of
 from policies.values.field import UNKNOWN, Tri, any_of
 
 AUTO_MODE_HOURS = 504

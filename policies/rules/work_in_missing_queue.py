@@ -6,9 +6,7 @@ from policies.inventory.objects import LocalQueue
 from policies.inventory.views import Inventory, PodSet
 from policies.judging import Parameters, Rule
 from policies.values.field import UNKNOWN
-
-_LISTED = 12
-"""How many queues a message lists."""
+from policies.values.finding import listed
 
 
 def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
@@ -22,28 +20,20 @@ def judge(pods: PodSet, _: Parameters, inventory: Inventory) -> Outcome:
         return not_applicable("it names no queue")
     if UNKNOWN in (name, space):
         return undecided("its queue, or its namespace, is not known yet")
-    queues = inventory.once("queues of any namespace", None, lambda: _by_namespace(inventory))
-    near = {*queues.get(space, ()), *queues.get(None, ())} if space else {each for names in queues.values() for each in names}
+    queues = inventory.by("written namespace", LocalQueue, lambda each: each.fields.at("metadata", "namespace").text())
+    of_it = (*queues.get(space, ()), *queues.get(None, ())) if space else inventory.of(LocalQueue)
+    near = {each.name.text() for each in of_it}
     if name in near:
         return PASSES
     if UNKNOWN in near or UNKNOWN in queues or not (inventory.closed or (near and not inventory.excerpt)):
         return not_applicable("no queue of its namespace is in the input")
-    listed = sorted(str(each) for each in near)
-    there = f"{', '.join(listed[:_LISTED])}{f' and {len(listed) - _LISTED} more' if len(listed) > _LISTED else ''}" or "none"
+    there = listed(map(str, near)) or "none"
     where = f"namespace {space}" if space else "the input"
     return fails(
         f"its label {QUEUE_LABEL} is {name}, but {where} has no such LocalQueue; found: {there}",
         f"name a LocalQueue that exists, or declare {name}",
         "metadata.labels",
     )
-
-
-def _by_namespace(inventory: Inventory) -> dict[object, set[object]]:
-    """The names of the LocalQueues by namespace, None for those that name none."""
-    found: dict[object, set[object]] = {}
-    for queue in inventory.of(LocalQueue):
-        found.setdefault(queue.fields.at("metadata", "namespace").text(), set()).add(queue.name.text())
-    return found
 
 
 RULE = Rule(

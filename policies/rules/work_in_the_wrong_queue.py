@@ -4,10 +4,10 @@ from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applic
 from policies.inventory.gpu_machines import gpu_selection
 from policies.inventory.objects import ClusterQueue, KueueConfiguration, ResourceFlavor, named
 from policies.inventory.pod_gpus import POD_MAKERS, gpu_resources
-from policies.inventory.pool_index import pools_for
 from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
 from policies.judging import Parameters, Rule
 from policies.pods.scheduling_options import cluster_queues_of, queue_of
+from policies.pools import pools_for
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
 
@@ -77,14 +77,7 @@ def _counted_otherwise(resource: str, inventory: Inventory) -> Tri:
 
 def _of_object(pods: PodSet, inventory: Inventory) -> list[PodSet]:
     """All pods that the object makes."""
-
-    def index() -> dict[object, list[PodSet]]:
-        found: dict[object, list[PodSet]] = {}
-        for each in inventory.of(PodSet):
-            found.setdefault(each.identity, []).append(each)
-        return found
-
-    return inventory.once("pods by object", None, index).get(pods.identity, [pods])
+    return inventory.by("object", PodSet, lambda each: each.identity).get(pods.identity, [pods])
 
 
 def _machines_have_gpus(queue: ClusterQueue, inventory: Inventory) -> Tri:

@@ -34,7 +34,7 @@ def plain(value: Any) -> Any:
     """`value` as dicts, lists, str, int, float, bool, None and UNKNOWN.
 
     The engine's marks of unknown values become UNKNOWN. Whole floats become int, because every number of the engine arrives as a float and
-    `limits: 8.0` helps nobody. The envelopes of secrets and outputs are opened: rules judge the value inside, and policies.values.secrecy
+    `limits: 8.0` helps nobody. The envelopes of secrets and outputs are opened: rules judge the value inside, and policies.values.finding
     keeps it out of messages.
     """
     # By type and not by match, and scalars without a call of their own: a linter does this to every value of every file.
@@ -61,6 +61,16 @@ def plain(value: Any) -> Any:
 _AS_THEY_ARE: Final = frozenset({int, bool, type(None)})
 
 
+def mapping_of(value: Any) -> dict[str, Any]:
+    """The value if it is a mapping, else an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
 def any_of(answers: Iterable[Tri]) -> Tri:
     """Yes if one is yes, whatever the unknown ones turn out to be."""
     unknown = False
@@ -84,6 +94,13 @@ def all_of(answers: Iterable[Tri]) -> Tri:
 def negated(answer: Tri) -> Tri:
     """Yes for no, no for yes, unknown for unknown."""
     return UNKNOWN if answer is UNKNOWN else not answer
+
+
+def product(one: Decimal | Unknown | None, other: Decimal | Unknown | None) -> Decimal | Unknown | None:
+    """One number times another; UNKNOWN where one is, else None where one is missing."""
+    if one is UNKNOWN or other is UNKNOWN:
+        return UNKNOWN
+    return None if one is None or other is None else one * other
 
 
 @dataclass(frozen=True, init=False)

@@ -88,7 +88,7 @@ def hook() -> dict[str, Any]:
 
 
 def test_the_hook_is_started_by_every_file_that_lint_reads_and_no_other() -> None:
-    from policies.lint.walking import ENDINGS  # noqa: PLC0415 -- for its one test
+    from policies.lint.run import ENDINGS  # noqa: PLC0415 -- for its one test
 
     wanted = re.compile(hook()["files"])
     assert all(wanted.search(f"a/b{ending}") for ending in ENDINGS)

@@ -16,7 +16,7 @@ from planted_defects import DEFECTS, planted, resources_of
 
 from policies.judging import Level
 from policies.rules import all_rules
-from policies.values.secrecy import SHOWN
+from policies.values.finding import SHOWN
 
 if TYPE_CHECKING:
     from checkout_fixtures import OwnCheckout

@@ -14,12 +14,12 @@ from lab.cluster import status_of
 from policies.core import judge
 from policies.inventory.reading.source import from_manifest
 from policies.judging import DEFAULTS
+from policies.own_rules import read_own_rules
 from policies.own_rules.evaluation import other_than_truth
-from policies.own_rules.reading import read_own_rules
 
 if TYPE_CHECKING:
     from lab.cluster import Cluster, KubeObject
-    from policies.own_rules.rule import OwnRule
+    from policies.own_rules import OwnRule
 
 pytestmark = [
     pytest.mark.lab,

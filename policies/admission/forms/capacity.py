@@ -24,7 +24,7 @@ from policies.admission.cel import (
 from policies.admission.form import POD_MAKERS, POD_SETS, Form, of_each, told
 from policies.admission.pods import ASKS, JOB_AT, queued_metadata
 from policies.admission.scheduling_options import FLEX_START, LANDS, NAMES_SPOT, NAMES_SPOT_ITSELF, OPEN, TERMS, VIA
-from policies.inventory.gke_nodes import FLEX_START_LABEL, PROVISIONING_LABEL
+from policies.inventory.reading.gke import FLEX_START_LABEL, PROVISIONING_LABEL
 from policies.pods.interruption import NAMES_FLEX, ON_FLEX
 from policies.rules.compute_class_with_extra_selector import EXTRA, EXTRA_REMEDY
 from policies.rules.compute_class_with_extra_selector import RULE as CLASS_RULE

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from policies.inventory.reading import (
-    auto_scaling_groups,
     cloud_resources,
     eks,
     gke,
     karpenter,
     kubernetes,
     metrics,
-    more_pods,
     more_pools,
 )
 from policies.inventory.reading import source as pods
-from policies.inventory.reading.native import in_own_spelling, in_usual_spelling
+from policies.inventory.reading.more_pools import in_own_spelling, in_usual_spelling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,12 +25,11 @@ if TYPE_CHECKING:
 READERS: tuple[Callable[[Source], Iterable[View]], ...] = (
     gke.read,
     eks.read,
-    auto_scaling_groups.read,
+    eks.read_auto_scaling_group,
     karpenter.read,
     more_pools.read,
     pods.read,
-    more_pods.read,
-    more_pods.read_releases,
+    pods.read_releases,
     kubernetes.read,
     kubernetes.read_kueue_configuration,
     karpenter.read_termination_handler,

@@ -1,4 +1,7 @@
-"""EKS managed node groups; and EC2 launch templates, where the machine of one or of an auto scaling group stands if neither names it."""
+"""EKS managed node groups; EC2 Auto Scaling groups whose instances are nodes (self-managed, of kops, of cluster-autoscaler).
+
+And EC2 launch templates, where the machine of either stands if it does not name one itself.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from capacity.catalog.accelerators import NEURON, NVIDIA, ON_EC2
+from capacity.catalog.accelerators import NEURON, NVIDIA, ON_EC2, Accelerator
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
 from policies.inventory.gpu_machines import is_gpu_machine
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, most_node_gpus
 from policies.inventory.views import Ceiling, GpuPool, Pool, Taint
-from policies.values.field import UNKNOWN, Field, Tri, Unknown, any_of
+from policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, product
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -40,6 +43,9 @@ def read(source: Source) -> Iterator[Pool]:
     machines = _gpu_machines(group, group.at("amiType"))
     concerned = any_of([image, machines])
     taints = group.at("taints").parts()
+    named_machines = group.at("instanceTypes").parts()
+    node_gpus = most_node_gpus(each.text() for each in named_machines.fields) if named_machines.complete else UNKNOWN
+    most = group.at("scalingConfig", "maxSize").number()
     yield (Pool if concerned is False else GpuPool)(
         identity=source.identity,
         concerned=True if concerned is False else concerned,
@@ -49,16 +55,18 @@ def read(source: Source) -> Iterator[Pool]:
         taints_complete=taints.complete,
         taints_field="taints",
         effect_spelling="NO_SCHEDULE",
-        bounds=((Ceiling("scalingConfig.maxSize", Ceiling.NODES, group.at("scalingConfig", "maxSize").number()),),),
+        bounds=((Ceiling("scalingConfig.maxSize", Ceiling.NODES, most),),),
         offer=_offer(group),
         spot=group.at("capacityType").equals("SPOT"),
         spot_field="capacityType",
         notice_seconds=Decimal(EC2_NOTICE_SECONDS),
-        gpus=_gpus(group),
-        node_gpus=_node_gpus(group),
+        gpus=product(most, node_gpus),
+        node_gpus=node_gpus,
         owner_labels=group.at("tags"),
         owner_field="tags",
-        resources=_resources(group),
+        resources=_resources(
+            (each.text() for each in named_machines.fields), NEURON if str(group.at("amiType").text()).endswith(_NEURON_IMAGE) else NVIDIA
+        ),
     )
 
 
@@ -73,19 +81,6 @@ def _offer(group: Field) -> NodeOffer:
     if machines.complete and len(machines.fields) == 1:
         fixed[INSTANCE_TYPE_LABEL] = machines.fields[0]
     return NodeOffer(fixed=fixed, open_prefixes=_CLOUDS, complete=labels.complete)
-
-
-def _node_gpus(group: Field) -> Decimal | Unknown | None:
-    machines = group.at("instanceTypes").parts()
-    return most_node_gpus(each.text() for each in machines.fields) if machines.complete else UNKNOWN
-
-
-def _gpus(group: Field) -> Decimal | Unknown | None:
-    """The most GPUs that the group can have; None where a machine is not in the catalog."""
-    most, each = group.at("scalingConfig", "maxSize").number(), _node_gpus(group)
-    if UNKNOWN in (most, each):
-        return UNKNOWN
-    return most * each if isinstance(most, Decimal) and isinstance(each, Decimal) else None
 
 
 def _gpu_image(ami_type: Field) -> Tri:
@@ -103,12 +98,11 @@ _PLAIN_IMAGES = frozenset(
 _NEURON_IMAGE = "_NEURON"
 
 
-def _resources(group: Field) -> tuple[str, ...]:
-    """What pods ask for its GPUs by: of the machines that it names, or else of its image."""
-    machines = [text for each in group.at("instanceTypes").parts().fields if isinstance(text := each.text(), str)]
-    kinds = [kind for kind in ON_EC2 if any(is_gpu_machine(name, (kind,)) for name in machines)]
-    of_image = NEURON if str(group.at("amiType").text()).endswith(_NEURON_IMAGE) else NVIDIA
-    return tuple(kind.resource for kind in kinds or [of_image])
+def _resources(machines: Iterable[object], otherwise: Accelerator = NVIDIA) -> tuple[str, ...]:
+    """What pods ask for its GPUs by, of the machines that a group names; of another kind where it names none."""
+    named = [each for each in machines if isinstance(each, str)]
+    kinds = [kind for kind in ON_EC2 if any(is_gpu_machine(name, (kind,)) for name in named)]
+    return tuple(kind.resource for kind in kinds or [otherwise])
 
 
 def _gpu_machines(group: Field, ami_type: Field) -> Tri:
@@ -173,3 +167,101 @@ def _named(group: Field) -> Field:
 def _of_name(group: Field, templates: Collection[Source]) -> list[Source]:
     named = {text for name in _NAMES if isinstance(text := _named(group).at(name).text(), str)}
     return [each for each in templates if any(each.fields.at(name).text() in named for name in _NAMES)] if named else []
+
+
+_KINDS: Final = {("aws:autoscaling", "Group"), ("aws-native:autoscaling", "AutoScalingGroup")}
+
+_OF_CLUSTERS: Final = ("kubernetes.io/cluster/", "k8s.io/cluster-autoscaler/", "k8s.io/cluster/")
+"""How the tags begin by which nodes join a cluster and cluster-autoscaler finds its groups."""
+
+_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template/"
+"""What cluster-autoscaler is told of nodes that are not there yet: `label/KEY`, and `taint/KEY` with VALUE:EFFECT.
+
+kubernetes/autoscaler, cluster-autoscaler/cloudprovider/aws/README.md, "Auto-Discovery Setup" (2026-11-26).
+"""
+
+
+def read_auto_scaling_group(source: Source) -> Iterator[Pool]:
+    """The group, if its tags say that it is of a cluster; a GpuPool if it has GPUs.
+
+    Its nodes' labels and taints stand in user data, of which nothing is known here: what the group does not say is said elsewhere. Its
+    machine may stand in its launch template.
+    """
+    if (source.family, source.kind) not in _KINDS:
+        return
+    group = source.fields
+    tags, complete = _tags(group)
+    of_cluster = any_of([*(key.startswith(_OF_CLUSTERS) for key in tags), *([] if complete else [UNKNOWN])])
+    if of_cluster is False:
+        return
+    machines, by = _machines(group, source.template)
+    gpus = machines if machines is UNKNOWN else any_of(UNKNOWN if each is UNKNOWN else is_gpu_machine(str(each)) for each in machines)
+    taints = [_taint(key.removeprefix(f"{_TEMPLATE}taint/"), value) for key, value in tags.items() if key.startswith(f"{_TEMPLATE}taint/")]
+    concerned = all_of([of_cluster, gpus])
+    of_one = machines if machines is UNKNOWN else most_node_gpus(machines)
+    most = group.at("maxSize").number()
+    yield (Pool if gpus is False else GpuPool)(
+        identity=source.identity,
+        concerned=of_cluster if gpus is False else concerned,
+        partial=True,
+        evidence=by,
+        taints=tuple(taints),
+        taints_complete=False,
+        taints_field=f"tags {_TEMPLATE}taint/",
+        effect_spelling="NoSchedule",
+        bounds=((Ceiling("maxSize", Ceiling.NODES, most),),),
+        offer=_group_offer(tags, machines),
+        spot=_spot(group, source.template),
+        spot_field="mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity",
+        notice_seconds=Decimal(EC2_NOTICE_SECONDS),
+        gpus=product(most, of_one),
+        node_gpus=of_one,
+        owner_labels=Field({key: value.value for key, value in tags.items()}) if complete else Field(UNKNOWN),
+        owner_field="tags",
+        resources=_resources(() if machines is UNKNOWN else machines),
+    )
+
+
+def _tags(group: Field) -> tuple[dict[str, Field], bool]:
+    """The tags by key, which a group lists as entries; and whether there are no others."""
+    listed = group.at("tags").parts()
+    keys = [(each.at("key").text(), each.at("value")) for each in listed.fields]
+    return {key: value for key, value in keys if isinstance(key, str)}, listed.complete and all(key is not UNKNOWN for key, _ in keys)
+
+
+def _machines(group: Field, template: Field) -> tuple[list[str | Unknown | None] | Unknown, str]:
+    """The machines that the group names itself, in place of its launch template's, or else that template's; and where they stand."""
+    overrides = group.at("mixedInstancesPolicy", "launchTemplate", "overrides").parts()
+    named = [each.at("instanceType").text() for each in overrides.fields]
+    machine = template.at("instanceType").text()
+    if overrides.complete and not named and isinstance(machine, str):
+        return [machine], "the instanceType of its launch template"
+    return named if named and None not in named and overrides.complete else UNKNOWN, "mixedInstancesPolicy.launchTemplate.overrides"
+
+
+def _taint(key: str, value: Field) -> Taint:
+    text = value.text()
+    if not isinstance(text, str):
+        return Taint(Field(key), Field(UNKNOWN), Field(UNKNOWN))
+    own, _, effect = text.rpartition(":")
+    return Taint(Field(key), Field(own or None), Field(effect))
+
+
+def _group_offer(tags: dict[str, Field], machines: list[str | Unknown | None] | Unknown) -> NodeOffer:
+    prefix = f"{_TEMPLATE}label/"
+    labels = {key.removeprefix(prefix): value for key, value in tags.items() if key.startswith(prefix)}
+    if machines is not UNKNOWN and len(machines) == 1:
+        labels[INSTANCE_TYPE_LABEL] = Field(machines[0])
+    return NodeOffer(fixed=labels, complete=False)
+
+
+def _spot(group: Field, template: Field) -> Tri:
+    """Whether the group takes Spot: by a distribution of less than 100 % on-demand; without one its template says."""
+    if group.at("mixedInstancesPolicy").absent and isinstance(template.value, dict):
+        return template.at("instanceMarketOptions", "marketType").equals("spot")
+    distribution = group.at("mixedInstancesPolicy", "instancesDistribution")
+    share = distribution.at("onDemandPercentageAboveBaseCapacity").number()
+    if distribution.absent or share is UNKNOWN:
+        return UNKNOWN
+    # 100 where nobody says less. https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_InstancesDistribution.html
+    return isinstance(share, Decimal) and share < 100  # noqa: PLR2004 -- percent

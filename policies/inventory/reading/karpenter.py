@@ -12,13 +12,12 @@ from policies.inventory.gpu_machines import gpu_selection
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, allows
 from policies.inventory.objects import TerminationHandler
 from policies.inventory.views import Ceiling, GpuPool, Pool, Taint
-from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
+from policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from policies.inventory.reading.source import Source
-    from policies.values.field import Unknown
 
 
 # Labels of the node that Karpenter or its AWS provider knows, beside those of the machine.

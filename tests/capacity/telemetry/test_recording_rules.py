@@ -15,8 +15,7 @@ from capacity.catalog.machines import Cloud, machines_of
 from capacity.chargeback.nodes import CAPACITY_MARKS, unit_share
 from capacity.chargeback.queries import Question, kube_state_resources, kube_state_series, label_of, queries
 from capacity.telemetry import ALLOCATED, DIMENSIONS, IDLE, MEASURED, USED, rule_groups, rules_yaml
-from policies.metrics.label_use import labels_asked
-from policies.metrics.promql import Aggregation, Selector, parsed, promql_problem, walk
+from policies.metrics import Aggregation, Selector, labels_asked, parsed, promql_problem, walk
 
 SCOPES = [None, {"cluster": "prod"}, {"cluster": 'a "b" \\c', "region": "eu"}]
 

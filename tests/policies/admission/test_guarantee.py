@@ -11,7 +11,7 @@ from cel_evaluator import judged
 from guarded_work import CLAIMS, COMES, DEADLINE, GOES, STOPS, TEAM, Object, job, made, pod
 from snapshot_fixtures import assert_snapshot
 
-from policies.admission.boundary import Guarantee
+from policies.admission.form import Guarantee
 from policies.admission.guarantee import NAME, guarantee_policies
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from inventories import Resource, labels, runs
 
 from policies.core import judge_across, read_source
-from policies.inventory.pool_index import PoolIndex, pools_for
 from policies.inventory.reading.source import from_pulumi
 from policies.inventory.views import GpuPool, Inventory, Pool
 from policies.judging import DEFAULTS
 from policies.pods import placement
+from policies.pools import PoolIndex, pools_for
 from policies.rules import all_rules
 from policies.values.field import Field, plain
 

@@ -8,8 +8,8 @@ from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.workload_classes import SCALE_UP_CUTOFF
 from capacity.settings.network import WIDEST, too_wide
 from policies.inventory.cloud_resources import lets_in_everybody
-from policies.inventory.gke_nodes import notice_of
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS
+from policies.inventory.reading.gke import notice_of
 from policies.pods.placement import SCALE_UP_CUT_OFF
 from policies.rules.grace_exceeds_notice import RULE
 from policies.values.field import UNKNOWN, Field

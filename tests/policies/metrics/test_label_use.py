@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from policies.metrics.label_use import HISTOGRAM_SERIES, amounts_by_container, histograms, labels_asked
-from policies.metrics.promql import parsed
+from policies.metrics import HISTOGRAM_SERIES, amounts_by_container, histograms, labels_asked, parsed
 
 
 @pytest.mark.parametrize(

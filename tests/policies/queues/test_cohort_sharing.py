@@ -6,7 +6,7 @@ import pytest
 from manifests import Manifest, inventory, kueue
 
 from policies.inventory.objects import ClusterQueue
-from policies.queues.cohorts import shares
+from policies.queues import shares
 
 TREE = [kueue("Cohort", "research", parent="acme"), kueue("Cohort", "product", parentName="acme")]
 CIRCLE = [kueue("Cohort", "a", parentName="b"), kueue("Cohort", "b", parentName="c"), kueue("Cohort", "c", parentName="b")]

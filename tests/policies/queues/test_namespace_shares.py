@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from manifests import Manifest, inventory, kueue
 
 from capacity.catalog.accelerators import NVIDIA
-from policies.queues.cohorts import Share, share_of
+from policies.queues import Share, share_of
 from policies.values.field import UNKNOWN
 
 

@@ -21,8 +21,7 @@ from policies.engine import Gate, violation_text
 from policies.inventory.reading.source import from_manifest, from_pulumi
 from policies.judging import DEFAULTS
 from policies.rules import all_rules
-from policies.values.finding import Suppression
-from policies.values.secrecy import SHOWN, Secrets, secrets_in
+from policies.values.finding import SHOWN, Secrets, Suppression, secrets_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

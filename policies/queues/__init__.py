@@ -1,1 +1,0 @@
-"""What rules ask about queues: who shares quota with whom, and how much a namespace can hold."""
