@@ -71,7 +71,7 @@ def rules_in_words(settings: PlatformSettings, folder: Path) -> Iterator[str]:
     rules = rules_of(settings, folder, "")
     for rule in all_rules():
         said = [rules.level(rule).value] if rules.level(rule) is not rule.level else []
-        said += ["locked"] if rules.locks(rule) and not rule.locked else []
+        said += ["locked"] if rules.locks(rule) else []
         for name, value in rules.values.get(rule.name, {}).items():
             said.append(f"{name}: {', '.join(value) if isinstance(value, tuple) else value}")
         said += [f"accepted for {each.objects}" for each in rules.suppressions if each.rule == rule.name]

@@ -47,7 +47,7 @@ class RuleIndex:
         """What a rule says of a view; of a verdict that is not to be told, the rule and the verdict alone."""
         verdict = outcome.verdict
         if verdict in self._told:
-            return _finding(charge.rule, view, outcome)
+            return finding_of(charge.rule, view.identity, outcome)
         key = charge.place, verdict
         if key not in self._untold:
             rule = charge.rule
@@ -214,12 +214,10 @@ def judge_alone(reading: Reading, rules: Iterable[AnyRule], settings: Settings) 
     return _judged_alone(reading, RuleIndex(rules, settings, among=False), settings)
 
 
-def judge_across(
-    readings: Sequence[Reading], rules: Iterable[AnyRule], settings: Settings, *, closed: bool = False, excerpt: bool = False
-) -> list[list[Finding]]:
-    """The findings of the rules that need other objects, one list for each of `readings`; `closed`, `excerpt`: as an Inventory has them."""
+def judge_across(readings: Sequence[Reading], rules: Iterable[AnyRule], settings: Settings) -> list[list[Finding]]:
+    """The findings of the rules that need other objects, one list for each of `readings`."""
     among = RuleIndex(rules, settings, among=True)
-    return _judged_across(readings, among, settings, readings, Inventory(_views(readings), closed, excerpt))
+    return _judged_across(readings, among, settings, readings, Inventory(_views(readings)))
 
 
 def _views(readings: Iterable[Reading]) -> tuple[View, ...]:
@@ -281,13 +279,14 @@ def _accepted(reading: Reading, settings: Settings) -> Suppressions:
     return suppressions_of(reading.suppressing, reading.source.identity, settings.suppressions, locked, settings.today)
 
 
-def _finding(rule: AnyRule, view: View, outcome: Outcome) -> Finding:
+def finding_of(rule: AnyRule, identity: ObjectIdentity, outcome: Outcome) -> Finding:
+    """An outcome in the words of its rule."""
     return Finding(
         rule=rule.name,
         code=rule.code,
         severity=rule.severity,
         verdict=outcome.verdict,
-        object=view.identity,
+        object=identity,
         message=outcome.reason,
         remediation=outcome.remedy or rule.remediation,
         link=rule.link,

@@ -114,7 +114,6 @@ class Rule(Generic[ViewT]):
     given everything. Either decides what is provable; whether the view is what it seems, and whether it is only a part of an object, is
     seen to by policies.core. `why`, `remediation` and `link` are for the person who is stopped by it; `sources` say where other
     facts come from.
-    A `locked` rule cannot be suppressed; an organisation locks more of them in its settings.
     """
 
     code: str
@@ -126,7 +125,6 @@ class Rule(Generic[ViewT]):
     link: str
     sources: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
-    locked: bool = False
     level: Level = Level.MANDATORY
     clouds: tuple[Cloud, ...] = (Cloud.GKE, Cloud.EKS)
     name: str = ""
@@ -180,7 +178,7 @@ def _today() -> date:
 class Settings:
     """Levels and parameters by rule name; what is not set is as the rule has it. `problems` are for the person who wrote the settings.
 
-    `locked` are rules that may not be suppressed, beside those that are shipped so. A suppression that ended before `today` counts no more.
+    `locked` are rules that may not be suppressed. A suppression that ended before `today` counts no more.
     """
 
     levels: Mapping[str, Level] = field(default_factory=dict[str, Level])
@@ -194,7 +192,7 @@ class Settings:
 
     def locks(self, rule: AnyRule) -> bool:
         """Whether `rule` may not be suppressed."""
-        return rule.locked or rule.name in self.locked
+        return rule.name in self.locked
 
     def level(self, rule: AnyRule) -> Level:
         """The level that counts for `rule`."""
@@ -233,7 +231,7 @@ def schema(rules: Iterable[AnyRule]) -> dict[str, dict[str, Any]]:
 
 def policy_schema(rule: AnyRule) -> dict[str, dict[str, Any]]:
     """The JSON schema of what can be set of one rule beside its level: whether it is locked, and its parameters."""
-    locked = {"type": "boolean", "description": "Whether nobody may suppress the rule.", "default": rule.locked}
+    locked = {"type": "boolean", "description": "Whether nobody may suppress the rule.", "default": False}
     return {_LOCKED: locked, **{each.name: each.schema() for each in rule.parameters}}
 
 

@@ -51,12 +51,8 @@ def _page(rule: AnyRule) -> str:
     if rule.parameters:
         rows = "\n".join(f"| `{each.name}` | {_written(each.default)} | {each.meaning} |" for each in rule.parameters)
         lines.append(f"## Parameters\n\n| name | default | meaning |\n|---|---|---|\n{rows}")
-    accepted = (
-        "The rule is locked: it cannot be suppressed."
-        if rule.locked
-        else f"On the object or its pod template:\n\n    {PREFIX}{rule.name}: why this is accepted; until=2026-12-31; by=who answers for it"
-    )
-    lines.append(f"## Accepting a violation\n\n{accepted}")
+    accepted = f"    {PREFIX}{rule.name}: why this is accepted; until=2026-12-31; by=who answers for it"
+    lines.append(f"## Accepting a violation\n\nOn the object or its pod template:\n\n{accepted}")
     lines.append("## Sources\n\n" + "\n".join(f"- {source}" for source in (rule.link, *rule.sources)))
     return "\n\n".join(lines) + "\n"
 

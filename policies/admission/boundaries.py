@@ -16,6 +16,9 @@ from policies.admission.form import (
     QUEUE_PRIORITY,
     Boundary,
     Guarantee,
+    boundary,
+    for_each,
+    for_pods,
     of_namespace,
     of_pods,
     problem_if,
@@ -35,32 +38,36 @@ _IS_UPDATE = "(request.operation == 'UPDATE')"
 # A controller's reference makes Kueue take the object for a part of work that is admitted already, and the garbage collector for another's.
 _CONTROLLED = f"{list_at('object', 'metadata', 'ownerReferences')}.filter(o, o.?controller.orValue(false))"
 _CONTROLLED_BEFORE = f"{list_at('oldObject', 'metadata', 'ownerReferences')}.exists(b, b.uid == o.uid)"
-OWNERS = Boundary(
+OWNERS = boundary(
     "owner-of-ones-own",
     "only controllers write ownerReferences with controller: true",
-    f"{_CONTROLLED}.filter(o, !({_IS_UPDATE} && {_CONTROLLED_BEFORE}))"
-    ".map(o, "
-    + told(
+    for_each(
+        f"{_CONTROLLED}.filter(o, !({_IS_UPDATE} && {_CONTROLLED_BEFORE}))",
+        "o",
         "metadata.ownerReferences makes it a part of {kind} {name}, and so of what its queue has admitted",
         "leave ownerReferences out; controllers write them",
         kind=text_at("o", "kind"),
         name=text_at("o", "name"),
-    )
-    + ")",
+    ),
 )
 
 # With a finalizer of its own a deleted Job keeps its pods, and its queue has forgotten it.
 _KEPT = "f in ['foregroundDeletion']"
 _BEFORE = f"({_IS_UPDATE} && f in {list_at('oldObject', 'metadata', 'finalizers')})"
-FINALIZERS = Boundary(
+FINALIZERS = boundary(
     "finalizer-of-ones-own",
     "only controllers write finalizers",
-    f"{list_at('object', 'metadata', 'finalizers')}.filter(f, !({_KEPT}) && !{_BEFORE}).map(f, "
-    + told("metadata.finalizers names {name}: deleted, it would keep its nodes outside of its queue", "leave finalizers out", name="f")
-    + ") + "
-    + of_pods(
+    for_each(
+        f"{list_at('object', 'metadata', 'finalizers')}.filter(f, !({_KEPT}) && !{_BEFORE})",
+        "f",
+        "metadata.finalizers names {name}: deleted, it would keep its nodes outside of its queue",
+        "leave finalizers out",
+        name="f",
+    ),
+    of_pods(
         f"size({list_at('p.template', 'metadata', 'finalizers')}) > 0",
-        told("{where}: its pods have finalizers, and would stay when their work is gone", "leave finalizers out", where="p.where"),
+        "{where}: its pods have finalizers, and would stay when their work is gone",
+        "leave finalizers out",
     ),
 )
 
@@ -83,27 +90,21 @@ def _priorities(guarantee: Guarantee) -> Boundary:
         otherwise=text(", ".join([*guarantee.queued, *guarantee.unqueued]) or "none"),
     )
     named = first_of((f"{written} == ''", text("not said")), otherwise=written)
-    return Boundary(
+    return boundary(
         "priority-of-others",
         "work has the priority of a class that is meant for its kind",
         of_pods(
             wrong,
-            told(
-                "{where}.priorityClassName is {name}, which is not for this kind of work",
-                "name one of these: {allowed}",
-                where="p.where",
-                name=named,
-                allowed=allowed,
-            ),
-        )
-        + " + "
-        + problem_if(
+            "{where}.priorityClassName is {name}, which is not for this kind of work",
+            "name one of these: {allowed}",
+            name=named,
+            allowed=allowed,
+        ),
+        problem_if(
             f"{IS_QUEUED_KIND} && {of_queue} != '' && !({of_queue} in {queued})",
-            told(
-                f"label {QUEUE_PRIORITY_LABEL} is {{name}}, which is no class of queued work",
-                f"name one of these, or leave it out: {listed}",
-                name=of_queue,
-            ),
+            f"label {QUEUE_PRIORITY_LABEL} is {{name}}, which is no class of queued work",
+            f"name one of these, or leave it out: {listed}",
+            name=of_queue,
         ),
     )
 
@@ -111,19 +112,14 @@ def _priorities(guarantee: Guarantee) -> Boundary:
 PREBUILT = ("kueue.x-k8s.io/prebuilt-workload-name", "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/managed")
 """Labels by which Kueue would take work for some that it has admitted, or for pods that it has looked at."""
 
-LABELS = Boundary(
+LABELS = boundary(
     "label-of-kueues-own",
     "labels that Kueue writes itself are not written by people",
-    " + ".join(
-        [
-            f"{texts(PREBUILT)}.filter(k, k in {_LABELS}).map(k, "
-            + told("label {name} says what Kueue alone knows", "leave it out", name="k")
-            + ")",
-            of_pods(
-                f"{texts(PREBUILT)}.exists(k, k in {_POD_LABELS})",
-                told("{where}: a label of its pods says what Kueue alone knows", "leave out labels of kueue.x-k8s.io", where="p.where"),
-            ),
-        ]
+    for_each(f"{texts(PREBUILT)}.filter(k, k in {_LABELS})", "k", "label {name} says what Kueue alone knows", "leave it out", name="k"),
+    of_pods(
+        f"{texts(PREBUILT)}.exists(k, k in {_POD_LABELS})",
+        "{where}: a label of its pods says what Kueue alone knows",
+        "leave out labels of kueue.x-k8s.io",
     ),
 )
 
@@ -138,27 +134,25 @@ def _other(labels: str) -> str:
 
 
 _BILLED = (
-    f"{_other(_LABELS)}.map(k, "
-    + told(
+    for_each(
+        _other(_LABELS),
+        "k",
         "label {key} is {value}, and the namespace's is {own}: it would be billed to others",
         "leave it out",
         key="k",
         value=f"{_LABELS}[k]",
         own="namespaceObject.metadata.labels[k]",
-    )
-    + ")",
-    of_pods(
-        f"size({_other(_POD_LABELS)}) > 0",
-        told("{where}: a label of its pods names another team than the namespace's", "leave it out", where="p.where"),
     ),
+    of_pods(f"size({_other(_POD_LABELS)}) > 0", "{where}: a label of its pods names another team than the namespace's", "leave it out"),
 )
 
 
 def _billed(guarantee: Guarantee) -> Boundary:
-    return Boundary(
+    return boundary(
         "billed-to-others",
         "work is billed to the team of its namespace, and to projects of that team",
-        " + ".join([*_BILLED, *(_projects(guarantee.projects) if guarantee.projects else ())]),
+        *_BILLED,
+        *(_projects(guarantee.projects) if guarantee.projects else ()),
     )
 
 
@@ -172,22 +166,17 @@ def _projects(by_namespace: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     named = f"{own}.join(', ')"
     yield problem_if(
         other(_LABELS),
-        told(
-            f"label {PROJECT_LABEL} is {{name}}, which is no project of this team: it would be billed to others",
-            "name one of these, or leave it out: {own}",
-            name=f"{_LABELS}[{key}]",
-            own=named,
-        ),
+        f"label {PROJECT_LABEL} is {{name}}, which is no project of this team: it would be billed to others",
+        "name one of these, or leave it out: {own}",
+        name=f"{_LABELS}[{key}]",
+        own=named,
     )
     yield of_pods(
         other(_POD_LABELS),
-        told(
-            f"{{where}}: label {PROJECT_LABEL} of its pods is {{name}}, which is no project of this team: it would be billed to others",
-            "name one of these, or leave it out: {own}",
-            where="p.where",
-            name=f"{_POD_LABELS}[{key}]",
-            own=named,
-        ),
+        f"{{where}}: label {PROJECT_LABEL} of its pods is {{name}}, which is no project of this team: it would be billed to others",
+        "name one of these, or leave it out: {own}",
+        name=f"{_POD_LABELS}[{key}]",
+        own=named,
     )
 
 
@@ -227,7 +216,7 @@ def queues_of_work(guarantee: Guarantee) -> Iterator[Boundary]:
     with_gpus, without = of_namespace(guarantee.queues), of_namespace(guarantee.cpu_queues)
     suitable = f"({_ASKS_FOR_GPUS} ? {with_gpus} : {without})"
     known = either(f"variables.queue in {with_gpus}", f"variables.queue in {without}")
-    yield Boundary(
+    yield boundary(
         "work-past-the-queue",
         "work that asks for GPUs names a queue of its namespace",
         problem_if(
@@ -235,39 +224,32 @@ def queues_of_work(guarantee: Guarantee) -> Iterator[Boundary]:
                 IS_QUEUED_KIND,
                 either(f"variables.queue != '' && !({known})", f"variables.queue == '' && {_ASKS_FOR_GPUS}"),
             ),
-            told(
-                f"label {QUEUE_LABEL} is {{name}}, which is no queue of this namespace: it would run past the queues, or wait for ever",
-                "name one of these: {queues}",
-                name=_NAMED,
-                queues=_joined(suitable),
-            ),
+            f"label {QUEUE_LABEL} is {{name}}, which is no queue of this namespace: it would run past the queues, or wait for ever",
+            "name one of these: {queues}",
+            name=_NAMED,
+            queues=_joined(suitable),
         ),
     )
-    yield Boundary(
+    yield boundary(
         "work-in-the-wrong-queue",
         "work without GPUs is in a queue of machines without GPUs, and no other work is",
         problem_if(
             every(IS_QUEUED_KIND, _ASKS_FOR_GPUS, f"variables.queue in {without}"),
-            told(
-                f"label {QUEUE_LABEL} is {{name}}, whose machines have no GPUs: it would wait for ever",
-                f"write {QUEUE_LABEL}: {{queues}}",
-                name=_NAMED,
-                queues=_joined(with_gpus),
-            ),
-        )
-        + " + "
-        + problem_if(
+            f"label {QUEUE_LABEL} is {{name}}, whose machines have no GPUs: it would wait for ever",
+            f"write {QUEUE_LABEL}: {{queues}}",
+            name=_NAMED,
+            queues=_joined(with_gpus),
+        ),
+        problem_if(
             every(
                 IS_QUEUED_KIND,
                 f"!({_ASKS_FOR_GPUS})",
                 either(f"variables.queue in {with_gpus}", f"variables.queue == '' && size({without}) > 0"),
             ),
-            told(
-                f"no container has a limit on {' or '.join(RESOURCES)}, and label {QUEUE_LABEL} is {{name}}, which is for work with GPUs",
-                f"write {QUEUE_LABEL}: {{queues}}",
-                name=_NAMED,
-                queues=_joined(without),
-            ),
+            f"no container has a limit on {' or '.join(RESOURCES)}, and label {QUEUE_LABEL} is {{name}}, which is for work with GPUs",
+            f"write {QUEUE_LABEL}: {{queues}}",
+            name=_NAMED,
+            queues=_joined(without),
         ),
     )
 
@@ -319,16 +301,13 @@ def deadlines(guarantee: Guarantee) -> Boundary:
         most=most,
     )
     wrong = either(f"{_WRITTEN} == 0", f"{most} > 0 && {_WRITTEN} > {most}")
-    return Boundary(
+    return boundary(
         "never-ends",
         "queued work with GPUs has a deadline within its class's limit",
-        of_pods(every(IS_QUEUED_KIND, ASKS, wrong), first_of((f"{_WRITTEN} == 0", missing), otherwise=long))
-        + " + "
-        + problem_if(
+        for_pods(every(IS_QUEUED_KIND, ASKS, wrong), first_of((f"{_WRITTEN} == 0", missing), otherwise=long)),
+        problem_if(
             _BEGINS_AGAIN,
-            told(
-                "spec.failurePolicy makes a Job anew that its deadline has ended",
-                "begin its rules with {action: FailJobSet, onJobFailureReasons: [DeadlineExceeded]}",
-            ),
+            "spec.failurePolicy makes a Job anew that its deadline has ended",
+            "begin its rules with {action: FailJobSet, onJobFailureReasons: [DeadlineExceeded]}",
         ),
     )

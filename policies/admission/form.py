@@ -195,13 +195,28 @@ class Boundary:
     problems: str
 
 
-def problem_if(condition: str, problem: str) -> str:
-    """A list with a problem where a condition holds."""
-    return f"(({condition}) ? [{problem}] : [])"
+def boundary(name: str, title: str, *lists: str) -> Boundary:
+    """A rule of which each of `lists` is CEL for a part of what is wrong."""
+    return Boundary(name, title, " + ".join(lists))
 
 
-def of_pods(condition: str, problem: str) -> str:
-    """A problem of each pod set `p` for which a condition holds."""
+def problem_if(condition: str, message: str, remedy: str, /, **parts: str) -> str:
+    """A list with a problem, as `told` words it, where a condition holds."""
+    return f"(({condition}) ? [{told(message, remedy, **parts)}] : [])"
+
+
+def for_each(listed: str, element: str, message: str, remedy: str, /, **parts: str) -> str:
+    """A problem of each element of a list, under its name in the parts."""
+    return f"{listed}.map({element}, {told(message, remedy, **parts)})"
+
+
+def of_pods(condition: str, message: str, remedy: str, /, **parts: str) -> str:
+    """A problem of each pod set `p` for which a condition holds; `where` is the path to it."""
+    return for_pods(condition, told(message, remedy, where="p.where", **parts))
+
+
+def for_pods(condition: str, problem: str) -> str:
+    """A problem in CEL of each pod set `p` for which a condition holds."""
     return f"{POD_SETS}.filter(p, {condition}).map(p, {problem})"
 
 

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 
 from policies.admission.boundaries import boundaries
 from policies.admission.cel import either, every, list_at, optional, text, text_at, texts
-from policies.admission.form import Boundary, Guarantee, problem_if, told, used_by
+from policies.admission.form import (
+    Boundary,
+    Guarantee,
+    boundary,
+    problem_if,
+    used_by,
+)
 from policies.admission.pod_boundaries import LONGEST_NOTICE_SECONDS
 from policies.admission.policy import AdmissionPolicy, Expression, ResourceRule, of_pod_makers, validation, variable_of
 from policies.admission.scheduling_options import facts_of
@@ -34,30 +40,23 @@ def _static(claim: str) -> str:
 
 
 _NAMED = text_at("object", "spec", "volumeName")
-CLAIMS = Boundary(
+CLAIMS = boundary(
     "volume-of-the-platform",
     "volumes that are there, and the claims of them, are the platform's",
-    " + ".join(
-        [
-            problem_if(
-                every(_CREATED, f"{_NAMED} != ''"),
-                told("spec.volumeName is {name}: a volume that is there was made for somebody", _FREE, name=_NAMED),
-            ),
-            problem_if(
-                every(_CREATED, _static("object")),
-                told(
-                    "spec.storageClassName is empty: it asks for a volume that is there, made for somebody", "name a class, or leave it out"
-                ),
-            ),
-            problem_if(
-                every(_CREATED, "has(object.spec.selector)"),
-                told("spec.selector asks for a volume that is there, made for somebody", _FREE),
-            ),
-            problem_if(
-                every(_DELETED, _static("oldObject")),
-                told("it is a claim of the platform's, such as of checkpoints", "ask who runs the platform"),
-            ),
-        ]
+    problem_if(
+        every(_CREATED, f"{_NAMED} != ''"),
+        "spec.volumeName is {name}: a volume that is there was made for somebody",
+        _FREE,
+        name=_NAMED,
+    ),
+    problem_if(
+        every(_CREATED, _static("object")),
+        "spec.storageClassName is empty: it asks for a volume that is there, made for somebody",
+        "name a class, or leave it out",
+    ),
+    problem_if(every(_CREATED, "has(object.spec.selector)"), "spec.selector asks for a volume that is there, made for somebody", _FREE),
+    problem_if(
+        every(_DELETED, _static("oldObject")), "it is a claim of the platform's, such as of checkpoints", "ask who runs the platform"
     ),
 )
 """Beyond what quotas bound: how many claims there are, and of how much storage. A claim cannot be given another volume or class later."""
@@ -91,12 +90,13 @@ def _queues_of(plan: Plan, queues: Sequence[QueuePlan | CpuQueuePlan]) -> dict[s
 
 
 _POLICY = text_at("request", "options", "propagationPolicy")
-ORPHANS = Boundary(
+ORPHANS = boundary(
     "work-left-behind",
     "deleted work takes its pods with it",
     problem_if(
         f"{_POLICY} == 'Orphan' || {optional('request', 'options', 'orphanDependents')}.orValue(false)",
-        told("deleted with propagationPolicy Orphan, its pods would run on in no queue", "delete it with Background or Foreground"),
+        "deleted with propagationPolicy Orphan, its pods would run on in no queue",
+        "delete it with Background or Foreground",
     ),
 )
 
@@ -115,29 +115,25 @@ _IS_STOPPED = every(_SUSPENDED, f"!{_WAS_SUSPENDED}")
 _STARTED, _WAS_STARTED = (f"{optional(each, 'status', 'startTime')}.hasValue()" for each in ("object", "oldObject"))
 _LOSES_ITS_START = every(_WAS_STARTED, f"!{_STARTED}")
 
-STOPPED_AT_ITS_END = Boundary(
+STOPPED_AT_ITS_END = boundary(
     "stopped-at-its-end",
     "a Job whose pods have decided how it ends is not suspended",
     problem_if(
         every(_IS_STOPPED, _decided("oldObject")),
-        told(
-            "its pods have decided how it ends; suspended now, it would never be Complete or Failed, and would keep its GPUs",
-            "wait until it is, or delete it",
-        ),
+        "its pods have decided how it ends; suspended now, it would never be Complete or Failed, and would keep its GPUs",
+        "wait until it is, or delete it",
     ),
 )
 """Kueue 0.19 takes away the start time of a Job that it stops (pkg/controller/jobs/job/job_controller.go), and a Job without one cannot end
 (Kubernetes 1.36.1, pkg/apis/batch/validation: startTime is required for a finished Job). Refused, Kueue tries until the Job has ended."""
 
-START_OF_AN_ENDING = Boundary(
+START_OF_AN_ENDING = boundary(
     "start-of-an-ending",
     "a Job keeps its start time until Kubernetes has stopped it",
     problem_if(
         every(_LOSES_ITS_START, either(f"!({_has('object', 'Suspended')})", _decided("object"))),
-        told(
-            "Kubernetes has not yet counted its ended pods; if all have ended, it could not be Complete or Failed without a start time",
-            "try again when it has the condition Suspended",
-        ),
+        "Kubernetes has not yet counted its ended pods; if all have ended, it could not be Complete or Failed without a start time",
+        "try again when it has the condition Suspended",
     ),
 )
 """Kubernetes counts ended pods once a second (1.36.1, pkg/controller/job: syncJobBatchPeriod), and Kueue takes the start time away right

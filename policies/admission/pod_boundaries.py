@@ -9,7 +9,14 @@ from __future__ import annotations
 from capacity.catalog.accelerators import RESOURCES
 from capacity.workloads.inputs import VISIBLE_DEVICES
 from policies.admission.cel import MOST_PLACES, either, every, list_at, mapping_at, optional, text, text_at, texts
-from policies.admission.form import POD_SETS, Boundary, Guarantee, of_pods, problem_if, told
+from policies.admission.form import (
+    POD_SETS,
+    Boundary,
+    Guarantee,
+    boundary,
+    of_pods,
+    problem_if,
+)
 from policies.admission.pods import ALL_CONTAINERS, ASKS
 from policies.inventory.pod_gpus import ELEMENTS, POD_MAKERS
 from policies.rules.grace_exceeds_notice import RULE as GRACE_RULE
@@ -120,49 +127,38 @@ LONGEST_NOTICE_SECONDS = GRACE_RULE.defaults().number("longest-seconds")
 
 _MANAGERS = ("", "kubernetes.io/job-controller", "jobset.sigs.k8s.io/jobset-controller")
 _SCHEDULER = text_at("p.pod", "schedulerName")
-PLACED = Boundary(
+PLACED = boundary(
     "placed-by-hand",
     "the platform's own scheduler and controllers place and run the work",
-    " + ".join(
-        [
-            of_pods(
-                f"{text_at('p.pod', 'nodeName')} != ''",
-                told("{where}.nodeName puts pods on a node, whoever it is for", "leave it out", where="p.where"),
-            ),
-            of_pods(
-                f"!({_SCHEDULER} in ['', 'default-scheduler'])",
-                told(
-                    "{where}.schedulerName is {name}, which does not run here or knows no taints",
-                    "leave it out",
-                    where="p.where",
-                    name=_SCHEDULER,
-                ),
-            ),
-            of_pods(
-                f"size({list_at('p.pod', 'schedulingGates')}) > 0",
-                told("{where}.schedulingGates keeps pods from starting while their quota is held", "leave it out", where="p.where"),
-            ),
-            of_pods(
-                f"size({list_at('p.pod', 'resourceClaims')}) > 0",
-                told("{where}.resourceClaims asks for devices that no queue counts", f"ask for {' or '.join(RESOURCES)}", where="p.where"),
-            ),
-            problem_if(
-                f"object.kind == 'JobSet' && !({text_at('object', 'spec', 'managedBy')} in {texts(_MANAGERS)})",
-                told(
-                    "spec.managedBy is {name}, and nothing here runs it: it would hold its quota and never start",
-                    "leave it out",
-                    name=text_at("object", "spec", "managedBy"),
-                ),
-            ),
-            of_pods(
-                f"{text_at('p', 'job', 'managedBy')} != '' && !({text_at('p', 'job', 'managedBy')} in {texts(_MANAGERS)})",
-                told("{where}: its Job's managedBy names what does not run here: it would never start", "leave it out", where="p.where"),
-            ),
-            problem_if(
-                "object.kind == 'DaemonSet'", told("a DaemonSet is on every node, outside of every queue", "use a Job or a Deployment")
-            ),
-        ]
+    of_pods(f"{text_at('p.pod', 'nodeName')} != ''", "{where}.nodeName puts pods on a node, whoever it is for", "leave it out"),
+    of_pods(
+        f"!({_SCHEDULER} in ['', 'default-scheduler'])",
+        "{where}.schedulerName is {name}, which does not run here or knows no taints",
+        "leave it out",
+        name=_SCHEDULER,
     ),
+    of_pods(
+        f"size({list_at('p.pod', 'schedulingGates')}) > 0",
+        "{where}.schedulingGates keeps pods from starting while their quota is held",
+        "leave it out",
+    ),
+    of_pods(
+        f"size({list_at('p.pod', 'resourceClaims')}) > 0",
+        "{where}.resourceClaims asks for devices that no queue counts",
+        f"ask for {' or '.join(RESOURCES)}",
+    ),
+    problem_if(
+        f"object.kind == 'JobSet' && !({text_at('object', 'spec', 'managedBy')} in {texts(_MANAGERS)})",
+        "spec.managedBy is {name}, and nothing here runs it: it would hold its quota and never start",
+        "leave it out",
+        name=text_at("object", "spec", "managedBy"),
+    ),
+    of_pods(
+        f"{text_at('p', 'job', 'managedBy')} != '' && !({text_at('p', 'job', 'managedBy')} in {texts(_MANAGERS)})",
+        "{where}: its Job's managedBy names what does not run here: it would never start",
+        "leave it out",
+    ),
+    problem_if("object.kind == 'DaemonSet'", "a DaemonSet is on every node, outside of every queue", "use a Job or a Deployment"),
 )
 
 SYSTEM_TAINTS = ("CriticalAddonsOnly", "flexspot.dev/system", "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
@@ -173,33 +169,28 @@ _DEVICES = ("nvidia.com/", *RESOURCES)
 
 _TOLERATED = list_at("p.pod", "tolerations")
 _TOLERATION_KEY = text_at("t", "key")
-TOLERATIONS = Boundary(
+TOLERATIONS = boundary(
     "tolerates-too-much",
     "pods tolerate the taints of nodes that are meant for them",
-    " + ".join(
-        [
-            of_pods(
-                f"{_TOLERATED}.exists(t, {_TOLERATION_KEY} == '')",
-                told("{where}.tolerations has one without a key: it tolerates every taint", "name the taint's key", where="p.where"),
-            ),
-            of_pods(
-                f"{_TOLERATED}.exists(t, {_TOLERATION_KEY} in {texts(SYSTEM_TAINTS)})",
-                told("{where}.tolerations leads to the nodes of the platform's own controllers", "take it out", where="p.where"),
-            ),
-            of_pods(
-                every(
-                    f"!({ASKS})",
-                    f"{_TOLERATED}.exists(t, {either(*(f'{_TOLERATION_KEY}.startsWith({text(each)})' for each in _DEVICES))})",
-                    # Of a set with GPUs in some of its pods Kueue may have given the others the tolerations of a flavor.
-                    f"request.operation != 'UPDATE' || !{POD_SETS}.exists(q, {ASKS.replace('p.pod', 'q.pod')})",
-                ),
-                told(
-                    "{where}.tolerations leads to GPU nodes, and no container has a limit on " + " or ".join(RESOURCES),
-                    "take the toleration out, or ask for GPUs",
-                    where="p.where",
-                ),
-            ),
-        ]
+    of_pods(
+        f"{_TOLERATED}.exists(t, {_TOLERATION_KEY} == '')",
+        "{where}.tolerations has one without a key: it tolerates every taint",
+        "name the taint's key",
+    ),
+    of_pods(
+        f"{_TOLERATED}.exists(t, {_TOLERATION_KEY} in {texts(SYSTEM_TAINTS)})",
+        "{where}.tolerations leads to the nodes of the platform's own controllers",
+        "take it out",
+    ),
+    of_pods(
+        every(
+            f"!({ASKS})",
+            f"{_TOLERATED}.exists(t, {either(*(f'{_TOLERATION_KEY}.startsWith({text(each)})' for each in _DEVICES))})",
+            # Of a set with GPUs in some of its pods Kueue may have given the others the tolerations of a flavor.
+            f"request.operation != 'UPDATE' || !{POD_SETS}.exists(q, {ASKS.replace('p.pod', 'q.pod')})",
+        ),
+        "{where}.tolerations leads to GPU nodes, and no container has a limit on " + " or ".join(RESOURCES),
+        "take the toleration out, or ask for GPUs",
     ),
 )
 
@@ -209,46 +200,36 @@ _SEEING = f"{ALL_CONTAINERS}.filter(c, {list_at('c', 'env')}.exists(e, {_SHOWN})
 _COULD_SET = f"{list_at('c', 'envFrom')}.exists(s, {text(VISIBLE_DEVICES)}.startsWith({text_at('s', 'prefix')}))"
 _SETS = f"{list_at('c', 'env')}.exists(e, {text_at('e', 'name')} == {text(VISIBLE_DEVICES)})"
 _PERHAPS = f"{ALL_CONTAINERS}.filter(c, {_COULD_SET} && !{_SETS})"
-DEVICES = Boundary(
+DEVICES = boundary(
     "sees-gpus-of-others",
     "containers see the GPUs that they are given",
     of_pods(
         f"size({_PERHAPS}) > 0 && {POD_SETS}.exists(q, {ASKS.replace('p.pod', 'q.pod')})",
-        told(
-            "{where}: container {name} takes all of a Secret or a ConfigMap into its environment, "
-            + VISIBLE_DEVICES
-            + " too, which shows it GPUs of others on its node",
-            "give envFrom a prefix such as APP_, or name each variable with valueFrom",
-            where="p.where",
-            name=text_at(f"{_PERHAPS}[0]", "name"),
-        ),
-    )
-    + " + "
-    + of_pods(
+        "{where}: container {name} takes all of a Secret or a ConfigMap into its environment, "
+        + VISIBLE_DEVICES
+        + " too, which shows it GPUs of others on its node",
+        "give envFrom a prefix such as APP_, or name each variable with valueFrom",
+        name=text_at(f"{_PERHAPS}[0]", "name"),
+    ),
+    of_pods(
         f"size({_SEEING}) > 0",
-        told(
-            "{where}: container {name} sets " + VISIBLE_DEVICES + ", which shows it GPUs of others on its node",
-            "leave it out: a container sees what it asked for",
-            where="p.where",
-            name=text_at(f"{_SEEING}[0]", "name"),
-        ),
+        "{where}: container {name} sets " + VISIBLE_DEVICES + ", which shows it GPUs of others on its node",
+        "leave it out: a container sees what it asked for",
+        name=text_at(f"{_SEEING}[0]", "name"),
     ),
 )
 
 
 _SAID = ", ".join(f"({condition}) ? {text(words)} : ''" for words, condition in VIOLATIONS.items())
 _VIOLATED = f"[{_SAID}].filter(w, w != '')"
-POD_SECURITY = Boundary(
+POD_SECURITY = boundary(
     "pods-that-never-start",
     "work makes pods that the namespace takes",
     of_pods(
         f"object.kind != 'Pod' && size({_VIOLATED}) > 0",
-        told(
-            "{where}: the namespace takes no pods with {found}: it would hold its quota and never start",
-            "write what Pod Security restricted asks for",
-            where="p.where",
-            found=f"{_VIOLATED}.join('; ')",
-        ),
+        "{where}: the namespace takes no pods with {found}: it would hold its quota and never start",
+        "write what Pod Security restricted asks for",
+        found=f"{_VIOLATED}.join('; ')",
     ),
 )
 
@@ -256,22 +237,19 @@ _LISTED = [
     list_at("object", *path.split(f".{ELEMENTS}")[0].split("."))
     for path in dict.fromkeys(path for maker in POD_MAKERS.values() for path in maker.paths if ELEMENTS in path)
 ]
-SIZE = Boundary(
+SIZE = boundary(
     "more-than-is-looked-at",
     f"rules look at {MOST_PLACES} parts of a kind",
     of_pods(
         f"size({ALL_CONTAINERS}) > {MOST_PLACES}",
-        told(
-            f"{{where}} has {{count}} containers, of which rules would look at {MOST_PLACES}",
-            f"use {MOST_PLACES} or fewer",
-            where="p.where",
-            count=f"size({ALL_CONTAINERS})",
-        ),
-    )
-    + " + "
-    + problem_if(
+        f"{{where}} has {{count}} containers, of which rules would look at {MOST_PLACES}",
+        f"use {MOST_PLACES} or fewer",
+        count=f"size({ALL_CONTAINERS})",
+    ),
+    problem_if(
         either(*(f"size({each}) > {MOST_PLACES}" for each in _LISTED)),
-        told(f"it has more than {MOST_PLACES} groups of pods, of which rules would look at {MOST_PLACES}", f"use {MOST_PLACES} or fewer"),
+        f"it has more than {MOST_PLACES} groups of pods, of which rules would look at {MOST_PLACES}",
+        f"use {MOST_PLACES} or fewer",
     ),
 )
 
@@ -280,16 +258,13 @@ def grace_of_pods(guarantee: Guarantee) -> Boundary:
     """That pods with GPUs go within the longest grace period of the platform's own."""
     written = f"int({optional('p.pod', 'terminationGracePeriodSeconds')}.orValue(0))"
     most = guarantee.longest_grace
-    return Boundary(
+    return boundary(
         "grace-beyond-the-platforms",
         "GPUs come back within the longest grace period",
         of_pods(
             f"({ASKS}) && {written} > {most}",
-            told(
-                f"{{where}}.terminationGracePeriodSeconds is {{grace}}; the longest here is {most}, and so long others wait for their GPUs",
-                f"use {most} or less",
-                where="p.where",
-                grace=written,
-            ),
+            f"{{where}}.terminationGracePeriodSeconds is {{grace}}; the longest here is {most}, and so long others wait for their GPUs",
+            f"use {most} or less",
+            grace=written,
         ),
     )

@@ -38,6 +38,7 @@ from policies.inventory.pod_gpus import (
     GPU_RUNTIME,
     POD_MAKERS,
     POOL_LABELS,
+    REQUIRED_TERMS,
     SYSTEM_NAMESPACE,
     SYSTEM_PRIORITY,
     PodMaker,
@@ -154,7 +155,6 @@ def _entry(maker: PodMaker, base: str, steps: list[str], where: str) -> str:
 
 
 _CONTAINERS = ("initContainers", "containers")
-_AFFINITY = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 
 ALL_CONTAINERS = "(" + " + ".join(list_at("p.pod", field) for field in _CONTAINERS) + ")"
 """The containers of `p`, those that prepare it included."""
@@ -269,7 +269,7 @@ _DEMANDS = first_of(
     otherwise="false",
 )
 """Whether an expression `e` of a node affinity allows nothing but GPU machines."""
-_TERMS = list_at("p.pod", *_AFFINITY)
+_TERMS = list_at("p.pod", *REQUIRED_TERMS)
 
 TOLERATES = (
     f"{list_at('p.pod', 'tolerations')}.exists(t, {text_at('t', 'key')} in {texts(RESOURCES)}"

@@ -10,6 +10,7 @@ from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_QUEUED_LABEL, 
 from capacity.catalog.platform import Platform
 from capacity.catalog.work_labels import QUEUE_LABEL
 from policies.admission.cel import either, entry, every, first_of, let, list_at, mapping_at, sentence, text, text_at, texts
+from policies.inventory.pod_gpus import REQUIRED_TERMS
 from policies.pods.scheduling_options import BY_AFFINITY, BY_SELECTOR, DEFAULT_QUEUE, SPOT_LABELS, WITHOUT_DEFAULT_QUEUE
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ _TOLERATED = either(
     f"x.startsWith({text(TAINT)} + {text_at('t', 'key')} + '=' + {text_at('t', 'value')} + ':')",
 )
 _SAME_EFFECT = f"{text_at('t', 'effect')} == '' || x.endsWith(':' + {text_at('t', 'effect')})"
-TERMS = list_at("p.pod", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+TERMS = list_at("p.pod", *REQUIRED_TERMS)
 
 
 def _meets(mark: str) -> str:

@@ -92,6 +92,9 @@ GPU_PREFIXES = (*RESOURCES, PARTITION_PREFIX)
 GPU_RUNTIME = "nvidia"
 """The RuntimeClass with which a container sees the GPUs of its node."""
 
+REQUIRED_TERMS = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+"""The path to the terms of a node affinity that must hold."""
+
 SYSTEM_NAMESPACE, SYSTEM_PRIORITY = "kube-system", "system-"
 """Whose pods serve the nodes themselves: those of the namespace, and those whose priority begins so."""
 
@@ -188,7 +191,7 @@ def placed_on_gpus(pod: Field) -> tuple[Tri, str]:
         for key, value in selector.parts().named
     ]
     named_pool = any_of(key in POOL_LABELS for key, _ in selector.parts().named)
-    terms = pod.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    terms = pod.at(*REQUIRED_TERMS)
     answers: list[tuple[Tri, str]] = [
         *selected,
         (False if selector.parts().complete else UNKNOWN, "nodeSelector"),

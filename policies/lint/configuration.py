@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from capacity.values.errors import ExitCode, ExplainedError, nearest
-from capacity.values.verdict import ObjectIdentity, Severity, Verdict
+from capacity.values.verdict import ObjectIdentity, Severity, fails
+from policies.core import finding_of
 from policies.judging import DEFAULTS, AnyRule, Level, Rule, Settings, read_settings, unknown_name
 from policies.lint.file_reading import InputProblem, Problem
 from policies.lint.report import GRAVEST_FIRST
@@ -22,12 +23,12 @@ from policies.own_rules import KEY as OWN_RULES
 from policies.own_rules import read_own_rules
 from policies.rules import all_rules
 from policies.values.field import list_of, mapping_of
-from policies.values.finding import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from policies.own_rules import OwnRule
+    from policies.values.finding import Finding
 
 
 @dataclass(frozen=True)
@@ -119,17 +120,7 @@ def problem_finding(problem: Problem) -> Finding:
     """The finding that tells of a problem."""
     [rule] = [each for each in INPUT_RULES if each.name == problem.kind]
     version, kind, namespace, name = problem.named
-    return Finding(
-        rule=rule.name,
-        code=rule.code,
-        severity=rule.severity,
-        verdict=Verdict.FAIL,
-        object=ObjectIdentity(version, kind, name, namespace),
-        message=problem.message,
-        remediation=rule.remediation,
-        link=rule.link,
-        page="docs/lint.md",
-    )
+    return replace(finding_of(rule, ObjectIdentity(version, kind, name, namespace), fails(problem.message)), page="docs/lint.md")
 
 
 FILE_NAME: Final = "flexspot-lint.yaml"
@@ -195,12 +186,11 @@ class Configuration:
         """Where a page of this repository is, for whoever has none of it."""
         return f"{self.pages.rstrip('/')}/{written}" if self.pages and written else written
 
-    def cluster_paths(self, working: Path | None = None) -> dict[str, tuple[str, ...]]:
-        """The paths of each cluster as paths of files are given: relative to the `working` folder, and absolute."""
-        start = Path.cwd() if working is None else working
+    def cluster_paths(self) -> dict[str, tuple[str, ...]]:
+        """The paths of each cluster as paths of files are given: relative to the working folder, and absolute."""
         absolute = {name: [self.folder / path for path in paths] for name, paths in self.clusters.items()}
         return {
-            name: tuple(spelling for path in paths for spelling in (os.path.relpath(path, start), os.path.normpath(path.absolute())))
+            name: tuple(spelling for path in paths for spelling in (os.path.relpath(path), os.path.normpath(path.absolute())))
             for name, paths in absolute.items()
         }
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from policies.lint.chunks import Chunk, markdown_chunks, yaml_chunks
 from policies.lint.parts import (
     KUSTOMIZATION_FILES,
     PATCH_MARKS,
@@ -22,18 +23,7 @@ from policies.lint.parts import (
     patch_files,
     taking_of,
 )
-from policies.lint.yaml_reading import (
-    FILE_BYTES,
-    FILE_DOCUMENTS,
-    FILE_VALUES,
-    FILLED_LATER,
-    Chunk,
-    Document,
-    DocumentRefusedError,
-    documents_in,
-    markdown_chunks,
-    yaml_chunks,
-)
+from policies.lint.yaml_reading import FILE_BYTES, FILE_DOCUMENTS, FILE_VALUES, FILLED_LATER, Document, DocumentRefusedError, documents_in
 from policies.values.field import mapping_of
 
 if TYPE_CHECKING:

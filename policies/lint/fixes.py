@@ -21,9 +21,10 @@ import yaml
 
 from capacity.values.errors import ExitCode, ExplainedError
 from policies.inventory.reading.source import from_manifest
+from policies.lint.chunks import yaml_chunks
 from policies.lint.file_reading import Manifest, read_text
 from policies.lint.places import steps_of
-from policies.lint.yaml_reading import DocumentRefusedError, documents_in, nodes_in, yaml_chunks
+from policies.lint.yaml_reading import DocumentRefusedError, documents_in, nodes_in
 from policies.rules.missing_owner_labels import RULE as OWNER_RULE
 
 if TYPE_CHECKING:

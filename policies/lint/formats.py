@@ -69,7 +69,7 @@ def _lines(report: Report, paint: _Paint, *, details: bool) -> Iterator[str]:
             yield f"  {paint('See', _DIM)} {printable(each.references)}"
     for each in report.findings if details else ():
         if each.suppressed is not None:
-            yield f"{_line(each, 'suppressed', _DIM, paint)} ({printable(each.suppressed.described)})"
+            yield f"{_line(each, 'suppressed', _DIM, paint)} ({printable(str(each.suppressed))})"
     for each in report.undecided:
         if details or each.defect:
             yield _line(each, "undecided", _DIM, paint)
@@ -175,7 +175,7 @@ def _finding(placed: Placed) -> dict[str, Any]:
         "remediation": finding.remediation,
         "references": placed.references,
         "fixable": finding.adds is not None,
-        "suppressed": None if suppressed is None else {"reason": suppressed.reason, "until": suppressed.until},
+        "suppressed": None if suppressed is None else {"reason": suppressed.reason, "until": suppressed.until and str(suppressed.until)},
     }
 
 
@@ -236,7 +236,7 @@ def _result(placed: Placed, fingerprint: str, place: int | None) -> dict[str, An
         result["ruleIndex"] = place
     if placed.suppressed is not None:
         kind = "inSource" if placed.suppressed.in_source else "external"
-        result["suppressions"] = [{"kind": kind, "status": "accepted", "justification": placed.suppressed.described}]
+        result["suppressions"] = [{"kind": kind, "status": "accepted", "justification": str(placed.suppressed)}]
     return result
 
 
@@ -281,7 +281,7 @@ def _xml_case(suite: ET.Element, placed: Placed) -> None:
     told = [f"{placed.path}:{placed.line}: {placed.message}.", f"To fix it: {finding.remediation}"]
     told += [f"See {placed.references}"] if placed.references else []
     if placed.suppressed is not None:
-        ET.SubElement(case, "skipped", message=_xml_text(placed.suppressed.described))
+        ET.SubElement(case, "skipped", message=_xml_text(str(placed.suppressed)))
     elif placed.binding:
         ET.SubElement(case, "failure", type=finding.severity.value, message=_xml_text(placed.message)).text = _xml_lines(told)
     else:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import yaml
 
-from policies.lint.yaml_reading import markdown_chunks, nodes_in, yaml_chunks
+from policies.lint.chunks import markdown_chunks, yaml_chunks
+from policies.lint.yaml_reading import nodes_in
 from policies.values.finding import PREFIX, Suppression, check_suppression, read_annotation
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.verdict import Severity
 from policies.core import is_defect
 from policies.values.field import list_of, mapping_of
+from policies.values.finding import Suppression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -76,22 +77,6 @@ def _unusable(path: Path, why: str, remedy: str) -> ExplainedError:
 
 
 GRAVEST_FIRST: Final = (Severity.CRITICAL, Severity.HIGH, Severity.MEDIUM, Severity.LOW)
-
-
-@dataclass(frozen=True)
-class Suppression:
-    """Why a finding is accepted, until which day and by whom, as the object, the configuration or the baseline says."""
-
-    reason: str
-    until: str | None = None
-    by: str = ""
-    in_source: bool = False
-    """Whether it is written on the object itself."""
-
-    @property
-    def described(self) -> str:
-        """In one line."""
-        return f"{self.reason}{f', until {self.until}' if self.until else ''}{f', by {self.by}' if self.by else ''}"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from policies.judging import Level, Settings
 from policies.lint.configuration import Configuration, problem_finding
 from policies.lint.file_reading import InputProblem, Manifest, Problem, Reading, Skipped, read_text
 from policies.lint.places import Comments, Places, Refused
-from policies.lint.report import Placed, Report, Suppression
+from policies.lint.report import Placed, Report
 from policies.lint.scopes import Scope, scopes_of
 from policies.lint.yaml_reading import FILE_BYTES
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from policies.own_rules import OwnRule
-    from policies.values.finding import Finding
-    from policies.values.finding import Suppression as Accepted
+    from policies.values.finding import Finding, Suppression
 
 
 _TOLD_OF: Final = frozenset({Verdict.FAIL, Verdict.SUPPRESSED, Verdict.UNKNOWN})
@@ -54,7 +53,7 @@ def judged(
             yield manifest, finding, tuple(names[number] for number in numbers if names[number]) if numbers else ()
 
 
-def told(problem: Problem, configuration: Configuration) -> tuple[Finding, Accepted | None]:
+def told(problem: Problem, configuration: Configuration) -> tuple[Finding, Suppression | None]:
     """The finding that tells of a problem of the input, and why the configuration accepts it, if it does."""
     finding, settings = problem_finding(problem), configuration.settings
     accepted = (
@@ -132,8 +131,7 @@ def _commented(placed: Placed, comments: Comments, configuration: Configuration,
         yield placed
         yield replace(_refused(said, placed.path, placed.finding.object, configuration), clusters=placed.clusters)
     elif said is not None:
-        until = said.until.isoformat() if said.until else None
-        yield replace(placed, suppressed=Suppression(said.reason, until, said.by, in_source=True))
+        yield replace(placed, suppressed=replace(said, in_source=True))
     else:
         yield placed
 
@@ -215,12 +213,9 @@ def _bytes_of(path: str) -> bytes:
         os.close(opened)
 
 
-def _placed(finding: Finding, path: str, line: int, accepted: Accepted | None, configuration: Configuration) -> Placed:
-    suppressed = None
-    if accepted:
-        until = accepted.until.isoformat() if accepted.until else None
-        configured = any(each.suppression is accepted for each in configuration.settings.suppressions)
-        suppressed = Suppression(accepted.reason, until, accepted.by, in_source=not configured)
+def _placed(finding: Finding, path: str, line: int, accepted: Suppression | None, configuration: Configuration) -> Placed:
+    configured = any(each.suppression is accepted for each in configuration.settings.suppressions)
+    suppressed = accepted and replace(accepted, in_source=not configured)
     told_as = replace(finding, page=configuration.page(finding.page)) if configuration.pages else finding
     return Placed(told_as, path, line, suppressed, configuration.binding(finding.rule, finding.severity, path))
 

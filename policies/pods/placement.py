@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL, GKE_QUEUED_LABEL
 from policies.inventory.objects import ComputeClass, KarpenterController, KarpenterNodePool, PriorityClass
+from policies.inventory.pod_gpus import REQUIRED_TERMS
 from policies.inventory.reading.gke import FLEX_START_LABEL
 from policies.inventory.views import GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool, Taint
 from policies.pods.scheduling_options import KEEPS_AWAY, SchedulingOption, options_of, tolerates
@@ -18,9 +19,6 @@ from policies.values.field import UNKNOWN, Field, Parts, Tri, Unknown, all_of, a
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-
-REQUIRED_TERMS = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 
 
 @dataclass(frozen=True)

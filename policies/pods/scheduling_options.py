@@ -10,6 +10,7 @@ from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL
 from capacity.catalog.work_labels import QUEUE_LABEL
 from policies.inventory.node_offer import NodeOffer
 from policies.inventory.objects import ClusterQueue, LocalQueue, ResourceFlavor
+from policies.inventory.pod_gpus import REQUIRED_TERMS
 from policies.values.field import UNKNOWN, Field, Parts, Tri, Unknown, all_of, any_of
 
 if TYPE_CHECKING:
@@ -51,8 +52,6 @@ class SchedulingOption:
         return any_of(self.selector[key].equals(*values) for key, values in SPOT_LABELS.items() if key in self.selector)
 
 
-_REQUIRED = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-
 BY_SELECTOR, BY_AFFINITY = "its nodeSelector", "its node affinity"
 
 
@@ -60,7 +59,7 @@ def selects_spot(pods: PodSet) -> tuple[Tri, str]:
     """Whether the pods' own fields demand nodes that the cloud takes back, wherever a queue leads them besides; and which field does."""
     selector = pods.pod.at("nodeSelector").parts()
     chosen = SchedulingOption(dict(selector.named), (), selector.complete).names_spot
-    terms = pods.pod.at(*_REQUIRED).parts()
+    terms = pods.pod.at(*REQUIRED_TERMS).parts()
     required = terms.every(lambda term: term.at("matchExpressions").parts().any(_demands_spot))
     if chosen is True or required is not True:
         return chosen, BY_SELECTOR
@@ -77,7 +76,7 @@ def _demands_spot(expression: Field) -> Tri:
 
 def spot_is_of_gke(pods: PodSet) -> bool:
     """Whether the labels by which the pods demand such nodes are GKE's."""
-    affinities = (each for term in pods.pod.at(*_REQUIRED).parts().fields for each in term.at("matchExpressions").parts().fields)
+    affinities = (each for term in pods.pod.at(*REQUIRED_TERMS).parts().fields for each in term.at("matchExpressions").parts().fields)
     keys = [*(key for key, _ in pods.pod.at("nodeSelector").parts().named), *(each.at("key").text() for each in affinities)]
     return any(isinstance(key, str) and key in SPOT_LABELS and key.startswith("cloud.google.com/") for key in keys)
 
@@ -113,7 +112,7 @@ def _options(pods: PodSet, inventory: Inventory) -> list[SchedulingOption] | Non
     if flavors is None and not queue.absent:
         return None
     selector, tolerations = pods.pod.at("nodeSelector"), pods.pod.at("tolerations")
-    terms = pods.pod.at(*_REQUIRED)
+    terms = pods.pod.at(*REQUIRED_TERMS)
     # Jobs come by the hundred from one template: those that say the same, in the same queue, share one list.
     written = (repr(selector.value), repr(tolerations.value), repr(terms.value), pods.pod.partial)
     shape = (written, None if flavors is None else tuple(map(id, flavors)))
@@ -228,10 +227,10 @@ _OF_THE_MACHINE = (
 
 def affinities(pods: PodSet, *, preferred: bool) -> Iterator[Field]:
     """The expressions of the pods' node affinity that must hold, and if wished those that had better hold."""
-    affinity = pods.pod.at("affinity", "nodeAffinity")
-    terms = list(affinity.at("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms").parts().fields)
+    terms = list(pods.pod.at(*REQUIRED_TERMS).parts().fields)
     if preferred:
-        terms += [each.at("preference") for each in affinity.at("preferredDuringSchedulingIgnoredDuringExecution").parts().fields]
+        listed = pods.pod.at(*REQUIRED_TERMS[:2], "preferredDuringSchedulingIgnoredDuringExecution").parts()
+        terms += [each.at("preference") for each in listed.fields]
     for term in terms:
         yield from term.at("matchExpressions").parts().fields
 

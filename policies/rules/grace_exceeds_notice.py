@@ -14,8 +14,10 @@ from policies.values.field import UNKNOWN
 _GKE = ("cloud.google.com/",)
 
 
-TOO_LONG = "{where}.terminationGracePeriodSeconds is {grace}, and {by}: its pods have {given}"
-TOO_LONG_REMEDY = "write {notice} or less and finish a checkpoint within it, or give a GKE pool a longer shutdown, 120 seconds at most"
+GRACE_TOO_LONG = "{where}.terminationGracePeriodSeconds is {grace}, and {by}: its pods have {given}"
+GRACE_TOO_LONG_REMEDY = (
+    "write {notice} or less and finish a checkpoint within it, or give a GKE pool a longer shutdown, 120 seconds at most"
+)
 BY_DEFAULT = "by default "
 GIVEN, UNLESS, AT_MOST = "{notice} seconds", "{notice} seconds, unless their pool gives more", "at most {notice} seconds"
 """What pods are given: by the pool or by EC2, by GKE where nobody sees the pool, and by whatever nodes they are."""
@@ -47,8 +49,8 @@ def judge(pods: PodSet, parameters: Parameters, inventory: Inventory) -> Outcome
     if notice is not None and grace > notice:
         shown = f"{BY_DEFAULT}{grace}" if field.absent else grace
         return fails(
-            TOO_LONG.format(where=pods.where, grace=shown, by=interruption.by, given=given.format(notice=notice)),
-            TOO_LONG_REMEDY.format(notice=notice),
+            GRACE_TOO_LONG.format(where=pods.where, grace=shown, by=interruption.by, given=given.format(notice=notice)),
+            GRACE_TOO_LONG_REMEDY.format(notice=notice),
             f"{pods.where}.terminationGracePeriodSeconds",
             Addition(pods.where, "terminationGracePeriodSeconds", int(notice)) if field.absent else None,
         )

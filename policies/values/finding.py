@@ -31,11 +31,15 @@ _KEYS = ("until", "by")
 
 @dataclass(frozen=True)
 class Suppression:
-    """Why a rule may be broken. `until` is its last day; None: for good. `by` is who answers for it."""
+    """Why a rule may be broken. `until` is its last day; None: for good. `by` is who answers for it.
+
+    `in_source`: the object itself, or a comment beside it, says so.
+    """
 
     reason: str
     until: date | None = None
     by: str = ""
+    in_source: bool = False
 
     def __str__(self) -> str:
         return f"{self.reason}{f', until {self.until}' if self.until else ''}{f', by {self.by}' if self.by else ''}"

@@ -12,11 +12,12 @@ from capacity.values.verdict import Verdict
 from policies.core import judge_all
 from policies.inventory.reading.source import from_manifest, from_pulumi
 from policies.judging import DEFAULTS
+from policies.lint.chunks import yaml_chunks
 from policies.lint.configuration import Configuration
 from policies.lint.file_reading import Manifest
 from policies.lint.places import Places
 from policies.lint.run import lint
-from policies.lint.yaml_reading import documents_in, yaml_chunks
+from policies.lint.yaml_reading import documents_in
 from policies.rules import all_rules
 
 if TYPE_CHECKING:

@@ -192,30 +192,24 @@ _VARIABLES = {
 
 def read_termination_handler(source: Source) -> Iterator[TerminationHandler]:
     """The handler that a chart's release, a DaemonSet or a Deployment installs."""
-    kind = (source.family, source.kind)
-    if kind == ("helm.sh", "Release"):
-        yield from _release(source)
-    elif kind in {("apps", "DaemonSet"), ("apps", "Deployment")}:
+    if source.chart == _NAME:
+        yield _release(source)
+    elif (source.family, source.kind) in {("apps", "DaemonSet"), ("apps", "Deployment")}:
         yield from _workload(source)
 
 
-def _release(source: Source) -> Iterator[TerminationHandler]:
-    chart = source.fields.at("chart").text()
-    if not isinstance(chart, str) or chart.rstrip("/").rpartition("/")[2] != _NAME:
-        return
+def _release(source: Source) -> TerminationHandler:
     values = source.fields.at("values")
     complete = source.fields.at("valueYamlFiles").absent
     switches = {name: values.at(name) for name in _VARIABLES.values()}
     selectors = [values.at(name) for name in _SELECTORS]
     selector = next((each for each in selectors if not each.absent), Field(None if complete else UNKNOWN))
-    yield _handler(source, switches if complete else _or_elsewhere(switches), selector)
+    return _handler(source, switches if complete else _or_elsewhere(switches), selector)
 
 
 def _workload(source: Source) -> Iterator[TerminationHandler]:
-    pod = source.fields.at("spec", "template", "spec")
-    for container in pod.at("containers").parts().fields:
-        image = container.at("image").text()
-        if not isinstance(image, str) or f"/{_NAME}" not in image:
+    for image, container in source.containers():
+        if f"/{_NAME}" not in image:
             continue
         variables = container.at("env").parts()
         # A variable that is taken from elsewhere (valueFrom) has no value here.
@@ -226,7 +220,9 @@ def _workload(source: Source) -> Iterator[TerminationHandler]:
         }
         switches = {name: written.get(name, Field(None)) for name in _VARIABLES.values()}
         complete = variables.complete and container.at("envFrom").absent
-        yield _handler(source, switches if complete else _or_elsewhere(switches), pod.at("nodeSelector"))
+        yield _handler(
+            source, switches if complete else _or_elsewhere(switches), source.fields.at("spec", "template", "spec", "nodeSelector")
+        )
 
 
 def _or_elsewhere(switches: Mapping[str, Field]) -> Mapping[str, Field]:

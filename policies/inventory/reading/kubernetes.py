@@ -40,7 +40,6 @@ _KINDS: dict[tuple[str, str], type[objects.KubernetesObject]] = {
 _NODE_CLASS = "NodeClass"
 """How the name of every provider's class ends: EC2NodeClass, KWOKNodeClass, NodeClass of EKS Auto Mode."""
 
-_RELEASE = ("helm.sh", "Release")
 _DEPLOYMENT = ("apps", "Deployment")
 _QUEUE_VARIABLE = "INTERRUPTION_QUEUE"
 
@@ -59,27 +58,23 @@ def read(source: Source) -> Iterator[View]:
         version=source.identity.api_version.rpartition("/")[2],
         fields=source.fields,
     )
-    if kind == _RELEASE:
-        yield from _release(source)
+    if source.chart == "karpenter":
+        yield _release(source)
     elif kind == _DEPLOYMENT:
         yield from _deployment(source)
 
 
-def _release(source: Source) -> Iterator[objects.KarpenterController]:
-    chart = source.fields.at("chart").text()
-    if not isinstance(chart, str) or chart.rstrip("/").rpartition("/")[2] != "karpenter":
-        return
+def _release(source: Source) -> objects.KarpenterController:
     settings = source.fields.at("values", "settings")
     told = _names_queue(settings.at("interruptionQueue")) if settings.known else UNKNOWN
     if told is False and not source.fields.at("valueYamlFiles").absent:
         told = UNKNOWN
-    yield _controller(source, "values.settings.interruptionQueue", told)
+    return _controller(source, "values.settings.interruptionQueue", told)
 
 
 def _deployment(source: Source) -> Iterator[objects.KarpenterController]:
-    for container in source.fields.at("spec", "template", "spec", "containers").parts().fields:
-        image = container.at("image").text()
-        if not isinstance(image, str) or "/karpenter/controller" not in image:
+    for image, container in source.containers():
+        if "/karpenter/controller" not in image:
             continue
         variables = container.at("env").parts()
         named = [each for each in variables.fields if each.at("name").text() == _QUEUE_VARIABLE]
@@ -116,10 +111,8 @@ def read_kueue_configuration(source: Source) -> Iterator[KueueConfiguration]:
         parsed = _parsed(written)
         if str(parsed.at("apiVersion").text()).startswith(f"{_GROUP}/"):
             yield _configuration(source, f"data[{_ENTRY}].", parsed)
-    elif kind == ("helm.sh", "Release"):
-        chart = source.fields.at("chart").text()
-        if isinstance(chart, str) and chart.rstrip("/").rpartition("/")[2] == "kueue":
-            yield _kueue_release(source)
+    elif source.chart == "kueue":
+        yield _kueue_release(source)
 
 
 def _kueue_release(source: Source) -> KueueConfiguration:

@@ -40,7 +40,7 @@ def read_exporters(source: Source) -> Iterator[Exporter]:
     kind = (source.family, source.kind)
     if kind in _MONITORS:
         yield from _monitor(source, _MONITORS[kind])
-    elif kind == ("helm.sh", "Release"):
+    elif source.chart:
         yield from _release(source)
     elif kind in {("apps", "Deployment"), ("apps", "StatefulSet")}:
         yield from _workload(source)
@@ -92,8 +92,7 @@ def _scraped(endpoint: Field, *relabelings: str) -> tuple[set[str], bool]:
 
 
 def _release(source: Source) -> Iterator[Exporter]:
-    chart = str(source.fields.at("chart").text()).rstrip("/").rpartition("/")[2]
-    values = source.fields.at("values")
+    chart, values = source.chart, source.fields.at("values")
     whole = values.known and source.fields.at("valueYamlFiles").absent
     if chart in {"kube-state-metrics", "kube-prometheus-stack"}:
         below = values.at("kube-state-metrics") if chart == "kube-prometheus-stack" else values
@@ -117,9 +116,8 @@ def _allowed_by_chart(values: Field) -> tuple[set[tuple[str, str]], bool]:
 
 
 def _workload(source: Source) -> Iterator[Exporter]:
-    for container in source.fields.at("spec", "template", "spec", "containers").parts().fields:
-        image = container.at("image").text()
-        if isinstance(image, str) and image.rpartition("/")[2].startswith(KUBE_STATE_METRICS):
+    for image, container in source.containers():
+        if image.rpartition("/")[2].startswith(KUBE_STATE_METRICS):
             allowed, known = _allowed_by_arguments(container.at("args"))
             yield _exporter(source, KUBE_STATE_METRICS, allowed, complete=known)
 

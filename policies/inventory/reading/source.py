@@ -35,6 +35,18 @@ class Source:
     secrets: Secrets = field(default_factory=Secrets)
     template: Field = field(default_factory=lambda: Field(None))
 
+    @property
+    def chart(self) -> str:
+        """The name of the chart that a release of Helm is of; empty for what is none, or not known yet."""
+        chart = self.fields.at("chart").text()
+        return chart.rstrip("/").rpartition("/")[2] if isinstance(chart, str) and (self.family, self.kind) == ("helm.sh", "Release") else ""
+
+    def containers(self) -> Iterator[tuple[str, Field]]:
+        """The containers of a workload with one pod template, each with its image, empty where that is not known."""
+        for container in self.fields.at("spec", "template", "spec", "containers").parts().fields:
+            image = container.at("image").text()
+            yield image if isinstance(image, str) else "", container
+
 
 def from_manifest(manifest: Mapping[str, Any], *, partial: bool = False) -> Source:
     """A Kubernetes object as YAML or JSON holds it; `partial`: only a part of it."""

@@ -54,7 +54,7 @@ def test_a_rule_refuses_or_advises_by_its_level_and_one_that_is_disabled_is_not_
 
 def test_where_nothing_is_set_the_policies_are_the_shipped_ones() -> None:
     facts = facts_of(plan_of("prod-gke"))
-    as_shipped = {form.rule.name: {"level": form.rule.level.value, "locked": form.rule.locked} for form in all_forms()}
+    as_shipped = {form.rule.name: {"level": form.rule.level.value, "locked": False} for form in all_forms()}
 
     assert admission_policies(facts, settings(as_shipped)) == admission_policies(facts)
 

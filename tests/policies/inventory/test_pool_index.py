@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inventories import Resource, labels, runs
 
-from policies.core import judge_across, read_source
+from policies.core import judge_all, read_source
 from policies.inventory.reading.source import from_pulumi
 from policies.inventory.views import GpuPool, Inventory, Pool
 from policies.judging import DEFAULTS
@@ -31,7 +31,7 @@ def read(run: list[Resource]) -> list[Reading]:
 
 
 def told(readings: Sequence[Reading], *, closed: bool) -> list[list[tuple[str, ...]]]:
-    judged = judge_across(readings, all_rules(), DEFAULTS, closed=closed)
+    judged = judge_all([each.source for each in readings], [each for each in all_rules() if each.judge_among], DEFAULTS, closed=closed)
     return [[(each.rule, each.verdict, str(each.object), each.message, each.remediation) for each in findings] for findings in judged]
 
 

@@ -132,7 +132,7 @@ def test_a_comment_with_a_reason_accepts_a_violation(place: str, tmp_path: Path)
 
     [accepted] = [each for each in report.findings if each.finding.rule == TAINT_RULE]
     assert accepted.suppressed is not None
-    assert accepted.suppressed.described == "the pool is gone in May, until 2999-05-31, by team-a"
+    assert str(accepted.suppressed) == "the pool is gone in May, until 2999-05-31, by team-a"
     assert accepted.suppressed.in_source
     assert "missing-owner-labels" in rules(report)
 

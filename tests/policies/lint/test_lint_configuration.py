@@ -10,8 +10,8 @@ from lint_runs import TAINT_RULE, UNTAINTED_POOL, configured, linted
 from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.verdict import Severity
 from policies.judging import Level, Settings
+from policies.lint.chunks import markdown_chunks
 from policies.lint.configuration import FILE_NAME, Configuration, find_configuration, read_configuration
-from policies.lint.yaml_reading import markdown_chunks
 from policies.rules import all_rules
 
 WHOLE = """\

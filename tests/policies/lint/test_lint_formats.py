@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,8 +13,8 @@ from lint_runs import TAINT_RULE, UNTAINTED_POOL, WHOLE_POOL, linted, shortened,
 from capacity.values.verdict import ObjectIdentity, Severity, Verdict
 from policies.lint.file_reading import Skipped
 from policies.lint.formats import as_github, as_json, as_sarif, as_text
-from policies.lint.report import Placed, Report, Suppression
-from policies.values.finding import Finding
+from policies.lint.report import Placed, Report
+from policies.values.finding import Finding, Suppression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +34,7 @@ def report_of(findings: Iterable[Placed], undecided: Iterable[Placed] = ()) -> R
     return Report(tuple(findings), tuple(undecided), Severity.HIGH, files=1, documents=2, objects=2, skipped=skipped)
 
 
-ACCEPTED = Suppression("kept empty", "2030-01-31", "team-a")
+ACCEPTED = Suppression("kept empty", date(2030, 1, 31), "team-a")
 
 
 def test_json_has_the_keys_that_programs_rely_on(tmp_path: Path) -> None:

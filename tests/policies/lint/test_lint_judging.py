@@ -42,7 +42,7 @@ def test_a_suppression_on_the_object_is_reported_and_counted(tmp_path: Path) -> 
 
     [each] = [each for each in report.findings if each.finding.rule == TAINT_RULE]
     assert each.suppressed is not None
-    assert each.suppressed.described == "agents need no GPU, until 2999-12-31, by team-a"
+    assert str(each.suppressed) == "agents need no GPU, until 2999-12-31, by team-a"
     assert TAINT_RULE not in rules(report)
     assert "1 suppressed." in as_text(report)
     [result] = [each for each in json.loads(as_sarif(report, "0"))["runs"][0]["results"] if each["ruleId"] == TAINT_RULE]
