@@ -135,8 +135,9 @@ class Rule(Generic[ViewT]):
         """Set what the rule's file says already: its name, and what it looks at, which is the type of the function's first parameter."""
         function = self.judge_among or self.judge
         if function and not self.name:
-            looks_at = next(iter(function.__annotations__.values()))
             object.__setattr__(self, "name", function.__module__.rpartition(".")[2].replace("_", "-"))
+        if function and not self.looks_at:
+            looks_at = next(iter(function.__annotations__.values()))
             object.__setattr__(self, "looks_at", get_args(looks_at) or (looks_at,))
 
     @property

@@ -167,7 +167,7 @@ def _formatted(report: Report, form: LintFormat, configuration: Configuration, *
 
         return as_sarif(report, own_version(), configuration)
     if form is LintFormat.JUNIT:
-        from policies.lint.formats import as_junit  # noqa: PLC0415
+        from policies.lint.junit import as_junit  # noqa: PLC0415
 
         return as_junit(report)
     if form is LintFormat.GITHUB:

@@ -23,7 +23,7 @@ from capacity.values.errors import ExitCode, ExplainedError
 from policies.inventory.reading.source import from_manifest
 from policies.lint.chunks import yaml_chunks
 from policies.lint.file_reading import Manifest, read_text
-from policies.lint.places import steps_of
+from policies.lint.places import steps_of, walk
 from policies.lint.yaml_reading import DocumentRefusedError, documents_in, nodes_in
 from policies.rules.missing_owner_labels import RULE as OWNER_RULE
 
@@ -46,7 +46,7 @@ class NotEditableError(Exception):
 
 @dataclass(frozen=True)
 class _Place:
-    """A mapping or a list of the document, the line of its key, and the steps below it that are not written."""
+    """A mapping or a list of the document, the line of its key or else its own, and the steps below it that are not written."""
 
     node: yaml.Node
     key_line: int
@@ -66,9 +66,10 @@ def with_addition(text: str, steps: Sequence[str], line: int, addition: Addition
     encoded = text.encode()
     try:
         [root] = [node for node in nodes_in(encoded.replace(b"\t", b" ") if is_json else encoded) if node.start_mark.line + 1 == line]
-        expected = _value_with(_value(encoded, line), [*steps, *steps_of(addition.at)], addition)
-        place = _place(root, [*steps, *steps_of(addition.at)])
-        changed = _written(text, place, addition, is_json=is_json)
+        whole = [*steps, *steps_of(addition.at)]
+        expected = _value_with(_value(encoded, line), whole, addition)
+        written, key_line, node = walk(root, whole)
+        changed = _written(text, _Place(node, key_line, whole[written:]), addition, is_json=is_json)
         if _value(changed.encode(), line) != expected:
             raise NotEditableError("Flexspot cannot edit YAML in this form")
     except (yaml.YAMLError, DocumentRefusedError, ValueError) as error:
@@ -101,19 +102,6 @@ def _value_with(value: Any, steps: Sequence[str], addition: Addition) -> Any:
     return {**fields, first: _value_with(fields.get(first), rest, addition)}
 
 
-def _place(root: yaml.Node, steps: Sequence[str]) -> _Place:
-    node, key_line = root, -1
-    for depth, step in enumerate(steps):
-        if isinstance(node, yaml.SequenceNode):
-            node, key_line = node.value[int(step)], -1
-            continue
-        found = next(((key, value) for key, value in cast("yaml.MappingNode", node).value if key.value == step), None)
-        if found is None:
-            return _Place(node, key_line, steps[depth:])
-        node, key_line = found[1], found[0].start_mark.line
-    return _Place(node, key_line, ())
-
-
 def _written(text: str, place: _Place, addition: Addition, *, is_json: bool) -> str:
     key, value = addition.key, addition.value
     if not isinstance(place.node, yaml.CollectionNode):
@@ -128,7 +116,7 @@ def _written(text: str, place: _Place, addition: Addition, *, is_json: bool) -> 
         line = lines[mark.line]
         lines[mark.line] = line[: mark.column + 1] + entry + (", " if place.node.value else "") + line[mark.column + 1 :]
         return "\n".join(lines)
-    if place.key_line < 0 or place.node.start_mark.line == place.key_line:
+    if place.node.start_mark.line == place.key_line:
         raise NotEditableError(f"{addition.at} is not on lines of its own")
     indent, ending = " " * place.node.start_mark.column, "\r" if lines[place.key_line].endswith("\r") else ""
     written = [f"{key}:", *_block(value)] if isinstance(value, (dict, list)) else [f"{key}: {_scalar(value)}"]

@@ -51,7 +51,7 @@ class Places:
         start = root.start_mark.line
         best = (0, start)
         for steps in [steps_of(at), *_paths_in(message)]:
-            depth, node_line, node = _walk(root, steps)
+            depth, node_line, node = walk(root, steps)
             if depth > best[0]:
                 best = (depth, _container_line(node, message) or node_line)
             if at and depth:
@@ -61,7 +61,7 @@ class Places:
     def _object(self, manifest: Manifest) -> yaml.Node | None:
         for root in self._roots(manifest.path, manifest.chunk):
             if root.start_mark.line + 1 + manifest.chunk == manifest.line:
-                depth, _, node = _walk(root, manifest.steps)
+                depth, _, node = walk(root, manifest.steps)
                 return node if depth == len(manifest.steps) else root
         return None
 
@@ -87,7 +87,7 @@ def steps_of(path: str) -> list[str]:
     return [step["bracketed"] or step["plain"] or "" for step in _STEP.finditer(path)]
 
 
-def _walk(root: yaml.Node, steps: Sequence[str]) -> tuple[int, int, yaml.Node]:
+def walk(root: yaml.Node, steps: Sequence[str]) -> tuple[int, int, yaml.Node]:
     """How many of the steps are written, the line of the last of them, and what stands there."""
     node, line = root, root.start_mark.line
     for depth, step in enumerate(steps):

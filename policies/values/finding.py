@@ -145,10 +145,6 @@ def suppressions_of(
 def check_suppression(rule: str, suppression: Suppression, locked: Mapping[str, bool], today: date) -> None:
     """Raises ValueError saying why a suppression of a rule does not count."""
     _check_rule(rule, locked)
-    _check_day(suppression, today)
-
-
-def _check_day(suppression: Suppression, today: date) -> None:
     if suppression.until and suppression.until < today:
         raise ValueError(f"it expired on {suppression.until}; fix the object, or set a later date")
 

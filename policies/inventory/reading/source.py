@@ -38,8 +38,8 @@ class Source:
     @property
     def chart(self) -> str:
         """The name of the chart that a release of Helm is of; empty for what is none, or not known yet."""
-        chart = self.fields.at("chart").text()
-        return chart.rstrip("/").rpartition("/")[2] if isinstance(chart, str) and (self.family, self.kind) == ("helm.sh", "Release") else ""
+        chart = self.fields.at("chart").text() if (self.family, self.kind) == ("helm.sh", "Release") else None
+        return chart.rstrip("/").rpartition("/")[2] if isinstance(chart, str) else ""
 
     def containers(self) -> Iterator[tuple[str, Field]]:
         """The containers of a workload with one pod template, each with its image, empty where that is not known."""

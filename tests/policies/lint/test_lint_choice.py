@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from capacity.values.verdict import Severity
 from infra.cli.app import app
 from policies.lint.configuration import Configuration, judged_rules, selected
-from policies.lint.formats import as_junit
+from policies.lint.junit import as_junit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,8 @@ from policies.core import judge
 from policies.inventory.reading.source import from_manifest
 from policies.judging import DEFAULTS
 from policies.lint.configuration import selected
-from policies.lint.formats import as_json, as_junit, as_sarif, as_text
+from policies.lint.formats import as_json, as_sarif, as_text
+from policies.lint.junit import as_junit
 from policies.lint.report import with_baseline, written_baseline
 from policies.own_rules import read_own_rules
 from policies.values.field import UNKNOWN
