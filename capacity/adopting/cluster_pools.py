@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from capacity.adopting.found import Block, Found, FoundPool, Known, machine_with_gpus
+from capacity.adopting.found import Block, Found, FoundPool, Known, machine_with_gpus, with_the_same_gpus
 from capacity.catalog.accelerators import ACCELERATORS
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud, machines_of
@@ -17,7 +17,6 @@ from capacity.catalog.node_labels import (
     GKE_RESERVATION_NAME_LABEL,
     GKE_SPOT_LABEL,
     INSTANCE_TYPE_LABEL,
-    KARPENTER_INSTANCE,
     KARPENTER_POOL_LABEL,
     ZONE_ID_LABEL,
     ZONE_LABEL,
@@ -36,8 +35,6 @@ Objects = dict[str, list[Block]]
 _PREFERRED: Final = ("reserved", "spot", "on-demand")
 """In the order in which Karpenter tries them where a NodePool allows several (karpenter.sh/docs/concepts/nodepools)."""
 
-_ALTERNATIVES: Final = 3
-_OTHER_WORK: Final = "other-work"
 _KWOK: Final = "karpenter.kwok.sh"
 
 
@@ -65,12 +62,10 @@ def _read_node_pool(each: Block, known: Known, classes: dict[str, Block], nodes:
     node = each.block("spec", "template", "spec")
     allowed = {one.text("key") or "": one for one in node.blocks("requirements")}
     values = {key: one.texts("values") for key, one in allowed.items() if one.text("operator") == "In"}
-    machines, narrowed = _machines(values, allowed)
+    machines = with_the_same_gpus(Cloud.AWS, values.get(INSTANCE_TYPE_LABEL, []))
     if not machines:
-        of_own = name_in(each) == _OTHER_WORK
-        why = "makes nodes of any machine, or of machines without GPUs" if not of_own else "is the room for work without GPUs"
-        remedy = "cluster.other_work bounds such nodes in a stack" if of_own or not narrowed else "name the machines in a pool"
-        found.leave_out(address, why, remedy)
+        why = f"names no machine with GPUs ({INSTANCE_TYPE_LABEL}): it makes nodes of any machine, or of those without GPUs"
+        found.leave_out(address, why, "add a pool that names its machines; cluster.other_work bounds nodes without GPUs")
         return
     bought = [one for one in _PREFERRED if one in values.get(CAPACITY_TYPE_LABEL, [])] or ["on-demand"]
     name, renamed = found.pool_name(name_in(each), address)
@@ -80,8 +75,6 @@ def _read_node_pool(each: Block, known: Known, classes: dict[str, Block], nodes:
     if len(bought) > 1:
         why = f"allows {' and '.join(bought)}, and a pool has one capacity type: it is {bought[0]} in the proposal"
         found.leave_out(f"{address} {CAPACITY_TYPE_LABEL}", why, f"add a pool with a ceiling of its own for {' and for '.join(bought[1:])}")
-    if narrowed:
-        pool.guesses["machine"] = narrowed
     pool.zones = sorted(values.get(ZONE_LABEL) or values.get(ZONE_ID_LABEL) or [])
     _limits(each, pool, nodes)
     taints = {one.text("key"): one.text("value") for one in node.blocks("taints")}
@@ -90,48 +83,8 @@ def _read_node_pool(each: Block, known: Known, classes: dict[str, Block], nodes:
         pool.serves = [only]
     of_class = classes.get(node.text("nodeClassRef", "name") or "", Block({})).block("spec")
     _node_class(of_class, pool, found)
-    own = re.compile(r"flexspot\.dev/|nvidia\.com/gpu$|aws\.amazon\.com/neuron$")
-    if others := sorted(key for key in taints if key and not own.match(key)):
-        why = "a pool has the taints of its device, capacity type and class, and no others"
-        found.leave_out(
-            f"{address} taints ({', '.join(others)})", why, "use a class of your own under `classes` for what the taint keeps apart"
-        )
+    found.leave_marks_out(address, taints)
     found.pools.append(pool)
-
-
-def _machines(values: dict[str, list[str]], allowed: dict[str, Block]) -> tuple[list[str], str | None]:
-    """Machines with one kind of GPU that a NodePool allows, and how they were found where it does not name them."""
-    catalog = {name: machine for name, machine in machines_of(Cloud.AWS).items() if machine.gpu is not None}
-    if INSTANCE_TYPE_LABEL in values:
-        named = [each for each in values[INSTANCE_TYPE_LABEL] if each in catalog]
-        first = catalog[named[0]].gpu if named else None
-        # As they are written: Flexspot's own have their machine first.
-        return [each for each in named if catalog[each].gpu == first], None
-    asks = [key for key in allowed if key.startswith((f"{KARPENTER_INSTANCE}gpu", f"{KARPENTER_INSTANCE}family"))]
-    asks += [key for key in allowed if key == f"{KARPENTER_INSTANCE}category"]
-    if not asks:
-        return [], None
-    fits = [
-        machine
-        for machine in catalog.values()
-        if machine.gpu is not None
-        and _fits(values, "family", machine.name.partition(".")[0])
-        and _fits(values, "category", re.split(r"\d", machine.name)[0])
-        and _fits(values, "gpu-name", machine.gpu.name)
-        and _fits(values, "gpu-count", str(machine.gpu.counts[0]))
-        and _fits(values, "size", machine.name.partition(".")[2])
-    ]
-    if not fits:
-        return [], "none of the catalog's machines is allowed"
-    least = min(fits, key=lambda machine: (machine.gpu.counts[0] if machine.gpu else 0, machine.vcpu, machine.name))
-    # The smallest alone: a larger one with the same GPUs costs more, and the autoscaler takes what it may.
-    same = sorted((machine.vcpu, machine.name) for machine in fits if machine.gpu == least.gpu)
-    return [name for _, name in same[:_ALTERNATIVES]], f"{', '.join(sorted(asks))} allow {len(fits)} machines; these are the smallest"
-
-
-def _fits(values: dict[str, list[str]], part: str, value: str) -> bool:
-    wanted = values.get(f"{KARPENTER_INSTANCE}{part}")
-    return wanted is None or value in wanted
 
 
 def _limits(each: Block, pool: FoundPool, nodes: int) -> None:
@@ -143,9 +96,6 @@ def _limits(each: Block, pool: FoundPool, nodes: int) -> None:
         pool.max_nodes = int(most)
     elif devices is not None and devices >= gpus:
         pool.max_gpus = int(devices)
-    elif (vcpu := limits.get("cpu")) is not None and vcpu >= machine.vcpu:
-        pool.max_nodes = int(vcpu // machine.vcpu)
-        pool.guesses["max_nodes"] = f"limits.cpu {int(vcpu)} is as much as {pool.max_nodes} of {machine.name} have"
     else:
         pool.max_nodes = max(1, nodes)
         pool.guesses["max_nodes"] = f"the NodePool has no limit that says how many GPUs it may make; it has {nodes} node(s) now"

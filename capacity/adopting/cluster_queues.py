@@ -75,7 +75,9 @@ def read_queues(objects: Objects, found: Found, where: dict[str, str]) -> None:
         name = name_in(each)
         found.known.append(Known("kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue", name, name, at("ClusterQueue", name)))
         if not _counts_devices(each):
-            _of_cpu_work(each, spaces.get(name, []), at("ClusterQueue", name), found)
+            # One of Flexspot's own follows from other_work.
+            if not any(key.startswith(OWN_LABELS) for key in each.words("metadata", "labels")):
+                found.leave_out(at("ClusterQueue", name), "has quota of no GPUs", "write it in teams[].cpu_work")
             continue
         submitting = _Submitting(at("ClusterQueue", name), spaces.get(name, []), root)
         _queue(each, submitting, pools, found)
@@ -119,15 +121,11 @@ def _pools_of_flavors(objects: Objects, found: Found, at: Any) -> dict[str, Foun
         pool = by_name.get(name_of(named)) or by_name.get(name_of(name))
         if pool is None and labels:
             fits = [one for one in found.pools if labels.items() <= one.labels.items()]
-            pool = fits[0] if fits else None
-            if len(fits) > 1:
-                more = ", ".join(one.name for one in fits[1:])
-                why = f"selects nodes of several pools: its quota is of {fits[0].name} in the proposal, and {more} have none"
-                found.leave_out(at("ResourceFlavor", name), why, "divide the quota among the pools in teams[].shares")
+            pool = fits[0] if len(fits) == 1 else None
         if pool is not None:
             pools[name] = pool
         elif any(_device_quota(each, name) for kind in ("ClusterQueue", "Cohort") for each in objects.get(kind, [])):
-            why = "no pool that was found has its node labels or its name, so the quota of it is in nobody's shares"
+            why = "not exactly one pool that was found has its node labels or its name, so its quota is in no team's shares"
             found.leave_out(at("ResourceFlavor", name), why, "add its pool, then the shares of it")
     return pools
 
@@ -287,21 +285,6 @@ def _settings_without_words(each: Block, address: str, found: Found) -> None:
         found.leave_out(
             f"{address} preemption", why, "there is no setting for it; `run_limit_hours` and priorities of classes say who yields"
         )
-
-
-def _of_cpu_work(each: Block, spaces: list[str], address: str, found: Found) -> None:
-    """A queue without devices: what a team may have of nodes without GPUs. One of Flexspot's own follows from other_work."""
-    if any(key.startswith(OWN_LABELS) for key in each.words("metadata", "labels")):
-        return
-    amounts = {resource.text("name"): quantity(str(resource.at("nominalQuota"))) for _, resource in _amounts(each)}
-    vcpu, memory = amounts.get("cpu"), amounts.get("memory")
-    if len(spaces) == 1 and vcpu is not None and memory is not None:
-        team = next((team for team in found.teams if team.name == name_of(spaces[0])), None)
-        if team is not None and "cpu_work" not in team.settings:
-            team.settings["cpu_work"] = {"vcpu": min(int(vcpu), 10_000), "memory_gib": min(int(memory / _GIB), 40_000)}
-            team.guesses["cpu_work"] = f"{address}: the sum of all teams' must fit into cluster.other_work"
-            return
-    found.leave_out(address, "has quota of no GPUs, and of no single team with GPUs", "write it in teams[].cpu_work")
 
 
 def read_namespaces(objects: Objects, found: Found, where: dict[str, str]) -> None:

@@ -29,6 +29,11 @@ SERVED: Final = {
 """Which shipped classes a pool is proposed to serve, where nothing on it says so: those whose order has its capacity type."""
 
 
+_OWN_MARKS: Final = re.compile(
+    r"flexspot\.dev/|nvidia\.com/gpu$|aws\.amazon\.com/neuron$|google\.com/tpu$|cloud\.google\.com/|kubernetes\.io/arch$|goog-"
+)
+
+
 @dataclass(frozen=True)
 class Block:
     """An object of a state or a manifest, read without trust: what has another type than is asked for counts as not said."""
@@ -165,6 +170,16 @@ class Found:
         """Notes what is not mapped."""
         self.remarks.append(Remark((address,) if isinstance(address, str) else tuple(address), why, remedy))
 
+    def leave_marks_out(self, address: str, taints: Iterable[str | None], labels: Iterable[str] = ()) -> None:
+        """Notes taints and labels of a pool that are not those of its device, capacity type and class."""
+        for marks, keys, remedy in (
+            ("taints", taints, "use a class of your own under `classes` for what the taint keeps apart"),
+            ("labels", labels, "let work select the pool by its name or class"),
+        ):
+            if others := sorted(key for key in keys if key and not _OWN_MARKS.match(key)):
+                why = f"a pool has the {marks} of its device, capacity type and class, and no others"
+                self.leave_out(f"{address} {marks} ({', '.join(others)})", why, remedy)
+
     def guess(self, path: str, why: str) -> None:
         """Notes that the value at a path was concluded and not read."""
         self.guesses.append(Guess(path, why))
@@ -198,6 +213,12 @@ def machine_with_gpus(cloud: Cloud, name: str) -> Machine | None:
     """A machine of the catalog that has GPUs, or to which they are attached; None for any other."""
     machine = machines_of(cloud).get(name)
     return machine if machine is not None and machine.gpu is not None else None
+
+
+def with_the_same_gpus(cloud: Cloud, names: list[str]) -> list[str]:
+    """Those of some machines that have the GPUs of the first one with any, in their order."""
+    machines = [machine for name in dict.fromkeys(names) if (machine := machine_with_gpus(cloud, name)) is not None]
+    return [each.name for each in machines if each.gpu == machines[0].gpu]
 
 
 def gpus_of(cloud: Cloud, pool: FoundPool) -> int | None:

@@ -1,4 +1,4 @@
-"""The proposed stack: settings out of what was found, with what must be guessed, until `flexspot settings check` takes them.
+"""The proposed stack: settings out of what was found, with what must be guessed and what `flexspot settings check` refuses.
 
 As a stack file it has a line for each pool and team below what of it is a guess; what is not mapped stands on top.
 """
@@ -14,7 +14,7 @@ import yaml
 from capacity.adopting.cluster_queues import serves_of
 from capacity.adopting.found import Found, Guess, Remark, gpus_of, name_of, one_line
 from capacity.adopting.terraform_eks import image_for
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Cloud
 from capacity.catalog.platform import VOCABULARIES, Platform
 from capacity.catalog.versions import PROPOSED_KUBERNETES
 from capacity.catalog.workload_classes import shipped_classes
@@ -31,15 +31,13 @@ if TYPE_CHECKING:
 
 
 _MOST_POOLS: Final = 500
-_TRIES: Final = 200
-"""More than there could be pools to leave out one after the other."""
+_LISTED: Final = ("pools", "teams", "cohorts")
 
 
 @dataclass(frozen=True)
 class Asked:
     """What a person says beside the source; None: it is to be found or guessed."""
 
-    stack: str
     owner: str | None = None
     environment: str | None = None
     account: str | None = None
@@ -49,7 +47,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The settings, which work; what of them is a guess, what of the source is not in them, and what the check warns of."""
+    """The settings; what of them is a guess, what of the source is not in them, and what the check warns of."""
 
     settings: dict[str, Any]
     guesses: tuple[Guess, ...]
@@ -71,9 +69,8 @@ def propose(found: Found, asked: Asked) -> Proposal:
     pools = [_pool(each, found) for each in found.pools]
     teams = _teams(found, pools)
     settings |= {"pools": pools, "teams": teams} | ({"cohorts": found.cohorts} if found.cohorts else {})
-    _shares_fit(settings, found)
-    warnings = _checked(settings, found)
     addresses = {f"pools.{each.name}": each.address for each in found.pools} | {f"teams.{each.name}": each.address for each in found.teams}
+    warnings = _checked(settings, found, addresses)
     return Proposal(settings, tuple(found.guesses), tuple(found.remarks), warnings, addresses)
 
 
@@ -115,11 +112,8 @@ def _zones(found: Found, region: str) -> list[str]:
     named = sorted({zone for pool in found.pools for zone in pool.zones})
     if named:
         return named
-    cloud = VOCABULARIES[found.cloud].catalog if found.cloud else Cloud.AWS
-    machine = machines_of(cloud).get(found.pools[0].machines[0])
-    offered = sorted(machine.offered_in(region)) if machine else []
-    found.guess("zones", f"no subnet or node names one; those of {region} that have {found.pools[0].machines[0]}, as far as is known")
-    return offered[:3] or [f"{region}{'-' if found.cloud is Platform.GKE else ''}{letter}" for letter in "ab"]
+    found.guess("zones", "no subnet or node names one")
+    return [f"{region}{'-' if found.cloud is Platform.GKE else ''}{letter}" for letter in "ab"]
 
 
 def _pool(pool: FoundPool, found: Found) -> dict[str, Any]:
@@ -170,108 +164,35 @@ def _teams(found: Found, pools: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"name": "team"} | ({"shares": shares} if shares else {}) | ({"unqueued": unqueued} if unqueued else {})]
 
 
-def _shares_fit(settings: dict[str, Any], found: Found) -> None:
-    """Kueue lets quotas add up to more than a pool can ever have, and a stack does not: the last owners' are lowered."""
-    cloud = VOCABULARIES[found.cloud].catalog if found.cloud else Cloud.AWS
-    for pool in found.pools:
-        per_node = gpus_of(cloud, pool) or 1
-        left = pool.max_gpus or (pool.max_nodes or 0) * per_node
-        mixed = {each["name"]: each["serves"] for each in settings["pools"]}[pool.name]
-        known = shipped_classes()
-        if any(name in known and not known[name].queued for name in mixed):
-            left -= sum(team.get("unqueued", {}).get(pool.name, 0) for team in settings["teams"])
-        for kind, owner in [*(("cohorts", each) for each in settings.get("cohorts", [])), *(("teams", each) for each in settings["teams"])]:
-            gpus = owner.get("shares", {}).get(pool.name)
-            if gpus is None:
-                continue
-            kept = max(0, min(gpus, left))
-            left -= kept
-            if kept != gpus:
-                owner["shares"] = owner["shares"] | {pool.name: kept}
-                lending = owner.get("lending_limits", {})
-                if lending.get(pool.name, 0) > kept:
-                    owner["lending_limits"] = lending | {pool.name: kept}
-                path = f"{kind}.{owner['name']}.shares.{pool.name}"
-                found.guess(path, f"{gpus} in its queue, which with the shares before it is more than the pool's ceiling")
+def _checked(settings: dict[str, Any], found: Found, addresses: dict[str, str]) -> tuple[str, ...]:
+    """Tries the settings as `settings check` does, and notes what it refuses; returns its warnings.
+
+    Raises ExplainedError where a person's option, or the place of the cluster, is refused.
+    """
+    try:
+        plan = build_plan(parse_settings(settings, "the proposal"), "the proposal")
+    except SettingsError as error:
+        if any(problem.path in _ASKED for problem in error.problems):
+            raise _unworkable(error.problems) from error
+        for problem in error.problems:
+            why = f"`flexspot settings check` refuses it: {problem.problem}; {problem.allowed}".strip("; ")
+            found.leave_out(_place(problem, settings, addresses), why, "change it in the stack file")
+        return ()
+    return tuple(f"{each.rule}: {each.path}: {each.text}" for each in plan.warnings)
 
 
-def _checked(settings: dict[str, Any], found: Found) -> tuple[str, ...]:
-    """Tries the settings as `settings check` does, and leaves out one after the other the pools that cannot be; returns its warnings."""
-    for _ in range(_TRIES):
-        try:
-            plan = build_plan(parse_settings(settings, "the proposal"), "the proposal")
-        except SettingsError as error:
-            if not any(_fixed(problem, settings, found) for problem in error.problems):
-                raise _unworkable(error.problems) from error
-            continue
-        return tuple(f"{each.rule}: {each.path}: {each.text}" for each in plan.warnings)
-    raise _lacking("no proposal works", "report the state's shape, without its values")
+_ASKED: Final = frozenset({"owner", "environment", "account", "project", "region", "cluster.existing"})
 
 
-_NEEDED: Final = {
-    "pools": frozenset({"name", "machine", "capacity_type", "max_nodes", "max_gpus", "serves"}),
-    "teams": frozenset({"name"}),
-    "cohorts": frozenset({"name"}),
-}
-_MAKES_THE_POOL: Final = frozenset({"gpu_sharing", "mig_partition", "reservation", "tpu_topology", "gpus_per_node", "confidential_nodes"})
-"""Without it the pool would be another one: it is left out as a whole."""
-
-_OF_THE_CLUSTER: Final = frozenset({"existing", "version", "ami"})
-_GUIDE: Final = "see docs/guides/import.md"
-
-
-def _fixed(problem: SettingsProblem, settings: dict[str, Any], found: Found) -> bool:
-    """Leaves out what a problem is of: an option of a pool first, then the pool; an option of a team, or of the cluster."""
-    steps = problem.path.split(".")
-    told = f"{problem.problem}; {problem.allowed}".strip("; ")
-    if steps[0] in _NEEDED and len(steps) > 1:
-        listed: list[dict[str, Any]] = settings[steps[0]]
-        chosen = [each for each in listed if each["name"] == steps[1]] or (listed[int(steps[1]) :][:1] if steps[1].isdigit() else [])
-        return bool(chosen) and _fixed_member(steps, chosen[0], told, settings, found)
-    if steps[0] in {"cluster", "network", "classes"} and len(steps) > 1 and steps[1] in settings.get(steps[0], {}):
-        if steps[1] in _OF_THE_CLUSTER:
-            return False
-        _drop(settings[steps[0]], steps[1:])
-        found.leave_out(problem.path, told, _GUIDE)
-        return True
-    if steps[0] == "control_plane" and "control_plane" in settings:
-        del settings["control_plane"]
-        found.leave_out("control_plane", told, "say from where the API server is reached")
-        return True
-    return False
-
-
-def _fixed_member(steps: list[str], each: dict[str, Any], told: str, settings: dict[str, Any], found: Found) -> bool:
-    kind, name = steps[0], each["name"]
-    option = steps[2] if len(steps) > 2 else ""  # noqa: PLR2004 -- list, member, field
-    address = _address(found, name)
-    if option in each and option not in _NEEDED[kind] and not (kind == "pools" and option in _MAKES_THE_POOL):
-        _drop(each, steps[2:])
-        found.leave_out(f"{address} ({kind}.{name}.{'.'.join(steps[2:])})", told, _GUIDE)
-        return True
-    if kind != "pools" or len(settings["pools"]) == 1:
-        return False
-    settings["pools"].remove(each)
-    for owner in [*settings["teams"], *settings.get("cohorts", [])]:
-        for field in ("shares", "borrowing_limits", "lending_limits", "unqueued"):
-            owner.get(field, {}).pop(name, None)
-    # What was said of a pool that is not there would mislead.
-    found.remarks = [remark for remark in found.remarks if not remark.addresses[0].startswith(address)]
-    found.guesses = [guess for guess in found.guesses if not guess.path.startswith(f"pools.{name}.")]
-    found.leave_out(address, f"makes no pool that could work: {told}", "fix it in the source, or write the pool")
-    return True
-
-
-def _drop(fields: dict[str, Any], steps: list[str]) -> None:
-    inside = fields.get(steps[0])
-    if len(steps) > 1 and isinstance(inside, dict) and steps[1] in inside and steps[0] != "reservation":
-        fields[steps[0]] = {key: value for key, value in inside.items() if key != steps[1]}
-    else:
-        del fields[steps[0]]
-
-
-def _address(found: Found, name: str) -> str:
-    return next((each.address for each in [*found.pools, *found.teams] if each.name == name), name)
+def _place(problem: SettingsProblem, settings: dict[str, Any], addresses: dict[str, str]) -> str:
+    """The setting of a problem; of a pool or a team its name in place of its number, with the address at which it was found."""
+    kind, _, rest = problem.path.partition(".")
+    member, _, option = rest.partition(".")
+    if kind in _LISTED and member.isdigit() and int(member) < len(settings.get(kind, ())):
+        member = settings[kind][int(member)]["name"]
+    name = f"{kind}.{member}" if member else kind
+    path = f"{name}.{option}" if option else name
+    return f"{addresses[name]}: {path}" if name in addresses else path
 
 
 def _lacking(problem: str, remedy: str) -> ExplainedError:
@@ -284,7 +205,6 @@ def _unworkable(problems: Any) -> ExplainedError:
     return _lacking(f"what was read makes no stack that can work: {first}{more}", "fix it in the source, or give the option that says it")
 
 
-_LISTED: Final = ("pools", "teams", "cohorts")
 _SHOWN: Final = 3
 # For the empty passphrase: there is no secret in a lab's stack.
 _SALT: Final = "v1:lazcPgDc2xw=:v1:aJUqMLBDmcGdCrjF:QPdHMgWUJ0pGQxtnw8qT3w43/8AnqA=="
@@ -312,7 +232,7 @@ def _lines(proposal: Proposal, source: str) -> Iterator[str]:
     yield "# yaml-language-server: $schema=platform.schema.json"
     yield f"# Proposed by flexspot import from {source}. `guess` marks what nothing said: read these lines first."
     if proposal.remarks:
-        yield "# Not mapped:"
+        yield "# Not mapped, or refused by `flexspot settings check`:"
     for each in proposal.remarks:
         yield f"# - {in_words(each)}"
     yield "config:"

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from capacity.adopting.found import Block, Found, FoundPool, Known, machine_with_gpus
+from capacity.adopting.found import Block, Found, FoundPool, Known, machine_with_gpus, with_the_same_gpus
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Cloud
 from capacity.catalog.node_images import shipped_images
 from capacity.catalog.node_labels import CLASS_LABEL
 from capacity.catalog.platform import Platform
@@ -115,18 +115,13 @@ def read_node_group(resource: TerraformResource, templates: dict[str, Block], zo
         found.known.append(Known("aws:eks/nodeGroup:NodeGroup", f"{cluster}:{name}", name, resource.address))
     template = templates.get(values.text("launch_template", "id") or "", Block({}))
     machines = values.texts("instance_types") or [each for each in [template.text("instance_type")] if each]
-    with_gpus = [each for each in machines if machine_with_gpus(Cloud.AWS, each)]
+    with_gpus = with_the_same_gpus(Cloud.AWS, machines)
     if not with_gpus:
-        unknown = sorted(each for each in machines if each not in machines_of(Cloud.AWS))
-        if not machines:
-            why, remedy = "has no instance type in the state, nor has its launch template", "write the launch template into the same state"
-        elif unknown and re.match(r"(p|g|inf|trn)\d", unknown[0]):
-            why, remedy = "its machine is not in the catalog", "describe it under `machines`, and add a pool of it"
+        if machines:
+            why = f"no machine of it ({', '.join(machines)}) is one of the catalog with GPUs"
+            remedy = "keep it in Terraform if it is for controllers and work without GPUs; else describe the machine under `machines`"
         else:
-            why, remedy = (
-                "its machines have no GPUs: it is the cluster's own, for controllers and work without GPUs",
-                "keep it in Terraform",
-            )
+            why, remedy = "has no instance type in the state, nor has its launch template", "write the launch template into the same state"
         found.leave_out(resource.address, why, remedy)
         return
     found_name, renamed = found.pool_name(values.text("node_group_name") or "pool", resource.address)
@@ -135,7 +130,11 @@ def read_node_group(resource: TerraformResource, templates: dict[str, Block], zo
     if renamed:
         pool.guesses["name"] = renamed
     pool.zones = sorted({zones[each] for each in values.texts("subnet_ids") if each in zones})
-    _same_gpus(pool, found)
+    if others := [each for each in machines if machine_with_gpus(Cloud.AWS, each) and each not in with_gpus]:
+        why = f"a pool has machines with the same GPUs alone, those of {with_gpus[0]}"
+        found.leave_out(
+            f"{pool.address} instance types ({', '.join(sorted(others))})", why, "add a pool with a ceiling of its own for them"
+        )
     _reserved(template, pool)
     least, most = values.number("scaling_config", "min_size"), values.number("scaling_config", "max_size")
     pool.max_nodes = most or 1
@@ -144,7 +143,7 @@ def read_node_group(resource: TerraformResource, templates: dict[str, Block], zo
     if least:
         why = f"min_size {least}: a pool of Karpenter has no floor, a node comes when a pod needs it"
         found.leave_out(f"{resource.address} scaling_config.min_size", why, "keep the node group for what must always run")
-    _node(values, template, pool)
+    _node(values, template, pool, found)
     taints = {each.text("key"): each.text("value") for each in values.blocks("taint")}
     pool.labels = values.words("labels")
     if isinstance(only := taints.get(CLASS_LABEL) or pool.labels.get(CLASS_LABEL), str):
@@ -155,24 +154,7 @@ def read_node_group(resource: TerraformResource, templates: dict[str, Block], zo
         f"is a node group, and pool {pool.name} that takes its place is a NodePool of Karpenter: it is not adopted but replaced",
         "after `up`, let its work end, then set its min_size and desired_size to 0 and take it out of Terraform",
     )
-    _left_out(values, template, resource.address, taints, found)
-
-
-def _same_gpus(pool: FoundPool, found: Found) -> None:
-    """Keeps of a pool's machines those with the GPUs of the first."""
-    first = machine_with_gpus(Cloud.AWS, pool.machines[0])
-    gpu = first.gpu if first else None
-    kept, others = [pool.machines[0]], list[str]()
-    for each in pool.machines[1:]:
-        machine = machine_with_gpus(Cloud.AWS, each)
-        same = machine is not None and machine.gpu == gpu
-        (kept if same else others).append(each)
-    pool.machines = list(dict.fromkeys(kept))
-    if others:
-        why = f"a pool has machines with the same GPUs alone, those of {pool.machines[0]}"
-        found.leave_out(
-            f"{pool.address} instance types ({', '.join(sorted(others))})", why, "add a pool with a ceiling of its own for them"
-        )
+    found.leave_marks_out(resource.address, taints, pool.labels)
 
 
 def _reserved(template: Block, pool: FoundPool) -> None:
@@ -186,7 +168,7 @@ def _reserved(template: Block, pool: FoundPool) -> None:
         pool.guesses["capacity_type"] = "the state names no capacity reservation"
 
 
-def _node(values: Block, template: Block, pool: FoundPool) -> None:
+def _node(values: Block, template: Block, pool: FoundPool, found: Found) -> None:
     volume = template.block("block_device_mappings").block("ebs")
     if size := volume.number("volume_size") or values.number("disk_size"):
         pool.options["boot_disk_gib"] = size
@@ -194,21 +176,9 @@ def _node(values: Block, template: Block, pool: FoundPool) -> None:
         pool.options["efa"] = True
     if template.text("placement", "group_name") and pool.capacity_type is not CapacityType.RESERVED:
         pool.options["compact_placement"] = True
-
-
-def _left_out(values: Block, template: Block, address: str, taints: dict[str | None, str | None], found: Found) -> None:
-    own = re.compile(r"flexspot\.dev/|nvidia\.com/gpu$|aws\.amazon\.com/neuron$")
-    if others := sorted(key for key in taints if key and not own.match(key)):
-        why = "a pool has the taints of its device, capacity type and class, and no others"
-        found.leave_out(
-            f"{address} taint ({', '.join(others)})", why, "use a class of your own under `classes` for what the taint keeps apart"
-        )
-    if labels := sorted(key for key in values.words("labels") if not own.match(key)):
-        why = "a pool has the labels of its device, capacity type, class and owner, and no others"
-        found.leave_out(f"{address} labels ({', '.join(labels)})", why, "let work select the pool by its name or class")
     if "user_data" in template.fields:
         why = "user data may hold secrets, so it is not read"
-        found.leave_out(f"{address} user_data", why, "write what nodes need of it in cluster.nodes (kubelet, user_data)")
+        found.leave_out(f"{pool.address} user_data", why, "write what nodes need of it in cluster.nodes (kubelet, user_data)")
 
 
 def finish(found: Found, karpenter_at: str | None) -> None:

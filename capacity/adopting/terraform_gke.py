@@ -252,27 +252,16 @@ def _node(values: Block, node: Block, pool: FoundPool) -> None:
         pool.options["surge"] = {"max_surge": most, "max_unavailable": without}
 
 
-_OF_FLEXSPOT: Final = re.compile(r"flexspot\.dev/|nvidia\.com/gpu$|google\.com/tpu$|cloud\.google\.com/|kubernetes\.io/arch$")
-
-
 def _left_out(values: Block, node: Block, address: str, taints: dict[str | None, str | None], found: Found) -> None:
     """What a pool has and the settings have no word for."""
-    if others := sorted(key for key in taints if key and not _OF_FLEXSPOT.match(key)):
-        why = "a pool has the taints of its device, capacity type and class, and no others"
-        found.leave_out(
-            f"{address} taint ({', '.join(others)})", why, "use a class of your own under `classes` for what the taint keeps apart"
-        )
-    if labels := sorted(key for key in node.words("labels") if not key.startswith(("flexspot.dev/", "goog-", "cloud.google.com/"))):
-        why = "a pool has the labels of its device, capacity type, class and owner, and no others"
-        found.leave_out(f"{address} labels ({', '.join(labels)})", why, "let work select the pool by its name or class")
-    for field, remedy in {
-        "service_account": "Flexspot makes an account for nodes; grant it what yours has",
-        "linux_node_config": "there is no setting for it; keep the pool in Terraform if its work needs it",
-        "sandbox_config": "there is no setting for it; keep the pool in Terraform if its work needs it",
-        "host_maintenance_policy": "there is no setting for it; keep the pool in Terraform if its work needs it",
-    }.items():
-        if node.block(field) or (node.text(field) or "default") != "default":
-            found.leave_out(f"{address} node_config.{field}", "is nothing that a pool of a stack says", remedy)
+    found.leave_marks_out(address, taints, node.words("labels"))
+    if (node.text("service_account") or "default") != "default":
+        why = "Flexspot makes an account for nodes"
+        found.leave_out(f"{address} node_config.service_account", why, "grant that account what yours has")
+    for field in ("linux_node_config", "sandbox_config", "host_maintenance_policy"):
+        if node.block(field):
+            why = "there is no setting for it"
+            found.leave_out(f"{address} node_config.{field}", why, "keep the pool in Terraform if its work needs it")
     if values.block("network_config").blocks("additional_node_network_configs"):
         why = "further networks of an existing cluster's pools are not mapped: `network: gpudirect` needs a cluster that the stack makes"
         found.leave_out(f"{address} network_config.additional_node_network_configs", why, "keep the pool in Terraform")

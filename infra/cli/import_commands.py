@@ -66,7 +66,7 @@ def import_stack(  # noqa: PLR0913, PLR0917 -- each is an option of the command 
 ) -> None:
     """Propose a stack file for what already runs, from a Terraform state, a cluster, or both.
 
-    What it maps passes `settings check`. Guesses are marked. What it cannot map is listed with what to do. It changes
+    Guesses are marked. What it cannot map, and what `settings check` refuses, is listed with what to do. It changes
     nothing in the cloud or cluster, and reads nothing that the state marks as sensitive. Exit code 2: it found nothing to make a stack of.
     """
     from capacity.adopting.import_ids import adoption  # noqa: PLC0415 -- only this command needs it
@@ -81,7 +81,7 @@ def import_stack(  # noqa: PLR0913, PLR0917 -- each is an option of the command 
             raise ExplainedError(f"{path} already exists.", "name another file, or move it.", exit_code=ExitCode.BAD_USAGE)
     _known_name(stack)
     found, source = _read(state, kubeconfig if lists else None, context, lists=lists)
-    proposal = propose(found, Asked(stack, owner, environment, account, region, cluster))
+    proposal = propose(found, Asked(owner, environment, account, region, cluster))
     adopted = adoption(found, proposal.settings, _project(), stack)
     text = stack_text(proposal, source)
     if out_file is not None:

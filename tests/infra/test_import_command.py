@@ -122,7 +122,7 @@ def test_a_cluster_is_read_beside_a_state_and_gives_the_teams(tmp_path: Path) ->
     told = json.loads(result.stdout)
 
     assert told["settings"]["teams"] == [{"name": "nlp", "shares": {"gpu-l4": 8}}]
-    assert {"gpu-l4", "t4-spot", "p5-block", "a10g"} == {each["name"] for each in told["settings"]["pools"]}
+    assert {"gpu-l4", "t4-spot", "p5-block"} == {each["name"] for each in told["settings"]["pools"]}
     assert ["list nodes"] in [each["addresses"] for each in told["not_mapped"]]
     assert all(each.startswith("GET ") and "secret" not in each for each in served.asked)
 

@@ -24,7 +24,7 @@ def again(stack: str) -> tuple[Proposal, Found]:
     found = Found()
     from_state(read_state(state_of(as_shipped(stack)), stack), found)
     file = shipped(stack)
-    asked = Asked(stack, owner=file["owner"], environment=file["environment"])
+    asked = Asked(owner=file["owner"], environment=file["environment"])
     return propose(found, asked), found
 
 

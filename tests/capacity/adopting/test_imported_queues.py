@@ -67,7 +67,7 @@ def proposed(*objects: dict[str, Any], version: str = "v1.35.2-eks-1a2b3c", cont
     read_place(kinds, version, context, found)
     from_objects(kinds, found)
     finish(found, None)
-    return propose(found, Asked("x", owner="me", environment="dev"))
+    return propose(found, Asked(owner="me", environment="dev"))
 
 
 def teams(proposal: Proposal) -> dict[str, dict[str, Any]]:
@@ -128,15 +128,12 @@ def test_departments_keep_their_parents_and_quota() -> None:
     assert teams(proposal)["a"]["cohort"] == "vision"
 
 
-def test_quotas_that_promise_more_than_a_pool_has_are_lowered_and_a_guess() -> None:
-    proposal = proposed(
-        *CLUSTER,
-        *(queue(name, {"l4-flavor": {"nominalQuota": "6", "lendingLimit": "6"}}, cohortName="ml") for name in ("a", "b")),
-        *(local("a", "a"), local("b", "b")),
-    )
+def test_quotas_that_promise_more_than_a_pool_has_are_kept_and_named() -> None:
+    queues = [queue(name, {"l4-flavor": {"nominalQuota": "6"}}, cohortName="ml") for name in ("a", "b")]
+    proposal = proposed(*CLUSTER, *queues, local("a", "a"), local("b", "b"))
 
-    assert {name: each["shares"]["l4"] for name, each in teams(proposal).items()} == {"a": 6, "b": 2}
-    assert [each.path for each in proposal.guesses if "shares" in each.path] == ["teams.b.shares.l4"]
+    assert {name: each["shares"]["l4"] for name, each in teams(proposal).items()} == {"a": 6, "b": 6}
+    assert any("settings check` refuses" in each.why and "12" in each.why for each in proposal.remarks)
 
 
 def test_quotas_of_namespaces_are_settings_of_teams_and_gpus_of_services() -> None:
