@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from spot_traces import made_trace
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.cost.comparison import Comparison, compare
 from capacity.cost.replay import Job, Rates, Trace, read_traces
-from capacity.cost.strategies import STRATEGIES
+from capacity.cost.strategies import STRATEGIES, Comparison, compare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from capacity.catalog.data_files import Record, Source, read_records, unsourced
+from capacity.catalog.data_files import Record, SourcedFile, read_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -48,22 +48,11 @@ class MadeResource(Record):
         return token == self.type and _any(self.names, name if isinstance(name, str) else "")
 
 
-class ClusterMade(Record):
+class ClusterMade(SourcedFile):
     """The whole list."""
 
-    sources: dict[str, Source]
     objects: tuple[MadeObject, ...]
     resources: tuple[MadeResource, ...]
-
-    @model_validator(mode="after")
-    def _every_row_has_a_source(self) -> ClusterMade:
-        rows = [
-            *((f"{each.kind} {each.names[0]}", each.source) for each in self.objects),
-            *((each.type, each.source) for each in self.resources),
-        ]
-        if problem := unsourced(rows, self.sources):
-            raise ValueError(problem)
-        return self
 
 
 @cache

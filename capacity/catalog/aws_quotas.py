@@ -10,7 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from capacity.catalog.data_files import Record, Source, read_records, unsourced
+from capacity.catalog.data_files import Record, SourcedFile, read_records
 
 _FILE = Path(__file__).parent / "aws_quotas.yaml"
 
@@ -49,18 +49,15 @@ class AwsQuota(Record):
         return self
 
 
-class AwsQuotaFile(Record):
+class AwsQuotaFile(SourcedFile):
     """The quotas, each with a source."""
 
-    sources: dict[str, Source]
     quotas: tuple[AwsQuota, ...]
 
     @model_validator(mode="after")
-    def _each_once_with_its_source(self) -> Self:
+    def _each_once(self) -> Self:
         if len({each.code for each in self.quotas}) < len(self.quotas):
             raise ValueError("a code stands twice")
-        if problem := unsourced(((each.code, each.source) for each in self.quotas), self.sources):
-            raise ValueError(problem)
         return self
 
 

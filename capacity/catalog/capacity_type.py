@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from capacity.catalog.data_files import Record, Source, read_records, unsourced
+from capacity.catalog.data_files import Record, SourcedFile, read_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -182,21 +182,15 @@ class CapacityTypeFacts(Record):
         return self
 
 
-class CapacityTypeFile(Record):
+class CapacityTypeFile(SourcedFile):
     """The capacity types of one platform, and the marks that a node has for its GPUs, whatever its capacity type."""
 
     platform: _Platform
-    sources: dict[str, Source]
     gpu_marks: dict[Origin, CloudMarks]
     types: dict[CapacityType, CapacityTypeFacts]
 
     @model_validator(mode="after")
-    def _rows_are_sourced_and_agree(self) -> CapacityTypeFile:
-        marks_of = {"gpu_marks": self.gpu_marks, **{f"{name}.marks": facts.marks for name, facts in self.types.items()}}
-        rows = [(f"{name}.{origin}", each.source) for name, marks in marks_of.items() for origin, each in marks.items()]
-        rows += [(f"{name}.autopilot", facts.autopilot.source) for name, facts in self.types.items() if facts.autopilot]
-        if problem := unsourced(rows + [(str(name), facts.source) for name, facts in self.types.items()], self.sources):
-            raise ValueError(problem)
+    def _exclusions_agree(self) -> CapacityTypeFile:
         pairs = {(name, other) for name, facts in self.types.items() for other in facts.excludes}
         if one_sided := sorted(f"{name} excludes {other}" for name, other in pairs if (other, name) not in pairs):
             raise ValueError(f"excludes must hold both ways; only one way: {', '.join(one_sided)}")

@@ -7,18 +7,21 @@ the commitment of a flexible discount is an amount at discounted prices, as AWS'
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol, Self, TypeVar
 
 from pydantic import Field, model_validator
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record
 from capacity.catalog.machines import Cloud
-from capacity.catalog.price_rows import moment_problem
 from capacity.values.quantities import SECONDS_OF_AN_HOUR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 
 class Discount(Record):
@@ -51,37 +54,50 @@ class Discount(Record):
         return self.machine in {None, machine} and self.region in {None, region}
 
 
-class Commitment(Record):
+class Lasting(Record):
+    """A part of a contract that holds from `start` until before `end`; without one of them for as long as anybody asks.
+
+    A time without an offset is in UTC.
+    """
+
+    start: datetime | None = None
+    end: datetime | None = None
+
+    @property
+    def what(self) -> str:
+        """What it is, in words."""
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def _it_ends_after_it_starts(self) -> Self:
+        if self.start is not None and self.end is not None and _utc(self.end) <= _utc(self.start):
+            raise ValueError(f"{self.what} ends at {self.end}, which is not after its start {self.start}")
+        return self
+
+    def holds(self, start: int, end: int) -> tuple[int, int]:
+        """The part of a time, in seconds since 1970 UTC, in which it holds; the end is the start where it does not."""
+        first = start if self.start is None else max(start, int(_utc(self.start).timestamp()))
+        last = end if self.end is None else min(end, int(_utc(self.end).timestamp()))
+        return first, max(first, last)
+
+
+class Commitment(Lasting):
     """`nodes` machines that are billed from `start` until before `end`, there or not: a reservation, or a block of capacity.
 
-    Without `start` or `end` they are for as long as anybody asks. A time without an offset is in UTC. With `pool` the nodes of that pool
-    alone are of it. Their price is that of `reserved` in the book, or the on-demand price; a price of their own is a row of the file.
+    With `pool` the nodes of that pool alone are of it. Their price is that of `reserved` in the book, or the on-demand price; a price of
+    their own is a row of the file.
     """
 
     machine: str
     region: str
     nodes: Annotated[int, Field(ge=1)]
     pool: str | None = None
-    start: datetime | None = None
-    end: datetime | None = None
     source: str
-
-    @model_validator(mode="after")
-    def _it_ends_after_it_starts(self) -> Commitment:
-        if self.start is not None and self.end is not None and _utc(self.end) <= _utc(self.start):
-            raise ValueError(f"the commitment for {self.machine} ends at {self.end}, which is not after its start {self.start}")
-        return self
 
     @property
     def what(self) -> str:
         """What it is of, in words."""
         return f"{self.nodes} reserved {self.machine} in {self.region}" + (f" for pool {self.pool}" if self.pool else "")
-
-    def seconds(self, start: int, end: int) -> tuple[int, int]:
-        """The part of a period, in seconds since 1970 UTC, in which it holds; the end is the start where it does not."""
-        first = start if self.start is None else max(start, int(_utc(self.start).timestamp()))
-        last = end if self.end is None else min(end, int(_utc(self.end).timestamp()))
-        return first, max(first, last)
 
     def is_of(self, machine: str, region: str, pool: str) -> bool:
         """Whether a reserved node of `pool` can be one of its."""
@@ -113,10 +129,10 @@ class SpendRate(Record):
     usd_per_hour: Annotated[Decimal, Field(gt=Decimal(0))]
 
 
-class SpendCommitment(Record):
+class SpendCommitment(Lasting):
     """`usd_per_hour` that are billed from `start` until before `end`, whatever runs, and pay for machines on demand at `rates`.
 
-    Without `start` or `end` it is for as long as anybody asks; both have an offset and are starts of clock-hours, by which it is applied.
+    `start` and `end` have an offset and are starts of clock-hours, by which it is applied.
     `name` is the cloud's own id, or a word of one's own.
     """
 
@@ -124,8 +140,6 @@ class SpendCommitment(Record):
     kind: SpendKind
     usd_per_hour: Annotated[Decimal, Field(gt=Decimal(0))]
     rates: Annotated[tuple[SpendRate, ...], Field(min_length=1)]
-    start: datetime | None = None
-    end: datetime | None = None
     source: str
 
     @model_validator(mode="after")
@@ -135,8 +149,6 @@ class SpendCommitment(Record):
                 raise ValueError(f"the commitment {self.name}: {problem}")
             if moment is not None and moment.timestamp() % SECONDS_OF_AN_HOUR:
                 raise ValueError(f"the commitment {self.name}: the {name} {moment} is no start of a clock-hour; it is applied hour by hour")
-        if self.start is not None and self.end is not None and self.end <= self.start:
-            raise ValueError(f"the commitment {self.name} ends at {self.end}, which is not after its start {self.start}")
         return self
 
     @model_validator(mode="after")
@@ -151,12 +163,96 @@ class SpendCommitment(Record):
         """What it is, in words."""
         return f"{self.kind} {self.name}, {self.usd_per_hour} USD an hour"
 
-    def holds(self, start: int, end: int) -> tuple[int, int]:
-        """The part of a time, in seconds since 1970 UTC, in which it holds; the end is the start where it does not."""
-        first = start if self.start is None else max(start, int(self.start.timestamp()))
-        last = end if self.end is None else min(end, int(self.end.timestamp()))
-        return first, max(first, last)
-
     def rate_of(self, machine: str, region: str) -> Decimal | None:
         """What an hour of a machine costs under it; None: it pays nothing of it."""
         return next((each.usd_per_hour for each in self.rates if (each.machine, each.region) == (machine, region)), None)
+
+
+class Dated(Protocol):
+    """A row that may have a start."""
+
+    @property
+    def what(self) -> str:
+        """What it is of: rows of the same follow each other in time."""
+        ...
+
+    @property
+    def start(self) -> datetime | None:
+        """From when on it holds; None: from ever."""
+        ...
+
+
+DatedT = TypeVar("DatedT", bound=Dated)
+
+
+def moment_problem(moment: datetime | None, name: str) -> str | None:
+    """What is wrong with a moment, which has a `name`: no offset, or parts of a second; None: nothing."""
+    if moment is not None and moment.tzinfo is None:
+        return f"the {name} {moment} has no offset from UTC; write it as in {moment.replace(tzinfo=UTC).isoformat()}"
+    if moment is not None and moment.microsecond:
+        return f"the {name} {moment} has parts of a second; write whole ones"
+    return None
+
+
+def order_problem(rows: Sequence[tuple[str, datetime | None]]) -> str | None:
+    """What is wrong with the starts of rows, each with what it is of; None: nothing.
+
+    A start has an offset and whole seconds; rows of the same are in the order of time, and no two begin at one moment.
+    """
+    last: dict[str, datetime | None] = {}
+    for what, start in rows:
+        if problem := moment_problem(start, "start"):
+            return f"{what}: {problem}"
+        if what in last:
+            before = last[what]
+            if start == before:
+                return f"{what} has two prices{_from(start)}"
+            if start is None or (before is not None and start < before):
+                told = f"the price{_from(start) or ' without a start'} stands after that{_from(before)}"
+                return f"{what}: {told}; write them in the order of time"
+        last[what] = start
+    return None
+
+
+def _from(start: datetime | None) -> str:
+    return "" if start is None else f" from {start.isoformat()} on"
+
+
+def valid_at(rows: Iterable[DatedT], at: datetime | None = None) -> list[DatedT]:
+    """Of rows of the same the last that has begun by `at`, which is now unless it is said."""
+    moment = datetime.now(UTC) if at is None else at
+    found: dict[str, DatedT] = {}
+    for each in rows:
+        if each.start is None or each.start <= moment:
+            found[each.what] = each
+    return list(found.values())
+
+
+class NodeFee(Record):
+    """What EKS Auto Mode bills for running a node: a part, in percent, of its machine's on-demand price.
+
+    Of machines of some categories, such as g and gr; without categories, of all that no row before it is of.
+    """
+
+    categories: tuple[str, ...] = ()
+    percent: Annotated[Decimal, Field(gt=Decimal(0), lt=Decimal(100))]
+    source: str
+
+    def is_of(self, machine: str) -> bool:
+        """Whether it is the fee of a machine such as g6e.xlarge."""
+        category = re.match("[a-z]*", machine)
+        return not self.categories or (category is not None and category[0] in self.categories)
+
+
+class FamilyPrice(Record):
+    """The smallest machine of a family without GPUs on demand, in US dollars an hour; larger ones cost no more for what they have.
+
+    An autoscaler may make any size of these families for work without GPUs, and no other families.
+    """
+
+    family: str
+    region: str
+    vcpu: Annotated[int, Field(ge=1)]
+    memory_gib: Annotated[int, Field(ge=1)]
+    usd_per_hour: Annotated[Decimal, Field(gt=Decimal(0))]
+    source: str

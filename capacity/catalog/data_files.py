@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, cast
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 
@@ -56,6 +56,36 @@ class Source(Record):
         return self
 
 
+class SourcedFile(Record):
+    """A data file in which every row, at any depth, names one of `sources` as its `source`."""
+
+    sources: dict[str, Source]
+
+    @model_validator(mode="after")
+    def _rows_are_sourced(self) -> Self:
+        for name, source in _sourced(self, "file"):
+            if source not in self.sources:
+                raise ValueError(f"{name}: source {source!r} is not one of {', '.join(self.sources)}")
+        return self
+
+
+def _sourced(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Each row's name, and the name of its source. A row in a list is named by its first text."""
+    members: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, Record):
+        fields = members = list(value)
+        name = name or next((each for each in (getattr(value, "what", None), *dict(fields).values()) if isinstance(each, str)), "row")
+        yield from ((name, each) for key, each in fields if key == "source" or key.endswith("_source"))
+    elif isinstance(value, dict):
+        members = cast("dict[Any, Any]", value).items()
+    elif isinstance(value, (list, tuple)):
+        members = (("", each) for each in cast("list[Any]", value))
+    for key, each in members:
+        # Most members are texts and numbers.
+        if isinstance(each, (Record, dict, list, tuple)):
+            yield from _sourced(each, str(key))
+
+
 class DataFileError(ValueError):
     """A data file that does not say what it must; the text names the file, the row and the field."""
 
@@ -78,11 +108,3 @@ def read_records(path: Path, model: type[RecordT]) -> RecordT:
         told = [(".".join(map(str, each["loc"])) or "(whole file)", each["msg"].removeprefix("Value error, ")) for each in error.errors()]
         problems = [f"  {place}: {what}" for place, what in told]
         raise DataFileError("\n".join([f"{path.name} has {error.error_count()} problem(s):", *problems])) from error
-
-
-def unsourced(rows: Iterable[tuple[str, str]], sources: dict[str, Source]) -> str | None:
-    """What is wrong with the first of `rows` (name, source) whose source is not one of `sources`; None when all have one."""
-    for name, source in rows:
-        if source not in sources:
-            return f"{name}: source {source!r} is not one of {', '.join(sources)}"
-    return None

@@ -12,10 +12,10 @@ from statistics import median_low
 from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.data_files import Record, Source, read_records, unsourced
+from capacity.catalog.data_files import Record, Source, SourcedFile, read_records
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.price_book import HOURS_OF_A_MONTH, Price, PriceFile, ServiceItem, ServicePrice
 
@@ -51,17 +51,10 @@ class UsageItem(Record):
         return re.fullmatch(_REGION + re.escape(self.usage), usage_type) is not None
 
 
-class UsageFile(Record):
+class UsageFile(SourcedFile):
     """The data file."""
 
-    sources: dict[str, Source]
     items: tuple[UsageItem, ...]
-
-    @model_validator(mode="after")
-    def _rows_are_sourced(self) -> UsageFile:
-        if problem := unsourced(((each.item, each.source) for each in self.items), self.sources):
-            raise ValueError(problem)
-        return self
 
 
 @cache
@@ -188,21 +181,14 @@ class FamilySkus(Record):
     source: str
 
 
-class SkuFile(Record):
+class SkuFile(SourcedFile):
     """The data file."""
 
-    sources: dict[str, Source]
     families: list[FamilySkus]
     gpus: dict[str, str]
     spot_gpus: dict[str, str]
     local_ssd: str
     services: dict[ServiceItem, str]
-
-    @model_validator(mode="after")
-    def _rows_are_sourced(self) -> SkuFile:
-        if problem := unsourced(((each.family, each.source) for each in self.families), self.sources):
-            raise ValueError(problem)
-        return self
 
 
 _FLEX_START = "DWS Defined Duration"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from capacity.catalog.data_files import Record, Source, read_records, unsourced
+from capacity.catalog.data_files import Record, SourcedFile, read_records
 
 _FILE = Path(__file__).with_name("gpudirect.yaml")
 
@@ -39,22 +39,14 @@ class Installer(Record):
     source: str
 
 
-class GpuDirectFacts(Record):
+class GpuDirectFacts(SourcedFile):
     """The whole table. `variables` are what NCCL is told on all of the machines."""
 
-    sources: dict[str, Source]
     installer: Installer
     variables: dict[str, str]
     variables_source: str
     machines: tuple[RdmaMachines, ...]
     refused: tuple[RefusedMachines, ...]
-
-    @model_validator(mode="after")
-    def _all_have_a_source(self) -> Self:
-        rows = [(each.names[0], each.source) for each in (*self.machines, *self.refused)]
-        if problem := unsourced([*rows, ("installer", self.installer.source), ("variables", self.variables_source)], self.sources):
-            raise ValueError(problem)
-        return self
 
     def of(self, machine: str) -> RdmaMachines | None:
         """What there is of a machine; None for one without RDMA."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 from pydantic import Field, field_validator, model_validator
 
 from capacity.catalog.accelerators import BY_MANUFACTURER, Accelerator
-from capacity.catalog.data_files import Record, Source, read_records, unsourced
+from capacity.catalog.data_files import Record, SourcedFile, read_records
 from capacity.catalog.zone_ids import is_zone_id
 
 _CATALOG = Path(__file__).parent
@@ -169,7 +169,7 @@ class UnservedFamilies(Record):
     source: str
 
 
-class MachineFile(Record):
+class MachineFile(SourcedFile):
     """A catalog file: the machines of one cloud, each with a source, and families that no pool can have.
 
     A row's `zones` are written as the letters of a region's zones (`us-east-1: abcdf`) and read as their names. `zone_ids` has the number
@@ -177,20 +177,17 @@ class MachineFile(Record):
     """
 
     cloud: Cloud
-    sources: dict[str, Source]
     zone_ids: dict[str, dict[str, int]] = Field(default_factory=dict)
     machines: list[Machine]
     unserved: list[UnservedFamilies] = Field(default_factory=list[UnservedFamilies])
 
     @model_validator(mode="after")
-    def _rows_are_unique_sorted_and_sourced(self) -> MachineFile:
+    def _rows_are_unique_and_sorted(self) -> MachineFile:
         names = [machine.name for machine in self.machines]
         if names != sorted(set(names)):
             raise ValueError(f"machines must be sorted by name, each once; found {', '.join(names)}")
-        rows = [(each.name, each.source) for each in self.machines] + [(each.families[0], each.source) for each in self.unserved]
-        rows += [(f"local_ssd_disks of {each.name}", _LOCAL_DISKS) for each in self.machines if each.local_ssd_disks]
-        if problem := unsourced(rows, self.sources):
-            raise ValueError(problem)
+        if any(each.local_ssd_disks for each in self.machines) and _LOCAL_DISKS not in self.sources:
+            raise ValueError(f"local_ssd_disks has no source {_LOCAL_DISKS}")
         return self
 
 

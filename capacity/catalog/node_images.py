@@ -11,7 +11,7 @@ from typing import Annotated, Self
 import yaml
 from pydantic import Field, model_validator
 
-from capacity.catalog.data_files import Record, Source, read_records, unsourced
+from capacity.catalog.data_files import Record, SourcedFile, read_records
 from capacity.values.names import EKS_VERSION
 
 FAMILIES = ("al2023", "bottlerocket")
@@ -32,15 +32,14 @@ class ImageRelease(Record):
     """Of AL2023 the versions for which it has an image with the driver of Neuron devices, or has none. What is not here was not read."""
 
 
-class ImageFile(Record):
+class ImageFile(SourcedFile):
     """A file of releases, of each family the oldest first."""
 
-    sources: dict[str, Source]
     al2023: tuple[ImageRelease, ...] = ()
     bottlerocket: tuple[ImageRelease, ...] = ()
 
     @model_validator(mode="after")
-    def _each_release_once_in_order_with_its_source(self) -> Self:
+    def _each_release_once_in_order(self) -> Self:
         for family in FAMILIES:
             releases: tuple[ImageRelease, ...] = getattr(self, family)
             names = [each.release for each in releases]
@@ -48,8 +47,6 @@ class ImageFile(Record):
                 raise ValueError(f"{family} has {wrong[0]}, which is not how it writes a release")
             if names != sorted(set(names), key=release_order):
                 raise ValueError(f"{family} has a release twice, or its releases are not in order, the oldest first")
-            if problem := unsourced([(f"{family}@{each.release}", each.source) for each in releases], self.sources):
-                raise ValueError(problem)
             if strange := next((each for each in releases if not each.neuron.keys() <= each.kubernetes.keys()), None):
                 raise ValueError(f"{family}@{strange.release} says of Neuron what it has no image for")
         return self

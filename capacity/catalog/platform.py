@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from capacity.catalog.data_files import Record, Source, read_records, unsourced
+from capacity.catalog.data_files import Record, SourcedFile, read_records
 from capacity.catalog.machines import Cloud
 from capacity.catalog.node_labels import (
     AUTO_MODE_INSTANCE,
@@ -157,18 +157,14 @@ class ClusterEndpoint(Record):
     source: str
 
 
-class _Endpoints(Record):
+class _Endpoints(SourcedFile):
     """The data file."""
 
     as_of: date
-    sources: dict[str, Source]
     platforms: dict[Platform, tuple[ClusterEndpoint, ...]]
 
     @model_validator(mode="after")
     def _complete(self) -> _Endpoints:
-        rows = [(each.name, each.source) for endpoints in self.platforms.values() for each in endpoints]
-        if wrong := unsourced(rows, self.sources):
-            raise ValueError(wrong)
         if lacking := [each.value for each in Platform if each not in self.platforms]:
             raise ValueError(f"platforms lacks {', '.join(lacking)}")
         return self

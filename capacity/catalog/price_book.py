@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, model_validator
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.catalog.contract import Commitment, Discount, SpendCommitment
-from capacity.catalog.data_files import DataFileError, Record, Source, read_records, unsourced
+from capacity.catalog.contract import Commitment, Discount, FamilyPrice, NodeFee, SpendCommitment, order_problem, valid_at
+from capacity.catalog.data_files import DataFileError, Record, Source, SourcedFile, read_records
 from capacity.catalog.machines import Cloud
-from capacity.catalog.price_rows import FamilyPrice, NodeFee, order_problem, valid_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -164,11 +163,10 @@ class ServicePrice(Record):
     source: str
 
 
-class PriceFile(Record):
+class PriceFile(SourcedFile):
     """A price file: the prices of one cloud, each with a source. Discounts and commitments are for files of one's own."""
 
     cloud: Cloud
-    sources: dict[str, Source]
     services: list[ServicePrice] = Field(default_factory=list[ServicePrice])
     node_fees: tuple[NodeFee, ...] = ()
     prices: list[Price] = Field(default_factory=list[Price])
@@ -176,16 +174,6 @@ class PriceFile(Record):
     discounts: list[Discount] = Field(default_factory=list[Discount])
     commitments: list[Commitment] = Field(default_factory=list[Commitment])
     spend_commitments: list[SpendCommitment] = Field(default_factory=list[SpendCommitment])
-
-    @model_validator(mode="after")
-    def _every_row_has_a_source(self) -> PriceFile:
-        rows: list[tuple[str, str]] = [(each.machine, each.source) for each in self.prices]
-        rows += [(each.item, each.source) for each in self.services] + [(each.family, each.source) for each in self.families]
-        rows += [(each.what, each.source) for each in (*self.discounts, *self.commitments, *self.spend_commitments)]
-        rows += [("node_fees", each.source) for each in self.node_fees]
-        if problem := unsourced(rows, self.sources):
-            raise ValueError(problem)
-        return self
 
     @model_validator(mode="after")
     def _every_price_stands_once(self) -> PriceFile:

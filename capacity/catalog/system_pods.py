@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from capacity.catalog.data_files import Record, Source, read_records, unsourced
+from capacity.catalog.data_files import Record, SourcedFile, read_records
 from capacity.catalog.machines import Cloud
 
 if TYPE_CHECKING:
@@ -41,18 +41,11 @@ STOCK_OUT_WATCH = SystemPod(name="stock-out-watch", cpu_milli=10, memory_mib=64,
 """The platform's own, where it is asked for: a Python process that lists a few kinds of objects every 20 s."""
 
 
-class SystemPodFile(Record):
+class SystemPodFile(SourcedFile):
     """The pods of both clouds, each with a source."""
 
-    sources: dict[str, Source]
     aws: tuple[SystemPod, ...]
     gcp: tuple[SystemPod, ...]
-
-    @model_validator(mode="after")
-    def _rows_are_sourced(self) -> SystemPodFile:
-        if problem := unsourced(((each.name, each.source) for each in (*self.aws, *self.gcp)), self.sources):
-            raise ValueError(problem)
-        return self
 
 
 @cache

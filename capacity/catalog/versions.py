@@ -10,7 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from capacity.catalog.data_files import Record, Source, read_records, unsourced
+from capacity.catalog.data_files import Record, SourcedFile, read_records
 from capacity.values.names import ADDON_VERSION, CHART_VERSION, EKS_VERSION
 
 
@@ -115,10 +115,9 @@ class KueueVersions(Record):
     at_least: Floor
 
 
-class VersionTable(Record):
+class VersionTable(SourcedFile):
     """The whole table."""
 
-    sources: dict[str, Source]
     kubernetes: dict[KubernetesVersion, dict[Addon, AddonRow]]
     addons_at_least: dict[Addon, Floor]
     kube_proxy_minors_behind: Skew
@@ -133,19 +132,10 @@ class VersionTable(Record):
     kube_state_metrics: ChartRow
 
     @model_validator(mode="after")
-    def _all_have_a_source(self) -> Self:
+    def _versions_are_in_order(self) -> Self:
         versions = list(self.kubernetes)
         if versions != sorted(versions, key=version_order):
             raise ValueError("the versions of Kubernetes are not in order, the oldest first")
-        rows = [(f"{version} {name}", row.source) for version, addons in self.kubernetes.items() for name, row in addons.items()]
-        rows += [(f"at least {name}", row.source) for name, row in self.addons_at_least.items()]
-        rows += [(f"karpenter {minor}", row.source) for minor, row in self.karpenter.kubernetes.items()]
-        rows += [("kube-proxy", self.kube_proxy_minors_behind.source)]
-        rows += [("kueue", each.source) for each in (self.kueue.kubernetes_at_least, self.kueue.at_least)]
-        rows += [(name, self.chart(name).source) for name in Chart]
-        rows += [("kube-state-metrics", self.kube_state_metrics.source)]
-        if problem := unsourced(rows, self.sources):
-            raise ValueError(problem)
         return self
 
     def chart(self, name: Chart) -> ChartRow:
@@ -182,3 +172,51 @@ def minor_version(version: str) -> str:
 def shipped_versions() -> VersionTable:
     """The shipped table."""
     return read_records(Path(__file__).with_name("versions.yaml"), VersionTable)
+
+
+_FILE = Path(__file__).parent / "auto_mode.yaml"
+
+
+class _Families(Record):
+    """Families of EC2's machines, such as g6e."""
+
+    source: str
+    names: frozenset[str]
+
+
+class _Addons(Record):
+    """EKS's add-ons."""
+
+    source: str
+    names: frozenset[Addon]
+
+
+class _Lifetime(Record):
+    """How long a node lives at most, whatever runs on it."""
+
+    hours: Annotated[int, Field(ge=1)]
+    source: str
+
+
+class AutoMode(SourcedFile):
+    """The data file."""
+
+    families: _Families
+    addons_in_itself: Annotated[_Addons, Field(alias="addons")]
+    node_lifetime: _Lifetime
+
+    @property
+    def addons(self) -> frozenset[Addon]:
+        """The add-ons that it has in itself: none of them is installed."""
+        return self.addons_in_itself.names
+
+    def launches(self, machine: str) -> bool:
+        """Whether it launches a machine such as g6e.xlarge, by AWS's list of the day."""
+        family, _, size = machine.partition(".")
+        return family in self.families.names and size not in {"nano", "micro", "small"}
+
+
+@cache
+def auto_mode() -> AutoMode:
+    """What is known of EKS Auto Mode."""
+    return read_records(_FILE, AutoMode)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -105,7 +106,7 @@ class Supply:
 
 
 @dataclass(frozen=True)
-class Charge:
+class LineCharge:
     """What one line pays for one supply: in cents, which sum to the line's, and exactly how many machine and GPU seconds that is for.
 
     `gpu_seconds` are those of GPUs that were there; of an unused commitment there were none.

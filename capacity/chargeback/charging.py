@@ -8,27 +8,25 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from capacity.chargeback.charges import SPEND, Charge, ChargeKind, LineKey, Rate, Supply, supply_of, supply_of_plan
+from capacity.chargeback.charges import SPEND, ChargeKind, LineCharge, LineKey, Rate, Supply, supply_of, supply_of_plan
 from capacity.chargeback.consumers import WorkAmounts, totals_of
 from capacity.chargeback.credits import apply_credits, moments_of
-from capacity.chargeback.node_groups import node_groups
+from capacity.chargeback.node_costs import node_groups
 from capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
 from capacity.chargeback.report import HOUR, IdlePolicy, Line, OpenCostFigure, Report, SpentPlan, Totals, UnusedCommitment
-from capacity.values.quantities import cents
-from capacity.values.rounding import to_cents
+from capacity.values.quantities import cents, to_cents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from capacity.catalog.contract import SpendCommitment
-    from capacity.chargeback.commitments import Kept
+    from capacity.chargeback.commitments import Kept, PlanUse
     from capacity.chargeback.credits import Credit
     from capacity.chargeback.gpu_use import Books, NodeBook, NodeKey, Use
     from capacity.chargeback.node_costs import NodeCosts
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.report import ExtraCost
     from capacity.chargeback.samples import Period, Seconds
-    from capacity.chargeback.spending_plans import PlanUse
 
 
 @dataclass
@@ -160,13 +158,13 @@ class _Charges:
         for what, amount in idle.items():
             self.of_part["idle", line][what].add(amount, part)
 
-    def taken_apart(self, rounded: Mapping[_Part, Decimal]) -> Iterator[Charge]:
+    def taken_apart(self, rounded: Mapping[_Part, Decimal]) -> Iterator[LineCharge]:
         """Each figure of a line as charges, which sum to it. What is of nothing is left out."""
         for part in sorted(self.of_part):
             amounts = {what: amount for what, amount in self.of_part[part].items() if amount.machine_seconds}
             usd = to_cents({what: amount.usd for what, amount in amounts.items()}, rounded[part])
             for (kind, supply), amount in amounts.items():
-                yield Charge(part[1], kind, supply, usd[kind, supply], amount.machine_seconds, amount.gpu_seconds)
+                yield LineCharge(part[1], kind, supply, usd[kind, supply], amount.machine_seconds, amount.gpu_seconds)
 
 
 def _sum(amounts: Mapping[_What, _Amount]) -> Fraction:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from capacity.chargeback.report import Totals, WorkLine
-from capacity.values.rounding import to_cents
+from capacity.values.quantities import to_cents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from capacity.chargeback.charges import LineKey
     from capacity.chargeback.gpu_use import Use
+    from capacity.chargeback.queries import Work, Workload
     from capacity.chargeback.report import Report
-    from capacity.chargeback.work import Work, Workload
 
 TOP_CONSUMERS = 10
 """So many of each team are shown unless asked otherwise."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
@@ -11,22 +10,22 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, model_validator
 
 from capacity.catalog.capacity_type import CapacityType
+from capacity.catalog.contract import Lasting, moment_problem
 from capacity.catalog.data_files import Record, read_records
 from capacity.catalog.machines import Cloud
-from capacity.catalog.price_rows import moment_problem
 from capacity.chargeback.nodes import cloud_of
-from capacity.values.rounding import to_cents
+from capacity.values.quantities import to_cents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from capacity.chargeback.charges import Charge
+    from capacity.chargeback.charges import LineCharge
     from capacity.chargeback.nodes import NodeFacts
     from capacity.chargeback.samples import Seconds
 
 
-class Credit(Record):
+class Credit(Lasting):
     """`usd` that are there of a credit for the report's period, as the cloud's console or bill says; more than is paid it does not take.
 
     It is for nodes of `cloud` from `start` until before `end`, both with an offset; without them for as long as anybody asks. `machines`,
@@ -37,8 +36,6 @@ class Credit(Record):
     usd: Annotated[Decimal, Field(gt=Decimal(0), decimal_places=2)]
     cloud: Cloud
     source: Annotated[str, Field(min_length=10)]
-    start: datetime | None = None
-    end: datetime | None = None
     machines: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()
     capacity_types: tuple[CapacityType, ...] = ()
@@ -48,17 +45,19 @@ class Credit(Record):
         for name, moment in (("start", self.start), ("end", self.end)):
             if problem := moment_problem(moment, name):
                 raise ValueError(f"the credit {self.name}: {problem}")
-        if self.start is not None and self.end is not None and self.end <= self.start:
-            raise ValueError(f"the credit {self.name} ends at {self.end}, which is not after its start {self.start}")
         return self
+
+    @property
+    def what(self) -> str:
+        """What it is, in words."""
+        return f"the credit {self.name}"
 
     def is_for(self, facts: NodeFacts, moment: Seconds) -> bool:
         """Whether it is for a node at a moment, in seconds since 1970 UTC."""
-        begun = self.start is None or self.start.timestamp() <= moment
-        holds = begun and (self.end is None or moment < self.end.timestamp())
+        first, last = self.holds(moment, moment + 1)
         place = facts.machine in (self.machines or (facts.machine,)) and facts.region in (self.regions or (facts.region,))
         bought = not self.capacity_types or facts.capacity_type in self.capacity_types
-        return holds and place and bought and cloud_of(facts.machine) is self.cloud
+        return last > first and place and bought and cloud_of(facts.machine) is self.cloud
 
 
 class CreditFile(Record):
@@ -98,7 +97,7 @@ class Credited:
         return self.credit.usd - self.usd
 
 
-def apply_credits(granted: Sequence[Credit], charges: Sequence[Charge]) -> tuple[Credited, ...]:
+def apply_credits(granted: Sequence[Credit], charges: Sequence[LineCharge]) -> tuple[Credited, ...]:
     """Each credit in its order, spread over those who pay for what it is for, by what they still pay for it."""
     left = [Fraction(each.usd) for each in charges]
     found: list[Credited] = []

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from capacity.chargeback.nodes import NodeFacts
+    from capacity.chargeback.queries import Work
     from capacity.chargeback.samples import Gap, Period, Seconds, Series
-    from capacity.chargeback.work import Work
 
 
 @dataclass

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from capacity.chargeback.nodes import NodeFacts
+    from capacity.chargeback.queries import Work
     from capacity.chargeback.samples import Period, Seconds
-    from capacity.chargeback.work import Work
 
 MOVING_SECONDS = 600
 """For so many seconds the old and the new may both be told of: Prometheus repeats the last sample of what vanished for five minutes."""

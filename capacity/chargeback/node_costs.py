@@ -1,4 +1,4 @@
-"""What each node of the books cost, and what was committed to and not there: each hour at the price that held in it."""
+"""What each node of the books cost, what was committed to and not there, and the nodes by what a cloud's bill tells apart."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
-from capacity.chargeback.charges import Rate
-from capacity.chargeback.commitments import Uncommitted, commitments_of
+from capacity.chargeback.charges import SPEND, Rate
+from capacity.chargeback.commitments import PlanUse, Uncommitted, apply_plans, commitments_of, hours_of
 from capacity.chargeback.nodes import UNKNOWN, cloud_of
-from capacity.chargeback.spending_plans import PlanUse, apply_plans, hours_of
-from capacity.values.quantities import SECONDS_OF_AN_HOUR
+from capacity.values.quantities import SECONDS_OF_AN_HOUR, to_cents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
+    from decimal import Decimal
 
     from capacity.catalog.contract import SpendCommitment
     from capacity.catalog.data_files import Source
@@ -84,7 +84,7 @@ class UnknownPrice:
 
 
 @dataclass(frozen=True)
-class PriceChange:
+class NodePriceChange:
     """From `moment` on, in seconds since 1970 UTC, an hour of something cost another amount of US dollars; None: it was not known.
 
     `source` is that of the new price, by its name.
@@ -131,7 +131,7 @@ class NodeCosts:
     unused_rates: dict[Kept, list[tuple[Seconds, Rate, Seconds]]] = field(
         default_factory=dict["Kept", list[tuple["Seconds", Rate, "Seconds"]]]
     )
-    changes: tuple[PriceChange, ...] = ()
+    changes: tuple[NodePriceChange, ...] = ()
     plans: list[PlanUse] = field(default_factory=list[PlanUse])
 
     def is_unknown(self, facts: NodeFacts, of_type: str, seconds: Seconds) -> None:
@@ -219,7 +219,7 @@ def _cost_commitments(costs: NodeCosts, books: Books, prices: PriceTimes) -> Non
         costs.unused.append((kept, usd))
 
 
-def _changes(seen: Iterable[NodeFacts], prices: PriceTimes, moments: Iterable[Seconds]) -> Iterator[PriceChange]:
+def _changes(seen: Iterable[NodeFacts], prices: PriceTimes, moments: Iterable[Seconds]) -> Iterator[NodePriceChange]:
     """Which prices of what was there changed, in the order of time."""
     kinds = {(each.machine, each.region, each.bought_as, each.pool): each for each in seen}
     for moment in moments:
@@ -227,7 +227,7 @@ def _changes(seen: Iterable[NodeFacts], prices: PriceTimes, moments: Iterable[Se
             before, after = (_price(kinds[key], prices.of(each)) for each in (moment - 1, moment))
             if after is not None and (before is None or before.usd_per_hour != after.usd_per_hour):
                 was, usd = None if before is None else Fraction(before.usd_per_hour), Fraction(after.usd_per_hour)
-                yield PriceChange(UnknownPrice(*key[:3]), key[3], moment, was, usd, after.source)
+                yield NodePriceChange(UnknownPrice(*key[:3]), key[3], moment, was, usd, after.source)
 
 
 def _price(facts: NodeFacts, prices: Callable[[Cloud], PriceBook]) -> Price | None:
@@ -263,3 +263,73 @@ def _with_fee(
     fee, usd = found
     sources[fee.source] = prices(cloud).source_of(fee)
     return usd_per_hour + Fraction(usd)
+
+
+AUTO_MODE = "eks-auto-mode"
+"""Stands in place of a capacity type for the fee of EKS Auto Mode, which a bill has in a line of its own."""
+
+
+@dataclass(frozen=True)
+class NodeGroup:
+    """Nodes of one machine, bought in one way.
+
+    `nodes` is how many there were. Of their `node_seconds` the price of `unpriced_seconds` is not known. `unused_seconds` are those of
+    commitments of which no node was there, and no part of `node_seconds`. `usd` is what all of them cost, in cents.
+    """
+
+    cloud: str
+    region: str
+    machine: str
+    capacity_type: str
+    nodes: int
+    node_seconds: Seconds
+    unpriced_seconds: Seconds
+    unused_seconds: Seconds
+    usd: Decimal
+
+
+@dataclass
+class _Sums:
+    nodes: int = 0
+    seconds: int = 0
+    unpriced: int = 0
+    unused: int = 0
+    usd: Fraction = field(default_factory=Fraction)
+
+
+_Key = tuple[str, str, str, str]
+
+
+def node_groups(books: Books, costs: NodeCosts) -> tuple[NodeGroup, ...]:
+    """All nodes of the books and what was committed to and not there; their cents sum to those of the whole cost, rounded once."""
+    found: dict[_Key, _Sums] = {}
+    known: set[tuple[str, NodeFacts]] = set()
+    for key, book in books.nodes.items():
+        sums = found.setdefault(_key(key.facts), _Sums())
+        usd, fee = costs.usd.get(key), costs.fees.get(key)
+        # Cuts are of prices: the node went on.
+        new = (key.node, key.facts) not in known
+        known.add((key.node, key.facts))
+        sums.nodes += new
+        sums.seconds += book.seconds
+        sums.unpriced += book.seconds if usd is None else 0
+        sums.usd += (usd or Fraction(0)) - (fee or Fraction(0))
+        if fee is not None:
+            fees = found.setdefault((*_key(key.facts)[:3], AUTO_MODE), _Sums())
+            fees.nodes += new
+            fees.seconds += book.seconds
+            fees.usd += fee
+    for kept, usd in costs.unused:
+        sums = found.setdefault(_key(kept.facts), _Sums())
+        sums.unused += kept.unused
+        sums.usd += usd
+    for use in costs.plans:
+        # It is of no region and no machine: its name says which it is.
+        found.setdefault((use.plan.kind.cloud.value, UNKNOWN, use.plan.name, SPEND), _Sums()).usd += use.unused
+    rounded = to_cents({key: sums.usd for key, sums in found.items()})
+    return tuple(NodeGroup(*key, sums.nodes, sums.seconds, sums.unpriced, sums.unused, rounded[key]) for key, sums in sorted(found.items()))
+
+
+def _key(facts: NodeFacts) -> _Key:
+    cloud = cloud_of(facts.machine)
+    return (UNKNOWN if cloud is None else cloud.value, facts.region, facts.machine, facts.bought_as)

@@ -10,10 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.data_files import Record, Source, read_records, unsourced
+from capacity.catalog.data_files import Record, SourcedFile, read_records
 from capacity.catalog.machines import Cloud, Machine, machines_of
 from capacity.catalog.node_labels import (
     CAPACITY_TYPE_LABEL,
@@ -38,18 +38,20 @@ from capacity.chargeback.queries import (
     REGION_LABEL,
     WORK_LABELS,
     Question,
+    Work,
     allow_list,
     label_of,
     owner_of,
+    user_of,
+    workload_of,
 )
 from capacity.chargeback.samples import Timeline, merged, named
-from capacity.chargeback.work import Work, user_of, workload_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
+    from capacity.chargeback.queries import Controller
     from capacity.chargeback.samples import Seconds, Series, Span
-    from capacity.chargeback.work import Controller
 
 
 _PARTITION = re.compile(r"nvidia_com_mig_(?P<compute>\d+)g_(?P<gigabytes>\d+)gb(_\w+)?")
@@ -66,17 +68,10 @@ class Partitioning(Record):
     source: str
 
 
-class PartitioningFile(Record):
+class PartitioningFile(SourcedFile):
     """The data file."""
 
-    sources: dict[str, Source]
     partitions: list[Partitioning]
-
-    @model_validator(mode="after")
-    def _rows_are_sourced(self) -> PartitioningFile:
-        if problem := unsourced(((each.model, each.source) for each in self.partitions), self.sources):
-            raise ValueError(problem)
-        return self
 
 
 @cache

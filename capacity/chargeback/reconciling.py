@@ -1,4 +1,4 @@
-"""Holds a report against the bill: by how much they differ, and why; the report and all differences sum to the bill, to the cent."""
+"""Holds a report against the bill: by how much they differ, and why; the differences sum to the bill, to the cent."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.chargeback.billed import Machines
-from capacity.chargeback.bills.entries import Bought, Kind, Place
+from capacity.chargeback.bills.entries import Bill, BilledMachines, BilledPlace, Bought, Kind, Sum
 from capacity.chargeback.bills.gcp import FAMILY, cores_of
 from capacity.chargeback.charges import SPEND
-from capacity.values.quantities import SECONDS_OF_AN_HOUR
-from capacity.values.rounding import to_cents
+from capacity.values.quantities import SECONDS_OF_AN_HOUR, to_cents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity.chargeback.billed import Bill, Sum
     from capacity.chargeback.saved_report import ReportedMonth, ReportedNodes
 
 
@@ -210,7 +207,7 @@ def reconcile(month: ReportedMonth, bill: Bill) -> Reconciliation:
     rounded = to_cents(exact)
     lines: list[MachineLine] = []
     for key in sorted({*reported, *billed}):
-        mine, theirs = reported.get(key, _Reported()), billed.get(key, Machines())
+        mine, theirs = reported.get(key, _Reported()), billed.get(key, BilledMachines())
         parts = tuple((reason, rounded[0, key, reason]) for reason in Reason if (0, key, reason) in exact)
         bill_usd = mine.usd + sum((usd for _, usd in parts), Decimal(0))
         prices = (mine.price, theirs.usd / theirs.hours if theirs.hours > 0 else None)
@@ -223,13 +220,13 @@ def reconcile(month: ReportedMonth, bill: Bill) -> Reconciliation:
     )
     bill_usd = month.node_usd + sum(rounded.values(), Decimal(0))
     notes = tuple(_notes(month, bill, families))
-    return Reconciliation(month.name, month.node_usd, bill_usd, tuple(lines), others, notes)
+    return Reconciliation(month.period.name, month.node_usd, bill_usd, tuple(lines), others, notes)
 
 
 _AS_BILLED = {CapacityType.RESERVED: Bought.ON_DEMAND, CapacityType.QUEUED: Bought.FLEX_START}
 
 
-def _reported(month: ReportedMonth, families: Iterable[Place]) -> dict[MachineKey, _Reported]:
+def _reported(month: ReportedMonth, families: Iterable[BilledPlace]) -> dict[MachineKey, _Reported]:
     found: dict[MachineKey, _Reported] = {}
     for each in month.nodes:
         if each.capacity_type == SPEND:
@@ -242,18 +239,18 @@ def _reported(month: ReportedMonth, families: Iterable[Place]) -> dict[MachineKe
     return found
 
 
-def _billed(bill: Bill, families: Iterable[Place]) -> dict[MachineKey, Machines]:
-    found: dict[MachineKey, Machines] = {}
+def _billed(bill: Bill, families: Iterable[BilledPlace]) -> dict[MachineKey, BilledMachines]:
+    found: dict[MachineKey, BilledMachines] = {}
     for place, sums in bill.machines.items():
         key, family = _key(place.cloud, place.region, place.machine, place.bought, families)
         factor = (cores_of(place.machine) or 0) if family and not place.machine.endswith(FAMILY) else 1
         hours = (sums.hours * factor, sums.covered_hours * factor, sums.loose_hours * factor)
-        into = found.setdefault(key, Machines())
-        into += Machines(sums.usd, hours[0], sums.covered_usd, hours[1], hours[2])
+        into = found.setdefault(key, BilledMachines())
+        into += BilledMachines(sums.usd, hours[0], sums.covered_usd, hours[1], hours[2])
     return found
 
 
-def _key(cloud: str, region: str, machine: str, bought: str, families: Iterable[Place]) -> tuple[MachineKey, bool]:
+def _key(cloud: str, region: str, machine: str, bought: str, families: Iterable[BilledPlace]) -> tuple[MachineKey, bool]:
     """The line of a machine, and whether it is one of a family: all its machines are compared together where a row names none."""
     for each in families:
         if (each.cloud, each.region, each.bought) == (cloud, region, bought) and f"{machine}-".startswith(each.machine.removesuffix("*")):
@@ -261,7 +258,9 @@ def _key(cloud: str, region: str, machine: str, bought: str, families: Iterable[
     return MachineKey(cloud, region, machine, bought), False
 
 
-def _why(mine: _Reported | None, theirs: Machines | None, step_seconds: int, *, with_bill: bool, tagged: bool) -> dict[Reason, Fraction]:
+def _why(
+    mine: _Reported | None, theirs: BilledMachines | None, step_seconds: int, *, with_bill: bool, tagged: bool
+) -> dict[Reason, Fraction]:
     """Why they differ. The parts sum to the bill's amount less the report's, whatever they are."""
     if theirs is None:
         lacking = -Fraction(mine.usd) if mine else Fraction(0)
@@ -306,7 +305,7 @@ def _hours(more: Fraction, price: Fraction, nodes: Fraction, step_seconds: int, 
     return {Reason.START: -sampled * price, Reason.FEWER_HOURS: (more + sampled) * price}
 
 
-def _checked(parts: dict[Reason, Fraction], mine: _Reported, theirs: Machines) -> dict[Reason, Fraction]:
+def _checked(parts: dict[Reason, Fraction], mine: _Reported, theirs: BilledMachines) -> dict[Reason, Fraction]:
     difference = theirs.usd + theirs.covered_usd - Fraction(mine.usd)
     rest = difference - sum(parts.values(), Fraction(0))
     if rest:
@@ -322,19 +321,20 @@ def _others(bill: Bill) -> Iterable[tuple[str, Reason, str, Sum]]:
             yield cloud.value, reason, "all rows", each
 
 
-def _notes(month: ReportedMonth, bill: Bill, families: Iterable[Place]) -> Iterable[str]:
+def _notes(month: ReportedMonth, bill: Bill, families: Iterable[BilledPlace]) -> Iterable[str]:
     def told(seconds: int) -> str:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
     if not month.complete:
         yield "The report is not complete; it says itself what is missing. Hours that it did not see stand here as more hours billed."
+    period = month.period
     for cloud in sorted(bill.clouds):
         if cloud not in bill.first:
-            yield f"The bill of {cloud.value} has no machine in the report's period, {told(month.start)} to {told(month.end)}."
-        elif bill.first[cloud] > month.start or bill.last[cloud] < month.end:
+            yield f"The bill of {cloud.value} has no machine in the report's period, {told(period.start)} to {told(period.end)}."
+        elif bill.first[cloud] > period.start or bill.last[cloud] < period.end:
             yield (
                 f"The bill of {cloud.value} has machines from {told(bill.first[cloud])} to {told(bill.last[cloud])}; the report is of "
-                f"{told(month.start)} to {told(month.end)}."
+                f"{told(period.start)} to {told(period.end)}."
             )
         if cloud in bill.first and cloud not in bill.with_clusters:
             yield f"No row of {cloud.value} names a cluster: machines of other clusters or of none cannot be told from the report's."

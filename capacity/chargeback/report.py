@@ -1,4 +1,4 @@
-"""The report: what nodes cost, and lines that sum to it to the cent, with what must be known to read them."""
+"""The report: what nodes cost, lines that sum to it to the cent, and the charges that each line consists of."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field
 
 from capacity.catalog.data_files import Record, read_records
 from capacity.catalog.machines import Cloud
-from capacity.chargeback.charges import LineKey
+from capacity.chargeback.charges import LineCharge, LineKey
 from capacity.chargeback.queries import NONE
 from capacity.values.quantities import SECONDS_OF_AN_HOUR
 
@@ -21,15 +21,12 @@ if TYPE_CHECKING:
 
     from capacity.catalog.contract import SpendCommitment
     from capacity.catalog.data_files import Source
-    from capacity.chargeback.charges import Charge
     from capacity.chargeback.commitments import Uncommitted
     from capacity.chargeback.credits import Credited
     from capacity.chargeback.gpu_use import Lost
-    from capacity.chargeback.node_costs import PriceChange, UnknownPrice
-    from capacity.chargeback.node_groups import NodeGroup
-    from capacity.chargeback.queries import Owner
+    from capacity.chargeback.node_costs import NodeGroup, NodePriceChange, UnknownPrice
+    from capacity.chargeback.queries import Owner, Workload
     from capacity.chargeback.samples import Gap, Period, Seconds
-    from capacity.chargeback.work import Workload
 
 
 class ExtraKind(StrEnum):
@@ -209,10 +206,10 @@ class Report:
     commitments: tuple[UnusedCommitment, ...] = ()
     uncommitted: dict[Uncommitted, Seconds] = field(default_factory=dict["Uncommitted", "Seconds"])
     doubled: dict[str, Seconds] = field(default_factory=dict[str, "Seconds"])
-    charges: tuple[Charge, ...] = ()
+    charges: tuple[LineCharge, ...] = ()
     nodes: tuple[NodeGroup, ...] = ()
     work: tuple[WorkLine, ...] = ()
-    price_changes: tuple[PriceChange, ...] = ()
+    price_changes: tuple[NodePriceChange, ...] = ()
     plans: tuple[SpentPlan, ...] = ()
     credits: tuple[Credited, ...] = ()
 

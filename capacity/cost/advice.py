@@ -10,10 +10,10 @@ from pydantic import Field
 
 from capacity.catalog.data_files import Record
 from capacity.cost.estimates import Estimate, Estimates, Fact, JobNeeds, Method, Rule, estimates, is_gang, shipped_rules
-from capacity.cost.gang_interruptions import gang_interruptions_per_hour
 from capacity.cost.spot_arithmetic import (
     break_even_interruptions_per_node_hour,
     break_even_usd_per_hour,
+    gang_interruptions_per_hour,
     usd_per_useful_hour,
     value_of_an_hour_sooner,
 )

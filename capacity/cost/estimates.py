@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field, model_validator
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.catalog.data_files import Record, Source, read_records, unsourced
+from capacity.catalog.data_files import Record, SourcedFile, read_records
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.cost.gang_interruptions import gang_interruptions_per_hour
 from capacity.cost.spot_arithmetic import (
     SpotConditions,
     SpotRun,
     best_spot_run,
+    gang_interruptions_per_hour,
     late_share,
     on_demand_hours,
     played_runs,
@@ -110,21 +110,15 @@ class Assumptions(Record):
     usd_per_gib_between_regions: Assumption
 
 
-class AdviceRules(Record):
+class AdviceRules(SourcedFile):
     """The file of the rules. On-demand is never excluded: it is what is left when nothing else is."""
 
     as_of: date
-    sources: dict[str, Source]
     assumptions: Assumptions
     rules: tuple[Rule, ...]
 
     @model_validator(mode="after")
-    def _rules_are_sourced_and_do_something(self) -> AdviceRules:
-        if problem := unsourced(((rule.name, rule.source) for rule in self.rules), self.sources):
-            raise ValueError(problem)
-        assumed = ((name, each.source) for name, each in dict(self.assumptions).items())
-        if problem := unsourced(assumed, self.sources):
-            raise ValueError(problem)
+    def _names_differ_and_on_demand_stays(self) -> AdviceRules:
         names = [rule.name for rule in self.rules]
         if len(set(names)) < len(names):
             raise ValueError("two rules have the same name")
@@ -152,7 +146,7 @@ class JobNeeds(Record):
     piece of work that can be done again on its own (a trial of a sweep, a batch), which needs no checkpoint. `user_facing`: users wait
     for its answers. `interactive`: somebody works in it by fits and starts, as in a notebook. `start_within_hours` and `deadline_hours`
     count from now. `interruptions_per_node_hour` is of one node; what a gang meets follows from it by `gang_share_taken`, how much of a
-    gang an interruption takes (capacity/cost/gang_interruptions.py; 0: nodes are lost one by one). `gang_interruptions_per_hour` is that
+    gang an interruption takes (see spot_arithmetic; 0: nodes are lost one by one). `gang_interruptions_per_hour` is that
     of all nodes together, as measured, and goes before both. `steady`: it runs around the clock for a year. `shared`: several teams want
     the capacity. `guaranteed`: the team must be sure of its share. `data_region` and `data_gib`: where its data is, and how much of it
     each start reads. Prices are for one machine and hour, waits are what to expect.

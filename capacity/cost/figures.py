@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import date
 
+    from capacity.catalog.contract import FamilyPrice
+    from capacity.catalog.data_files import Source
     from capacity.catalog.price_book import Price, PriceBook, ServicePrice
-    from capacity.catalog.price_rows import FamilyPrice
 
 
 class Scenario(StrEnum):
@@ -180,27 +181,29 @@ def day_of(price: PriceUsed) -> str:
     return f"undated, read {price.as_of}" if price.undated else str(price.as_of)
 
 
+def price_with_source(  # noqa: PLR0913 -- what a line tells of a price, given by name
+    source: Source, what: str, usd: Decimal, *, per: str = Measure.HOUR, spot: bool = False, listed: bool = False
+) -> PriceUsed:
+    """A price as a line tells of it."""
+    return PriceUsed(what, usd, per, source.citation, source.as_of, source.verified, source.undated, spot, listed)
+
+
 def price_used(book: PriceBook, price: Price) -> PriceUsed:
     """A machine's price as a line tells of it."""
-    source = book.source_of(price)
     what = f"{price.machine} {price.capacity_type}" + (f" of pool {price.pool}" if price.pool else "")
     spot = price.capacity_type is CapacityType.SPOT
-    listed = is_listed(book.cloud, price)
-    return PriceUsed(what, price.usd_per_hour, Measure.HOUR, source.citation, source.as_of, source.verified, source.undated, spot, listed)
+    return price_with_source(book.source_of(price), what, price.usd_per_hour, spot=spot, listed=is_listed(book.cloud, price))
 
 
 def service_price_used(book: PriceBook, price: ServicePrice) -> PriceUsed:
     """Likewise of what is no machine."""
-    source = book.source_of(price)
-    what, per, listed = price.item, price.item.measure, is_listed(book.cloud, price)
-    return PriceUsed(what, price.usd, per, source.citation, source.as_of, source.verified, source.undated, listed=listed)
+    listed = is_listed(book.cloud, price)
+    return price_with_source(book.source_of(price), price.item, price.usd, per=price.item.measure, listed=listed)
 
 
 def family_price_used(book: PriceBook, price: FamilyPrice) -> PriceUsed:
     """Likewise of a family's."""
-    source = book.source_of(price)
-    what = f"smallest {price.family} on-demand"
-    return PriceUsed(what, price.usd_per_hour, Measure.HOUR, source.citation, source.as_of, source.verified, source.undated)
+    return price_with_source(book.source_of(price), f"smallest {price.family} on-demand", price.usd_per_hour)
 
 
 @dataclass(frozen=True)

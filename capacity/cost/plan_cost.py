@@ -20,6 +20,7 @@ from capacity.cost.figures import (
     family_price_used,
     in_cents,
     price_used,
+    price_with_source,
     service_price_used,
     shown_amount,
     total,
@@ -242,8 +243,8 @@ class _Lines:
         )
         prices: list[PriceUsed] = []
         for machine, (fee, hour) in known.items():
-            source, what = self._book.source_of(fee), f"Auto Mode's fee on {machine}, {fee.percent} % of its on-demand price"
-            prices.append(PriceUsed(what, hour, Measure.HOUR, source.citation, source.as_of, source.verified, source.undated))
+            what = f"Auto Mode's fee on {machine}, {fee.percent} % of its on-demand price"
+            prices.append(price_with_source(self._book.source_of(fee), what, hour))
         yield CostLine(section, name, quantity, figures, tuple(prices), unknown)
 
     def _disk_line(self, section: Section, name: str, charges: Sequence[Charge], nodes: Amounts) -> CostLine:

@@ -233,7 +233,7 @@ Strategy = Callable[[View], int | None]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ReplayOutcome:
     """Result of one replayed job. Seconds on Spot and on-demand are of one node; `usd` is of all nodes."""
 
     finish_seconds: int
@@ -243,7 +243,7 @@ class Outcome:
     usd: Decimal
 
 
-def replay(zones: Sequence[Trace], job: Job, rates: Rates, strategy: Strategy) -> Outcome:
+def replay(zones: Sequence[Trace], job: Job, rates: Rates, strategy: Strategy) -> ReplayOutcome:
     """Play the job from the traces' begin on, until it ends. `zones` have the same gap.
 
     Spot that no trace tells of is not there; on-demand always is. A strategy that waits for good is never done.
@@ -267,6 +267,6 @@ def replay(zones: Sequence[Trace], job: Job, rates: Rates, strategy: Strategy) -
             if needed <= gap:
                 on_spot = usd_of_seconds(rates.spot_usd_per_hour, spot_seconds, job.nodes)
                 usd = on_spot + usd_of_seconds(rates.on_demand_usd_per_hour, on_demand_seconds, job.nodes)
-                return Outcome(tick * gap + needed, spot_seconds, on_demand_seconds, interruptions, usd)
+                return ReplayOutcome(tick * gap + needed, spot_seconds, on_demand_seconds, interruptions, usd)
             progress = progress.after(gap, job)
         tick += 1

@@ -7,7 +7,6 @@ import random
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from capacity.cost.gang_interruptions import gang_interruptions_per_hour
 from capacity.values.quantities import exact
 
 _LARGEST_EXPONENT = 700.0
@@ -25,7 +24,7 @@ class SpotConditions:
     """What a run on Spot meets. Durations are hours, rates are per hour.
 
     `interruptions_per_node_hour` is of one node; `nodes` run as a gang, so that losing one interrupts all. `share_taken` is how much of the
-    gang an interruption takes (capacity/cost/gang_interruptions.py); 0: nodes are lost one by one. `checkpoint_hours` is how long
+    gang an interruption takes (see gang_interruptions_per_hour); 0: nodes are lost one by one. `checkpoint_hours` is how long
     the work pauses for a checkpoint, `restart_hours` what a new start takes while it is billed (boot, image, restoring),
     `wait_hours` how long there is no capacity after an interruption, unbilled. `saved_share` is the share of interruptions before which the
     grace period suffices to save. Raises ValueError for what cannot be.
@@ -340,3 +339,28 @@ def _poisson_above(count: int, mean: float) -> float:
         return 0.0
     logarithms = [each * math.log(mean) - mean - math.lgamma(each + 1) for each in range(count + 1)]
     return min(1.0, max(0.0, 1.0 - math.fsum(math.exp(each) for each in logarithms)))
+
+
+_ONE_BY_ONE = 1e-12
+"""Below it a share is 0, as far as floats can tell."""
+
+
+def gang_interruptions_per_hour(node_interruptions_per_hour: float, nodes: int, share_taken: float) -> float:
+    """Return how often a gang of `nodes` that are needed at once is interrupted.
+
+    `share_taken` is that of the model, from 0 (one by one) to 1 (always together).
+
+    The binomial failure rate model of common-cause failures (W. E. Vesely, "Estimating Common Cause Failure Probabilities in Reliability
+    and Risk Analyses", 1977; C. L. Atwood, "The Binomial Failure Rate Common Cause Model", Technometrics 28, 1986), without its independent
+    part: the cloud takes capacity back in strikes, and each strike takes each node with the chance `share_taken`. A node that is
+    interrupted `r` times an hour then sees `r / share_taken` strikes, and a gang of `n` nodes meets those that take any of its nodes:
+
+        r / share_taken * (1 - (1 - share_taken) ** n)
+
+    With a share near 0 that is `n * r`, nodes that are lost one by one; with 1 it is `r`, nodes that are always lost together. A gang of
+    any size meets `r / share_taken` at most.
+    """
+    if share_taken < _ONE_BY_ONE:
+        return node_interruptions_per_hour * nodes
+    met = 1.0 if share_taken == 1 else -math.expm1(nodes * math.log1p(-share_taken))
+    return node_interruptions_per_hour * met / share_taken

@@ -6,32 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.price_book import HOURS_OF_A_MONTH
-from capacity.values.quantities import HOURS_OF_A_YEAR, SECONDS_OF_AN_HOUR, exact, saved_percent, usd_of_hours
+from capacity.values.quantities import SECONDS_OF_AN_HOUR, exact, saved_percent, usd_of_hours
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
 _REQUESTS = 1000
-
-
-def usd_per_gpu_hour(usd_per_hour: Decimal, gpus_per_node: int) -> Decimal:
-    """The price of one GPU of a node, its share of the node's CPUs and memory included."""
-    return usd_per_hour / gpus_per_node
-
-
-def usd_per_year(usd_per_hour: Decimal) -> Decimal:
-    """A node around the clock, for a year of 365 days."""
-    return usd_of_hours(usd_per_hour, HOURS_OF_A_YEAR)
-
-
-def usd_per_epoch(gpu_hour_usd: Decimal, gpus: int, hours_per_epoch: float) -> Decimal:
-    """One pass over the training data on so many GPUs."""
-    return usd_of_hours(gpu_hour_usd, hours_per_epoch, gpus)
-
-
-def usd_per_experiment(gpu_hour_usd: Decimal, gpus: int, hours: float) -> Decimal:
-    """One experiment, from its start to its end."""
-    return usd_of_hours(gpu_hour_usd, hours, gpus)
 
 
 def gpu_hours_per_1000_requests(requests_per_gpu_second: float) -> float:
@@ -42,11 +22,6 @@ def gpu_hours_per_1000_requests(requests_per_gpu_second: float) -> float:
 def usd_per_1000_requests(gpu_hour_usd: Decimal, gpu_hours_per_1000: float, busy_share: float = 1.0) -> Decimal:
     """Of a service whose GPUs are busy for that share of the time that is paid for: replicas wait for traffic at full price."""
     return gpu_hour_usd * exact(gpu_hours_per_1000) / exact(busy_share)
-
-
-def usd_per_idle_hour(gpu_hour_usd: Decimal, idle_gpus: int) -> Decimal:
-    """What GPUs that nobody uses cost in an hour."""
-    return gpu_hour_usd * idle_gpus
 
 
 _HOURS_OF_A_DAY = 24

@@ -45,7 +45,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Rates:
+class ResourceRates:
     """US dollars a month of a vCPU and of a GiB, so that no machine costs more than its parts do at these rates.
 
     So whatever fits under ceilings costs no more than the ceilings do: the rates are a solution of the dual of the linear program.
@@ -59,18 +59,18 @@ class Rates:
         return self.usd_per_vcpu * vcpu + self.usd_per_gib * memory_gib
 
 
-def rates_over(shapes: Sequence[Shape]) -> list[Rates]:
+def rates_over(shapes: Sequence[Shape]) -> list[ResourceRates]:
     """The least rates that no machine is above: the corners of all there are, one of which is the best for any two ceilings."""
     if not shapes:
-        return [Rates(_NOTHING, _NOTHING)]
+        return [ResourceRates(_NOTHING, _NOTHING)]
     found = [
-        Rates(max(each.usd / each.vcpu for each in shapes), _NOTHING),
-        Rates(_NOTHING, max(each.usd / each.memory_gib for each in shapes)),
+        ResourceRates(max(each.usd / each.vcpu for each in shapes), _NOTHING),
+        ResourceRates(_NOTHING, max(each.usd / each.memory_gib for each in shapes)),
     ]
     for one, other in combinations(shapes, 2):
         determinant = one.vcpu * other.memory_gib - other.vcpu * one.memory_gib
         if determinant:
-            rates = Rates(
+            rates = ResourceRates(
                 (one.usd * other.memory_gib - other.usd * one.memory_gib) / determinant,
                 (other.usd * one.vcpu - one.usd * other.vcpu) / determinant,
             )
@@ -83,7 +83,7 @@ _ROUNDING = Decimal("1e-12")
 """The corner of two machines is above both but for the last digits of a division."""
 
 
-def _above_all(rates: Rates, shapes: Sequence[Shape]) -> bool:
+def _above_all(rates: ResourceRates, shapes: Sequence[Shape]) -> bool:
     return all(each.usd <= rates.of(each.vcpu, each.memory_gib) * (1 + _ROUNDING) for each in shapes)
 
 
@@ -150,7 +150,7 @@ def in_place_of_pools(plan: CostedPlan, book: PriceBook, shapes: Sequence[Shape]
         yield CostLine(Section.INSTEAD, "made by GKE in place of pools", told_as, in_cents(more, _NOTHING, _NOTHING), prices, unknown)
 
 
-def _bound(rates: Rates, room: MadeByItself, kept: Sequence[_Kept], with_gpus: Sequence[_GpuShape]) -> Decimal:
+def _bound(rates: ResourceRates, room: MadeByItself, kept: Sequence[_Kept], with_gpus: Sequence[_GpuShape]) -> Decimal:
     of_gpu = {
         name: max(
             (

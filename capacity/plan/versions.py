@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import NEURON, NVIDIA, of_ec2_machine
-from capacity.catalog.auto_mode import auto_mode
-from capacity.catalog.versions import BEFORE_NODES, Addon, Chart, VersionTable, shipped_versions
+from capacity.catalog.versions import BEFORE_NODES, Addon, Chart, VersionTable, auto_mode, shipped_versions
 from capacity.settings.platform import EksSettings, GkeSettings
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Work that runs to an end: the object of a job, how long it may run, which ends of pods it counts; and what each kind adds."""
+"""Work that runs to an end: the object of a job, how long it may run, which ends of pods it counts; and batches."""
 
 from __future__ import annotations
 
@@ -8,28 +8,41 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.work_labels import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
 from capacity.plan.queues import RUN_TIME_ANNOTATION
 from capacity.values.errors import SettingsProblem
-from capacity.workloads.amounts import amounts_without_gpus
 from capacity.workloads.fast_network import ORDINARY_NETWORK_ANNOTATION, ordinary_network
-from capacity.workloads.launchers import launched, launcher_problems, success_of, variables_of_launcher
 from capacity.workloads.place import find_place
-from capacity.workloads.pods import KubeObject, keeps_checkpoints, labels_of, own_folder, pod_template
+from capacity.workloads.pods import (
+    JOBSET_GROUP,
+    KubeObject,
+    alone,
+    completions,
+    keeps_checkpoints,
+    labels_of,
+    launched,
+    launcher_problems,
+    own_folder,
+    own_index,
+    pod_template,
+    rendezvous,
+    success_of,
+    variables_of_launcher,
+)
 from capacity.workloads.requests import (
-    COMPLETIONS_VARIABLE,
     CONTAINER,
     GANG_SELECTOR,
     GANG_SERVICE,
-    INDEX_ANNOTATION,
+    INDEX_VARIABLE,
     INTERRUPTED_EXIT_CODE,
+    JobRequest,
     WorkloadType,
     refuse,
 )
+from capacity.workloads.suitable_pools import amounts_without_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from capacity.plan.model import FlavorQuota, Plan, RoutePlan
+    from capacity.plan.model import Plan, RoutePlan
     from capacity.workloads.place import Place
-    from capacity.workloads.requests import JobRequest
 
 
 def run_seconds_of(place: Place, request: JobRequest) -> int | None:
@@ -64,7 +77,8 @@ def _size(place: Place, request: JobRequest) -> Iterator[SettingsProblem]:
         return
     flavors = {route_pool.flavor for route_pool in place.route.pools}
     quotas = [quota for quota in place.quotas if quota.flavor in flavors]
-    most = max((_most(place, quota) for quota in quotas), default=0)
+    # All pods of a job get one flavor.
+    most = min(max(map(place.most_of, quotas), default=0), place.team.most(place.route.resource))
     asked = pods_at_once(request) * request.gpus
     if asked > most:
         problem = f"with {request.gpus} GPU(s) each is {asked} GPUs at once, and team {place.team.name} can have {most} of one kind"
@@ -84,14 +98,6 @@ def _size_without_gpus(place: Place, request: JobRequest) -> Iterator[SettingsPr
         )
         remedy = f"ask for {fitting} pods or fewer at once, or give the stack more other_work"
         yield SettingsProblem("pods", str(pods), problem, remedy)
-
-
-def _most(place: Place, quota: FlavorQuota) -> int:
-    """GPUs of a flavor that the team's queue can hold: all pods of a job get one flavor."""
-    ceiling = next(flavor.ceiling.gpus for flavor in place.plan.flavors if flavor.name == quota.flavor)
-    if quota.borrowing_limit is not None:
-        ceiling = min(ceiling, quota.nominal.gpus + quota.borrowing_limit.gpus)
-    return min(ceiling, place.team.most(place.route.resource))
 
 
 def pod_failure_policy(request: JobRequest, *, together: bool) -> dict[str, Any]:
@@ -115,45 +121,6 @@ def pod_failure_policy(request: JobRequest, *, together: bool) -> dict[str, Any]
 def _exit_codes(*codes: int) -> dict[str, Any]:
     # Of the workload's own container: a cloud's sidecar ends with 143 whenever the pod does.
     return {"containerName": CONTAINER, "operator": "In", "values": sorted(set(codes))}
-
-
-JOBSET_GROUP = "pods"
-"""The name of the one group of pods in a JobSet."""
-
-
-def rendezvous(request: JobRequest) -> list[KubeObject]:
-    """The variables by which the pods of a gang meet at pod 0, as torchrun's options and others' are called.
-
-    The host name of an Indexed Job's pod is the job's name and its index, in the domain of the team's Service of gangs. A JobSet has a
-    Service of its own, of its own name, which its controller makes.
-    """
-    first = f"{request.name}-{JOBSET_GROUP}-0-0.{request.name}" if request.jobset else f"{request.name}-0.{GANG_SERVICE}"
-    return _meeting(request, first, request.pods, own_index("NODE_RANK"))
-
-
-def alone(request: JobRequest) -> list[KubeObject]:
-    """The same variables for a pod whose processes meet among themselves, so that one command serves one pod and several."""
-    return _meeting(request, "127.0.0.1", 1, {"name": "NODE_RANK", "value": "0"})
-
-
-def _meeting(request: JobRequest, first: str, pods: int, rank: KubeObject) -> list[KubeObject]:
-    return [
-        {"name": "MASTER_ADDR", "value": first},
-        {"name": "MASTER_PORT", "value": str(request.port)},
-        {"name": "NNODES", "value": str(pods)},
-        rank,
-        {"name": "NPROC_PER_NODE", "value": str(request.gpus)},
-    ]
-
-
-def own_index(variable: str) -> KubeObject:
-    """A variable with the pod's index. JOB_COMPLETION_INDEX has it too, but comes last: no other variable could be made of it."""
-    return {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{INDEX_ANNOTATION}']"}}}
-
-
-def completions(request: JobRequest) -> KubeObject:
-    """The variable that says how many pods the job has."""
-    return {"name": COMPLETIONS_VARIABLE, "value": str(request.pods)}
 
 
 _BY_THE_SET = ("suspend", "ttlSecondsAfterFinished")
@@ -370,3 +337,42 @@ def without(plan: Plan, request: JobRequest, kind: str, leaving_out: tuple[Capac
         remedy = "take one pod, or a class with other capacity"
         refuse(f"{kind} {request.name}", [SettingsProblem("capacity", told, problem, remedy)])
     return request.model_copy(update={"capacity": kept})
+
+
+def queued_job(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
+    """A batch that waits in the team's queue: one pod, or several that share the work by their index and know nothing of each other.
+
+    Each of several is a Job of its own, named after the batch and its index. Kueue admits, and gives up, a Job as a whole: of 12 pods in
+    one Job, 8 that run would be stopped with the 4 for which there is no node, when its wait for them is over.
+
+    With `at_once` they are one Job, because only a Job counts how many of its pods run. Capacity that DWS gives all at once is left out
+    where not all do: the later pods would come when their nodes are gone.
+
+    Raises WorkloadError for a request that has no place, or that its class or the team's share is too small for.
+    """
+    if request.jobset:
+        problem = "starts all pods anew when one fails, and the pods of a batch are independent"
+        at = SettingsProblem("jobset", "true", problem, f"leave it out, or make it a {CHECKPOINTED_JOB}")
+        refuse(f"{QUEUED_JOB} {request.name}", [at])
+    if request.pods > 1 and request.at_once is None:
+        return _each_alone(plan, request)
+    leaving_out = (CapacityType.QUEUED,) if pods_at_once(request) < request.pods else ()
+    return job_objects(plan, without(plan, request, QUEUED_JOB, leaving_out), QUEUED_JOB, together=False)
+
+
+def _each_alone(plan: Plan, request: JobRequest) -> tuple[KubeObject, ...]:
+    one = request.model_copy(update={"pods": 1})
+    place = find_place(plan, one, QUEUED_JOB, queued=True)
+    refuse(f"{QUEUED_JOB} {request.name}", limit_problems(place, one))
+    return tuple(_part(place, one, index, [*alone(one), *_index_of(index), completions(request)]) for index in range(request.pods))
+
+
+def _part(place: Place, one: JobRequest, index: int, env: list[KubeObject]) -> KubeObject:
+    """The Job of one pod. Its labels are the batch's, by which all of its Jobs are found."""
+    job = job_object(place, one, [*env, *folder_of_part(place, one, str(index))], together=False)
+    return {**job, "metadata": {**job["metadata"], "name": f"{one.name}-{index}"}}
+
+
+def _index_of(index: int) -> list[KubeObject]:
+    # The Job controller gives it to the pods of Indexed Jobs alone.
+    return [{"name": INDEX_VARIABLE, "value": str(index)}]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from capacity.values.errors import SettingsProblem, nearest
-from capacity.workloads.batch import queued_job
-from capacity.workloads.jobs import CHECKPOINTED_JOB, FLEX_START_JOB, QUEUED_JOB, checkpointed_job, flex_start_job
+from capacity.workloads.jobs import CHECKPOINTED_JOB, FLEX_START_JOB, QUEUED_JOB, checkpointed_job, flex_start_job, queued_job
 from capacity.workloads.models import MODEL_CACHE, MODEL_SERVER, ModelCacheRequest, model_cache, model_server
 from capacity.workloads.notebook import NOTEBOOK, notebook
 from capacity.workloads.requests import JobRequest, ModelServerRequest, NotebookRequest, QueueWorkersRequest, WorkloadError, read_request

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from capacity.catalog.platform import Platform
 from capacity.catalog.workload_classes import Removal
 from capacity.plan.queues import KARPENTER_STAY_ANNOTATION, STAY_ANNOTATION
-from capacity.workloads.batch import queued_job
+from capacity.workloads.jobs import queued_job
 from capacity.workloads.notebook_stop import (
     CREDENTIALS_VARIABLE,
     IDLE_VARIABLE,

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from capacity.catalog.platform import Platform
 from capacity.plan.queues import KARPENTER_STAY_ANNOTATION, STAY_ANNOTATION
 from capacity.values.errors import SettingsProblem, nearest
-from capacity.workloads.amounts import MIB_OF_GIB, amounts_without_gpus, quantity_problems
 from capacity.workloads.inputs import resource_problems
 from capacity.workloads.requests import image_problems, label_problems, refuse
-from capacity.workloads.suitable_pools import suitable_pools, wishes
+from capacity.workloads.suitable_pools import MIB_OF_GIB, amounts_without_gpus, quantity_problems, suitable_pools, wishes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +41,11 @@ class Place:
     def namespace(self) -> str:
         """The team's."""
         return self.team.namespace
+
+    def most_of(self, quota: FlavorQuota) -> int:
+        """GPUs of a flavor that the quota lets the queue hold, borrowed ones among them."""
+        ceiling = next(flavor.ceiling.gpus for flavor in self.plan.flavors if flavor.name == quota.flavor)
+        return ceiling if quota.borrowing_limit is None else min(ceiling, quota.nominal.gpus + quota.borrowing_limit.gpus)
 
     @property
     def quotas(self) -> tuple[FlavorQuota, ...]:

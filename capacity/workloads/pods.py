@@ -1,4 +1,4 @@
-"""The pod template of every kind of workload."""
+"""The pod template of every kind of workload, how its program is launched, and how pods of a gang meet."""
 
 from __future__ import annotations
 
@@ -10,23 +10,29 @@ from capacity.catalog.pod_identity import MOUNT_GROUP, USER_NAME
 from capacity.catalog.work_labels import PROJECT_LABEL, WORKLOAD_TYPE_LABEL
 from capacity.values.errors import SettingsProblem
 from capacity.values.quantities import count_quantity
-from capacity.workloads.amounts import requests_of
 from capacity.workloads.fast_network import fast_network_for
 from capacity.workloads.inputs import environment_of, mount_problems, variables_of, volumes_of
 from capacity.workloads.requests import (
     CHECKPOINT_CLAIM,
     CHECKPOINT_PATH,
     CHECKPOINT_VARIABLE,
+    COMPLETIONS_VARIABLE,
     CONTAINER,
     DATASET_CLAIM,
     DATASET_PATH,
+    GANG_SERVICE,
     GRACE_VARIABLE,
+    INDEX_ANNOTATION,
     JOB_VARIABLE,
     NAME_LABEL,
     SERVICE_ACCOUNT,
+    JobRequest,
+    Launcher,
     WorkloadError,
+    WorkloadType,
     refuse,
 )
+from capacity.workloads.suitable_pools import requests_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -215,3 +221,113 @@ class _Storage:
         only = {"readOnly": True} if read_only else {}
         self.volumes.append({"name": claim, "persistentVolumeClaim": {"claimName": claim, **only}})
         self.mounts.append({"name": claim, "mountPath": path, **only})
+
+
+_LAUNCH = ("python", "-m", "flexspot_runtime.launch")
+
+
+_RENDEZVOUS = (
+    "--nnodes=$(NNODES)",
+    "--nproc-per-node=$(NPROC_PER_NODE)",
+    "--node-rank=$(NODE_RANK)",
+    "--master-addr=$(MASTER_ADDR)",
+    "--master-port=$(MASTER_PORT)",
+)
+
+
+_PYTHONS = ("python", "python3")
+
+
+COORDINATOR = "JAX_COORDINATOR_ADDRESS"
+"""jax.distributed.initialize reads it: jax 0.10.2, jax/_src/distributed.py (read 2026-11-26). How many processes there are, and which this
+one is, it reads of no variable, so the program says both: num_processes=int(os.environ["NNODES"]), process_id=int(os.environ["NODE_RANK"]).
+"""
+
+
+def launched(request: JobRequest) -> JobRequest:
+    """The request with the container's whole command."""
+    before = {
+        None: (),
+        Launcher.RANKS: (*_LAUNCH, "--ranks=$(NPROC_PER_NODE)", "--"),
+        Launcher.TORCHRUN: (*_LAUNCH, "--", "torchrun", *_RENDEZVOUS),
+        Launcher.JAX: (*_LAUNCH, "--"),
+        Launcher.RAY: (*_LAUNCH, "--", "python", "-m", "flexspot_runtime.ray", "--"),
+    }[request.launcher]
+    command = _of_torchrun(request.command) if request.launcher is Launcher.TORCHRUN else request.command
+    return request.model_copy(update={"command": (*before, *command), "launcher": None}) if before else request
+
+
+def _of_torchrun(command: tuple[str, ...]) -> tuple[str, ...]:
+    """As torchrun takes a program: a script by its name, which it gives to Python itself, and anything else with --no-python."""
+    if len(command) > 1 and command[0] in _PYTHONS and command[1].endswith(".py"):
+        return command[1:]
+    if command[0] in _PYTHONS and command[1:2] == ("-m",):
+        return command[1:]
+    return command if command[0].endswith(".py") else ("--no-python", *command)
+
+
+def variables_of_launcher(request: JobRequest) -> list[KubeObject]:
+    """Those that its framework reads, made of the variables by which pods meet, which come before them."""
+    return [{"name": COORDINATOR, "value": "$(MASTER_ADDR):$(MASTER_PORT)"}] if request.launcher is Launcher.JAX else []
+
+
+def success_of(request: JobRequest) -> dict[str, KubeObject]:
+    """With Ray the first pod's program is all of the work, and its end that of the Job, whatever becomes of the other pods at that moment.
+
+    One that is lost then would be made anew, and wait for a first pod that has done its work. Needs Kubernetes 1.31, where successPolicy is
+    on by default (kubernetes.io, Job, Success policy; stable since 1.33).
+    """
+    return {"successPolicy": {"rules": [{"succeededIndexes": "0"}]}} if request.launcher is Launcher.RAY and request.pods > 1 else {}
+
+
+def launcher_problems(request: JobRequest) -> list[SettingsProblem]:
+    """A launcher without a program to start, or without a GPU to start it on."""
+    if request.launcher is None:
+        return []
+    asked, problems = repr(request.launcher.value), list[SettingsProblem]()
+    if not request.command:
+        problem = "starts the program that command names, and there is none"
+        problems.append(SettingsProblem("launcher", asked, problem, "give the command, such as -- python train.py"))
+    if request.gpus == 0:
+        problem = "starts processes on GPUs, and this work has none"
+        problems.append(SettingsProblem("launcher", asked, problem, "leave it out"))
+    return problems
+
+
+JOBSET_GROUP = "pods"
+"""The name of the one group of pods in a JobSet."""
+
+
+def rendezvous(request: JobRequest) -> list[KubeObject]:
+    """The variables by which the pods of a gang meet at pod 0, as torchrun's options and others' are called.
+
+    The host name of an Indexed Job's pod is the job's name and its index, in the domain of the team's Service of gangs. A JobSet has a
+    Service of its own, of its own name, which its controller makes.
+    """
+    first = f"{request.name}-{JOBSET_GROUP}-0-0.{request.name}" if request.jobset else f"{request.name}-0.{GANG_SERVICE}"
+    return _meeting(request, first, request.pods, own_index("NODE_RANK"))
+
+
+def alone(request: JobRequest) -> list[KubeObject]:
+    """The same variables for a pod whose processes meet among themselves, so that one command serves one pod and several."""
+    return _meeting(request, "127.0.0.1", 1, {"name": "NODE_RANK", "value": "0"})
+
+
+def _meeting(request: JobRequest, first: str, pods: int, rank: KubeObject) -> list[KubeObject]:
+    return [
+        {"name": "MASTER_ADDR", "value": first},
+        {"name": "MASTER_PORT", "value": str(request.port)},
+        {"name": "NNODES", "value": str(pods)},
+        rank,
+        {"name": "NPROC_PER_NODE", "value": str(request.gpus)},
+    ]
+
+
+def own_index(variable: str) -> KubeObject:
+    """A variable with the pod's index. JOB_COMPLETION_INDEX has it too, but comes last: no other variable could be made of it."""
+    return {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{INDEX_ANNOTATION}']"}}}
+
+
+def completions(request: JobRequest) -> KubeObject:
+    """The variable that says how many pods the job has."""
+    return {"name": COMPLETIONS_VARIABLE, "value": str(request.pods)}

@@ -11,7 +11,6 @@ from capacity.workloads.requests import NAME_LABEL, JobRequest, WorkloadRequest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from capacity.plan.model import FlavorQuota
     from capacity.workloads.place import Place
     from capacity.workloads.pods import KubeObject
     from capacity.workloads.requests import WorkloadType
@@ -25,7 +24,7 @@ def most_gpus(place: Place) -> int:
     if place.queue is None:
         return place.team.most_unqueued(place.route.resource)
     flavors = {route_pool.flavor for route_pool in place.route.pools}
-    return min(place.team.most(place.route.resource), sum(_most(place, quota) for quota in place.quotas if quota.flavor in flavors))
+    return min(place.team.most(place.route.resource), sum(place.most_of(quota) for quota in place.quotas if quota.flavor in flavors))
 
 
 def count_problems(place: Place, path: str, pods: int, gpus: int) -> list[SettingsProblem]:
@@ -37,11 +36,6 @@ def count_problems(place: Place, path: str, pods: int, gpus: int) -> list[Settin
     problem = f"with {gpus} GPU(s) each is {pods * gpus} GPUs, and team {place.team.name} can have {most} for class "
     remedy = f"{most // gpus} at most, or give the team more in teams.{where}"
     return [SettingsProblem(path, str(pods), problem + place.route.workload_class, remedy)]
-
-
-def _most(place: Place, quota: FlavorQuota) -> int:
-    ceiling = next(flavor.ceiling.gpus for flavor in place.plan.flavors if flavor.name == quota.flavor)
-    return ceiling if quota.borrowing_limit is None else min(ceiling, quota.nominal.gpus + quota.borrowing_limit.gpus)
 
 
 def as_job_request(request: WorkloadRequest, **more: Any) -> JobRequest:

@@ -10,7 +10,7 @@ from capacity.catalog.platform import Platform
 from capacity.catalog.work_labels import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
 from capacity.settings.storage import LEASE_MARGIN_SECONDS
 from capacity.values.errors import SettingsProblem
-from capacity.workloads.batch import queued_job
+from capacity.workloads.jobs import queued_job
 from capacity.workloads.place import find_place
 from capacity.workloads.pods import KubeObject, pod_template
 from capacity.workloads.requests import WorkloadType, refuse

@@ -7,8 +7,7 @@ import pulumi
 from pulumi_kubernetes.core.v1 import ConfigMap
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.catalog.auto_mode import auto_mode
-from capacity.catalog.versions import RECOMMENDED
+from capacity.catalog.versions import RECOMMENDED, auto_mode
 from components.cloud_names import NAMESPACE, check_cluster_name, check_place
 from components.eks.addons import AddonInstaller
 from components.eks.cluster_args import AddonsShape

@@ -30,8 +30,8 @@ from infra.cli.console import Format, err, out, show_table
 
 if TYPE_CHECKING:
     from capacity.catalog.capacity_type import CapacityTypeFacts
-    from capacity.cost.comparison import Comparison
     from capacity.cost.costed_plan import MachinePrices
+    from capacity.cost.strategies import Comparison
 
 
 def add_to(app: typer.Typer) -> None:
@@ -156,6 +156,7 @@ def units(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     """Show the cost of a unit of work: GPU hour, year, epoch, experiment, 1,000 requests, idle hour; on demand and on Spot."""
     from capacity.catalog.machines import machines_of  # noqa: PLC0415
     from capacity.cost import unit_costs as unit  # noqa: PLC0415
+    from capacity.values.quantities import HOURS_OF_A_YEAR, usd_of_hours  # noqa: PLC0415
 
     prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
     gpu = machines_of(cloud_of(machine))[machine].gpu
@@ -167,14 +168,14 @@ def units(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
         if price is None:
             rows[name] = None
             continue
-        hour = unit.usd_per_gpu_hour(price, gpu.count)
+        hour = price / gpu.count
         per_1000 = None if requests is None else unit.usd_per_1000_requests(hour, unit.gpu_hours_per_1000_requests(requests), busy_share)
         rows[name] = {
             "usd_per_gpu_hour": str(hour.quantize(Decimal("0.0001"))),
-            "usd_per_node_year": money(unit.usd_per_year(price)),
-            "usd_per_idle_hour": money(unit.usd_per_idle_hour(hour, gpus)),
-            "usd_per_epoch": None if epoch_hours is None else money(unit.usd_per_epoch(hour, gpus, epoch_hours)),
-            "usd_per_experiment": None if experiment_hours is None else money(unit.usd_per_experiment(hour, gpus, experiment_hours)),
+            "usd_per_node_year": money(usd_of_hours(price, HOURS_OF_A_YEAR)),
+            "usd_per_idle_hour": money(hour * gpus),
+            "usd_per_epoch": None if epoch_hours is None else money(usd_of_hours(hour, epoch_hours, gpus)),
+            "usd_per_experiment": None if experiment_hours is None else money(usd_of_hours(hour, experiment_hours, gpus)),
             "usd_per_1000_requests": None if per_1000 is None else str(per_1000.quantize(Decimal("0.000001"))),
         }
     if form is Format.JSON:
@@ -291,8 +292,8 @@ def simulate(  # noqa: PLR0913, PLR0917 -- each is an option of the command line
     form: AsFormat = Format.TEXT,
 ) -> None:
     """Replay strategies over records of Spot availability; exit code 1 if even on-demand misses the deadline."""
-    from capacity.cost.comparison import compare  # noqa: PLC0415
     from capacity.cost.replay import Job, Rates, read_traces  # noqa: PLC0415
+    from capacity.cost.strategies import compare  # noqa: PLC0415
 
     prices = priced(machine, region, prices_file, on_demand_usd, spot_usd)
     job = Job(

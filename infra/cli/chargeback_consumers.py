@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from capacity.chargeback.consumers import TOP_CONSUMERS, TopConsumers, top_consumers
+from capacity.chargeback.queries import NO_USER, Workload
 from capacity.chargeback.report import HOUR, Totals, WorkLine
-from capacity.chargeback.work import NO_USER, Workload
 from capacity.values.shown_text import spreadsheet_cell
 from infra.cli.report_tables import Table
 

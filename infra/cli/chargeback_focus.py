@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from decimal import Decimal
 
-    from capacity.chargeback.charges import Charge, LineKey, Supply
+    from capacity.chargeback.charges import LineCharge, LineKey, Supply
     from capacity.chargeback.report import ExtraCost, Report
 
 COLUMNS = (
@@ -160,7 +160,7 @@ def _common(report: Report, billing_account: str) -> dict[str, str]:
 
 
 def _charges(report: Report) -> Iterator[dict[str, str]]:
-    def order(charge: Charge) -> tuple[Any, ...]:
+    def order(charge: LineCharge) -> tuple[Any, ...]:
         supply = charge.supply
         return (charge.line, charge.kind, supply.region, supply.machine, supply.capacity_type, supply.pool, supply.rate.paid)
 
@@ -222,7 +222,7 @@ def _pricing(supply: Supply) -> str:
     return "Dynamic" if supply.capacity_type == CapacityType.SPOT else "Standard"
 
 
-def _described(charge: Charge) -> str:
+def _described(charge: LineCharge) -> str:
     supply = charge.supply
     if supply.is_plan and supply.plan is not None:
         return f"{supply.plan.kind} {supply.plan.name}: committed and not used"
@@ -291,7 +291,7 @@ def _usd(usd: Decimal) -> dict[str, str]:
     return {"BilledCost": str(usd), "EffectiveCost": str(usd)}
 
 
-def _consumed(charge: Charge, hours: Decimal) -> dict[str, str]:
+def _consumed(charge: LineCharge, hours: Decimal) -> dict[str, str]:
     """GPU hours of what has GPUs, machine hours of what has none; of what was reserved or committed and not there nothing was consumed."""
     if charge.supply.is_plan:
         # ConsumedQuantity-C-004-C: of the unused part of a commitment discount there is none.
@@ -301,7 +301,7 @@ def _consumed(charge: Charge, hours: Decimal) -> dict[str, str]:
     return {"ConsumedQuantity": text_of(hours_of(charge.gpu_seconds)), "ConsumedUnit": "GPU-Hours"}
 
 
-def _reservation(charge: Charge) -> dict[str, str]:
+def _reservation(charge: LineCharge) -> dict[str, str]:
     reservation = charge.supply.reservation
     if reservation is None:
         return {}

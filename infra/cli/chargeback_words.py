@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
-    from capacity.chargeback.node_costs import PriceChange
+    from capacity.chargeback.node_costs import NodePriceChange
     from capacity.chargeback.report import Report, Totals
 
 _PAYS = {
@@ -199,7 +199,7 @@ def _figures(totals: Totals) -> tuple[str, ...]:
     return (f"{totals.usd:,}{unknown}", f"{totals.allocated_usd:,}{unknown}", f"{totals.idle_usd:,}", f"{totals.saved_usd:,}", *hours)
 
 
-def _prices(change: PriceChange) -> tuple[str, str]:
+def _prices(change: NodePriceChange) -> tuple[str, str]:
     before, after = ("not known" if each is None else f"{as_decimal(each).normalize():f}" for each in (change.before, change.after))
     return before, after
 

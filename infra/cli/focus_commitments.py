@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 from capacity.chargeback.charges import ChargeKind
 from capacity.chargeback.report import HOUR
-from capacity.values.rounding import to_cents
+from capacity.values.quantities import to_cents
 from capacity.values.shown_text import spreadsheet_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from capacity.catalog.contract import SpendCommitment
-    from capacity.chargeback.charges import Charge
+    from capacity.chargeback.charges import LineCharge
     from capacity.chargeback.report import SpentPlan
 
 
@@ -53,17 +53,17 @@ UNIT = "USD"
 """Of CommitmentDiscountQuantity, which is an amount of spend where the category is Spend."""
 
 
-def committed_cost(charge: Charge) -> dict[str, str]:
+def committed_cost(charge: LineCharge) -> dict[str, str]:
     """What is effectively paid, and of that what the fee of the commitment does not bill."""
     return {"BilledCost": str(_billed(charge)), "EffectiveCost": str(charge.usd)}
 
 
-def _billed(charge: Charge) -> Decimal:
+def _billed(charge: LineCharge) -> Decimal:
     fee = to_cents({0: charge.supply.rate.fee * charge.machine_seconds / HOUR})[0]
     return min(fee, charge.usd)
 
 
-def committed_discount(charge: Charge) -> dict[str, str]:
+def committed_discount(charge: LineCharge) -> dict[str, str]:
     """Which commitment pays, and how much of it that takes; nothing where none does."""
     supply = charge.supply
     if supply.plan is None:
@@ -97,7 +97,7 @@ def hours_of_plan(spent: SpentPlan) -> Decimal:
     return hours_of(Fraction(spent.committed_usd) / Fraction(spent.plan.usd_per_hour) * HOUR)
 
 
-def fee_of_plan(spent: SpentPlan, rows: Iterable[Charge]) -> dict[str, str]:
+def fee_of_plan(spent: SpentPlan, rows: Iterable[LineCharge]) -> dict[str, str]:
     """The row of the fee, which bills what the other `rows` of the commitment leave unbilled; without its prices."""
     plan, usd = spent.plan, sum((each.usd - _billed(each) for each in rows), Decimal("0.00"))
     hours = hours_of_plan(spent)

@@ -15,8 +15,7 @@ from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.console import out
 
 if TYPE_CHECKING:
-    from capacity.adopting.import_ids import Adoption
-    from capacity.adopting.proposal import Proposal
+    from capacity.adopting.proposal import Adoption, Proposal
 
 _STDIN: Final = "-"
 
@@ -69,8 +68,7 @@ def import_stack(  # noqa: PLR0913, PLR0917 -- each is an option of the command 
     Guesses are marked. What it cannot map, and what `settings check` refuses, is listed with what to do. It changes
     nothing in the cloud or cluster, and reads nothing that the state marks as sensitive. Exit code 2: it found nothing to make a stack of.
     """
-    from capacity.adopting.import_ids import adoption  # noqa: PLC0415 -- only this command needs it
-    from capacity.adopting.proposal import Asked, propose, stack_text  # noqa: PLC0415
+    from capacity.adopting.proposal import Asked, adoption, propose, stack_text  # noqa: PLC0415
 
     lists = cluster_too or kubeconfig is not None or context is not None
     if state is None and not lists:

@@ -15,7 +15,7 @@ from capacity.values.errors import ExitCode, ExplainedError
 from infra.cli.given_files import saved_report, told
 
 if TYPE_CHECKING:
-    from capacity.chargeback.billed import Bill
+    from capacity.chargeback.bills.entries import Bill
     from capacity.chargeback.saved_report import ReportedMonth
 
 TOLERANCE_PERCENT = "2"
@@ -87,18 +87,17 @@ def _percent(written: str) -> Decimal:
 
 
 def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
-    from capacity.chargeback.billed import Bill  # noqa: PLC0415
-    from capacity.chargeback.bills.entries import BillError  # noqa: PLC0415
+    from capacity.chargeback.bills.entries import Bill, BillError  # noqa: PLC0415
     from capacity.chargeback.bills.files import is_parquet  # noqa: PLC0415
     from capacity.chargeback.bills.folders import parts_of, read_delivery  # noqa: PLC0415
     from infra.cli.price_refresh import library  # noqa: PLC0415
 
-    bill, seen = Bill(month.start, month.end), dict[str, str]()
+    bill, seen = Bill(month.period.start, month.period.end), dict[str, str]()
     for path in paths:
         try:
-            if any(map(is_parquet, parts_of(path, month.start, month.end))):
+            if any(map(is_parquet, parts_of(path, month.period.start, month.period.end))):
                 library("pyarrow.parquet", "parquet")
-            for row in read_delivery(path, seen, month.start, month.end):
+            for row in read_delivery(path, seen, month.period.start, month.period.end):
                 bill.add(row)
         except (BillError, OSError) as error:
             raise ExplainedError(

@@ -34,8 +34,7 @@ def chargeback_trend(
 
     Exit code 1: a month in between is missing, or a report is incomplete. 2: bad usage, or reports that cannot be compared.
     """
-    from capacity.chargeback.saved_report import read_teams  # noqa: PLC0415
-    from capacity.chargeback.trend import trend_of  # noqa: PLC0415
+    from capacity.chargeback.saved_report import read_teams, trend_of  # noqa: PLC0415
     from infra.cli.trend_report import trend_json, trend_markdown, trend_text  # noqa: PLC0415
 
     trend = trend_of([saved_report(each, read_teams, period="--month YYYY-MM") for each in reports])

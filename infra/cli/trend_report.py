@@ -17,7 +17,7 @@ from infra.cli.report_tables import Table, markdown_table, print_table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.chargeback.trend import MonthOf, Row, Trend
+    from capacity.chargeback.saved_report import MonthOf, Row, Trend
 
 
 def trend_json(trend: Trend) -> str:
@@ -29,10 +29,10 @@ def trend_json(trend: Trend) -> str:
             {
                 "name": each.month.name,
                 "timezone": each.month.timezone,
-                "until": utc(each.end),
+                "until": utc(each.period.end),
                 "over": each.over,
                 "complete": each.usable,
-                "usd": str(each.usd),
+                "usd": str(each.node_usd),
             }
             for each in trend.months
         ],
@@ -108,7 +108,7 @@ def _change(each: MonthOf) -> str:
 def _to_be_known(trend: Trend) -> Iterator[str]:
     last = trend.months[-1]
     if not last.over:
-        until = datetime.fromtimestamp(last.end, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        until = datetime.fromtimestamp(last.period.end, UTC).strftime("%Y-%m-%d %H:%M UTC")
         yield f"{last.month.name} is not over: these are the figures up to {until}."
     if trend.missing:
         yield f"There is no report of {', '.join(trend.missing)}: no change is calculated across it."

@@ -70,8 +70,7 @@ def upgrade(
 
 def _parts(plan: VersionPlan, settings: EksSettings) -> dict[str, str]:
     """The parts of a plan that the stack has: drivers with something to mount, and in Auto Mode what it does not bring itself."""
-    from capacity.catalog.auto_mode import auto_mode  # noqa: PLC0415
-    from capacity.catalog.versions import Addon, shipped_versions  # noqa: PLC0415
+    from capacity.catalog.versions import Addon, auto_mode, shipped_versions  # noqa: PLC0415
 
     wanted = {
         Addon.EFS_DRIVER: settings.storage.has_efs,

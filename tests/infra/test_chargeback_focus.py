@@ -15,7 +15,7 @@ from contract_files import contract_file
 from focus_conformance import Row, broken
 
 from capacity.catalog.machines import Cloud
-from capacity.chargeback.billed import Bill
+from capacity.chargeback.bills.entries import Bill
 from capacity.chargeback.bills.files import read_bill
 from capacity.chargeback.charging import charge
 from capacity.chargeback.credits import Credit, moments_of
@@ -125,7 +125,7 @@ def held_against_itself(report: Report, folder: Path) -> Reconciliation:
     bill.write_text(report_focus(report, "123456789012"))
     told.write_text(report_json(report))
     month = read_report(told)
-    billed = Bill(month.start, month.end)
+    billed = Bill(month.period.start, month.period.end)
     for row in read_bill(bill, {}):
         billed.add(row)
     return reconcile(month, billed)

@@ -14,7 +14,7 @@ from iam_judge import Request, decided_otherwise, findings, permissions
 from program_declarations import KUEUE, Declarations, as_shipped, declared, taints_of
 from request_judge import refused_requests
 
-from capacity.catalog.auto_mode import auto_mode
+from capacity.catalog.versions import auto_mode
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
 

@@ -9,8 +9,7 @@ from program_declarations import as_shipped, declared, shipped
 from state_like import state_of
 
 from capacity.adopting.found import Found
-from capacity.adopting.import_ids import adoption
-from capacity.adopting.proposal import Asked, Proposal, propose
+from capacity.adopting.proposal import Asked, Proposal, adoption, propose
 from capacity.adopting.reading import from_state
 from capacity.adopting.terraform_state import read_state
 from capacity.plan.build import build_plan

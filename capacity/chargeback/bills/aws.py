@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from capacity.catalog.machines import Cloud
-from capacity.chargeback.bills.entries import BillError, Bought, Entry, Kind, Place, in_json, moment, number, refuse_another
+from capacity.chargeback.bills.entries import BilledPlace, BillError, Bought, Entry, Kind, in_json, moment, number, refuse_another
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -96,14 +96,14 @@ _CLUSTER_KEYS = re.compile(
 )
 
 
-def place_of(usage_type: str, region: str) -> tuple[Place, bool] | None:
+def place_of(usage_type: str, region: str) -> tuple[BilledPlace, bool] | None:
     """The machine that a usage type of EC2 is of, and whether its amount is hours of that machine; None: it is of none."""
     if fee := _AUTO_MODE.fullmatch(usage_type):
-        return Place(Cloud.AWS, region, fee["machine"], Bought.AUTO_MODE), True
+        return BilledPlace(Cloud.AWS, region, fee["machine"], Bought.AUTO_MODE), True
     if (match := _USAGE.fullmatch(usage_type)) is None:
         return None
     bought = Bought.SPOT if match["kind"] == "SpotUsage" else Bought.ON_DEMAND
-    return Place(Cloud.AWS, region, match["machine"], bought), match["kind"] not in _NO_TIME
+    return BilledPlace(Cloud.AWS, region, match["machine"], bought), match["kind"] not in _NO_TIME
 
 
 def entries(row: Mapping[str, str]) -> Iterator[Entry]:

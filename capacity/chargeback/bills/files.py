@@ -1,4 +1,4 @@
-"""Reads bills out of files, a row at a time: what they are is told by their columns, and nothing in them is trusted."""
+"""Reads bills out of files, a row at a time: their columns tell which kind of bill they are, and nothing in them is trusted."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import IO, TYPE_CHECKING, Any
 
 from capacity.chargeback.bills import gcp
 from capacity.chargeback.bills.entries import BillError
-from capacity.chargeback.bills.forms import GOOGLE, MAX_EXPANSION, form_of, most_unpacked
+from capacity.chargeback.bills.forms import GOOGLE, MAX_EXPANSION, Form, form_of, most_unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from capacity.chargeback.bills.entries import Entry
-    from capacity.chargeback.bills.forms import Form
     from capacity.chargeback.bills.parquet import Rows
+
 
 MAX_LINE_BYTES = 4 * 2**20
 """No line of a bill is longer; one that is would fill the memory."""

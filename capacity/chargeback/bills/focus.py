@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.machines import Cloud
 from capacity.chargeback.bills import aws, gcp
-from capacity.chargeback.bills.entries import BillError, Bought, Entry, Kind, Place, in_json, moment, number, refuse_another
+from capacity.chargeback.bills.entries import BilledPlace, BillError, Bought, Entry, Kind, in_json, moment, number, refuse_another
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -91,7 +91,7 @@ def _cloud(row: Mapping[str, str]) -> Cloud:
     raise BillError(f"the provider is {name[:40]!r}; bills of AWS and of Google Cloud can be read")
 
 
-def _machine(row: Mapping[str, str], cloud: Cloud) -> tuple[Place, Fraction] | None:
+def _machine(row: Mapping[str, str], cloud: Cloud) -> tuple[BilledPlace, Fraction] | None:
     region = row["regionid"].strip() or "(no region)"
     if cloud is Cloud.AWS:
         for name in _USAGE_TYPES:
@@ -104,7 +104,7 @@ def _machine(row: Mapping[str, str], cloud: Cloud) -> tuple[Place, Fraction] | N
     machine = _details(row).get("InstanceType", "").strip()
     if machine and (hours := _hours(row)) is not None:
         dynamic = row.get("pricingcategory", "").strip().lower() == "dynamic"
-        return Place(cloud, region, machine, Bought.SPOT if dynamic else Bought.ON_DEMAND), hours
+        return BilledPlace(cloud, region, machine, Bought.SPOT if dynamic else Bought.ON_DEMAND), hours
     if cloud is not Cloud.GCP:
         return None
     # Google's rows are of parts, as in its own export.

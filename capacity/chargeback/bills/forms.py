@@ -13,11 +13,14 @@ if TYPE_CHECKING:
 
     from capacity.chargeback.bills.entries import Entry
 
+
 MAX_COLUMNS = 2000
 """Legacy reports have some hundreds, by tags."""
 
+
 MAX_EXPANSION = 200
 """How many times its size a compressed bill may unpack to, from 64 MiB on. Real ones are 10 to 40 times; deflate can do 1,000."""
+
 
 _ALWAYS_ALLOWED = 64 * 2**20
 
@@ -34,8 +37,14 @@ class Form:
 
 
 AWS = Form("AWS Cost and Usage Report", aws.NEEDED, aws.ALSO, aws.column, aws.entries)
+
+
 FOCUS = Form("FOCUS export", focus.NEEDED, focus.ALSO, focus.column, focus.entries)
+
+
 GOOGLE = Form("Google Cloud billing export", gcp.NEEDED, gcp.ALSO, gcp.column, gcp.entries)
+
+
 FORMS = (AWS, FOCUS, GOOGLE)
 
 

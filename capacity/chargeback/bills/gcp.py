@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.fresh_prices import gcp_gpu_skus
 from capacity.catalog.machines import Cloud, machines_of
-from capacity.chargeback.bills.entries import BillError, Bought, Entry, Kind, Place, in_json, is_in_dollars, moment, number, refuse_another
+from capacity.chargeback.bills.entries import (
+    BilledPlace,
+    BillError,
+    Bought,
+    Entry,
+    Kind,
+    in_json,
+    is_in_dollars,
+    moment,
+    number,
+    refuse_another,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -128,7 +139,7 @@ def _per_usd(row: Mapping[str, str]) -> Decimal:
     return rate
 
 
-def machine_part(service: str, sku: str, row: Mapping[str, str]) -> tuple[Place, Fraction] | None:
+def machine_part(service: str, sku: str, row: Mapping[str, str]) -> tuple[BilledPlace, Fraction] | None:
     """The machine that a part belongs to, and for how long the part says that it ran: cores do, memory and GPUs do not count again."""
     if service != _COMPUTE or _TAKEN.search(sku):
         return None
@@ -144,12 +155,12 @@ def machine_part(service: str, sku: str, row: Mapping[str, str]) -> tuple[Place,
         family = gpu if part is None else part["family"].lower()
         if not family:
             return None
-        return Place(Cloud.GCP, region, f"{family}{FAMILY}", bought), _hours(row) if part and part["part"] == "Core" else Fraction(0)
+        return BilledPlace(Cloud.GCP, region, f"{family}{FAMILY}", bought), _hours(row) if part and part["part"] == "Core" else Fraction(0)
     hours = Fraction(0)
     if part is not None and part["part"] == "Core":
         cores = _cores(machine, labels.get(_CORES, ""))
         hours = _hours(row) / cores
-    return Place(Cloud.GCP, region, machine, bought), hours
+    return BilledPlace(Cloud.GCP, region, machine, bought), hours
 
 
 def cores_of(machine: str) -> int | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import ServiceItem
-from capacity.cost.programs.billed import NONE, Billed, Counts, fixed
+from capacity.cost.programs.declared import NONE, Billed, UnitCounts, fixed
 from capacity.settings.pools import GP3_IOPS, GP3_THROUGHPUT_MIB
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _NODE_GROUP_MACHINE = "t3.medium"
 """Of a node group without types (CreateNodegroup's instanceTypes)."""
 
 
-def volume(billed: Billed, disk: Declared, nodes: Counts, what: str, otherwise: str | None) -> None:
+def volume(billed: Billed, disk: Declared, nodes: UnitCounts, what: str, otherwise: str | None) -> None:
     """A disk of each of `nodes`; `otherwise` is the type where none is said."""
     kind, size = disk.text("volumeType") or disk.text("type") or otherwise, disk.number("volumeSize") or disk.number("size")
     if kind is None or size is None:
@@ -56,7 +56,7 @@ def _instance(billed: Billed, found: Declared, _: Linked) -> None:
         billed.service(Cloud.AWS, ServiceItem.PUBLIC_ADDRESS)
 
 
-def _nodes(billed: Billed, found: Declared, machines: tuple[str | None, ...], capacity_type: CapacityType, nodes: Counts) -> None:
+def _nodes(billed: Billed, found: Declared, machines: tuple[str | None, ...], capacity_type: CapacityType, nodes: UnitCounts) -> None:
     known = tuple(each for each in machines if each)
     if found.text("tenancy") in {"dedicated", "host"} or found.text("placement", "tenancy") in {"dedicated", "host"}:
         billed.missing.append("the price of dedicated hardware")
@@ -76,7 +76,7 @@ def _template(found: Declared, linked: Linked) -> Declared | None:
     return None
 
 
-def _template_disks(billed: Billed, template: Declared | None, nodes: Counts, without: str) -> None:
+def _template_disks(billed: Billed, template: Declared | None, nodes: UnitCounts, without: str) -> None:
     if template is None or not template.items("blockDeviceMappings"):
         billed.missing.append(without)
         return
@@ -92,7 +92,7 @@ def _node_group(billed: Billed, found: Declared, linked: Linked) -> None:
     if least is None or most is None:
         billed.missing.append("how many nodes it has is not known yet")
         return
-    nodes = Counts(least if desired is None else desired, least, most)
+    nodes = UnitCounts(least if desired is None else desired, least, most)
     types = tuple(each for each in found.items("instanceTypes") if isinstance(each, str))
     if not types and template is not None and (named := template.text("instanceType")):
         types = (named,)
@@ -110,7 +110,7 @@ def _group(billed: Billed, found: Declared, linked: Linked) -> None:
     if least is None or most is None:
         billed.missing.append("how many machines it has is not known yet")
         return
-    nodes = Counts(least if desired is None else desired, least, most)
+    nodes = UnitCounts(least if desired is None else desired, least, most)
     own = None if template is None else template.text("instanceType")
     mixed = found.items("mixedInstancesPolicy")
     if not mixed:
@@ -122,17 +122,17 @@ def _group(billed: Billed, found: Declared, linked: Linked) -> None:
         types = tuple(each for each in overrides if each) or (own,)
         on_demand = _on_demand_part(policy, nodes)
         _nodes(billed, found, types, CapacityType.ON_DEMAND, on_demand)
-        rest = Counts(*(whole - part for whole, part in zip(_three(nodes), _three(on_demand), strict=True)))
+        rest = UnitCounts(*(whole - part for whole, part in zip(_three(nodes), _three(on_demand), strict=True)))
         if rest.most:
             _nodes(billed, found, types, CapacityType.SPOT, rest)
     _template_disks(billed, template, nodes, "its disks, which its template does not say")
 
 
-def _three(counts: Counts) -> tuple[Decimal, Decimal, Decimal]:
+def _three(counts: UnitCounts) -> tuple[Decimal, Decimal, Decimal]:
     return counts.declared, counts.least, counts.most or NONE
 
 
-def _on_demand_part(policy: Declared, nodes: Counts) -> Counts:
+def _on_demand_part(policy: Declared, nodes: UnitCounts) -> UnitCounts:
     """How many of a mixed group's machines are on demand: a base, and a percentage of the rest, in whole machines, rounded up."""
     base = policy.number("instancesDistribution", "onDemandBaseCapacity") or NONE
     percent = policy.number("instancesDistribution", "onDemandPercentageAboveBaseCapacity")
@@ -142,7 +142,7 @@ def _on_demand_part(policy: Declared, nodes: Counts) -> Counts:
         first = min(of, base)
         return first + ((of - first) * above / 100).to_integral_value(ROUND_CEILING)
 
-    return Counts(*map(part, _three(nodes)))
+    return UnitCounts(*map(part, _three(nodes)))
 
 
 def _cluster(billed: Billed, found: Declared, _: Linked) -> None:

@@ -1,4 +1,4 @@
-"""What Pulumi wrote down of a program: `pulumi preview --json`, or a state that `pulumi stack export` wrote."""
+"""A program as Pulumi wrote it down (`pulumi preview --json`, or `pulumi stack export`), and what of a resource is billed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ from capacity.values.engine_marks import SIGNATURE, UNKNOWN_TEXT, UNKNOWNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from capacity.catalog.capacity_type import CapacityType
+    from capacity.catalog.machines import Cloud
+    from capacity.catalog.price_book import ServiceItem
+
 
 UNKNOWN = UNKNOWN_TEXT
 """What a value is here that is known only once something is made, of whatever type."""
@@ -207,3 +212,79 @@ def region_of(place: Any) -> str | None:
     name = place.rpartition("/")[2]
     zone = _ZONE.fullmatch(name)
     return (zone[1] or zone[2]) if zone is not None else name if re.fullmatch(r"[a-z]+-[a-z]+\d+|[a-z]{2}(?:-[a-z]+)+-\d+", name) else None
+
+
+NONE = Decimal(0)
+
+
+@dataclass(frozen=True)
+class UnitCounts:
+    """How many there are: of what scales, between its bounds; `most` is None where nothing bounds it. `declared` is what runs at first."""
+
+    declared: Decimal
+    least: Decimal
+    most: Decimal | None
+
+    def __mul__(self, by: Decimal | int) -> UnitCounts:
+        return UnitCounts(self.declared * by, self.least * by, None if self.most is None else self.most * by)
+
+    def __str__(self) -> str:
+        told = f"{self.declared.normalize():f}"
+        if self.least == self.declared == self.most:
+            return told
+        return f"{told} ({self.least.normalize():f} to {'any' if self.most is None else f'{self.most.normalize():f}'})"
+
+
+def fixed(number: Decimal | int = 1) -> UnitCounts:
+    """So many, always."""
+    return UnitCounts(Decimal(number), Decimal(number), Decimal(number))
+
+
+@dataclass(frozen=True)
+class Limit:
+    """So much of something that all nodes together may have, and how much of it a node of each machine has."""
+
+    what: str
+    most: Decimal
+    of_a_node: dict[str, Decimal]
+
+
+@dataclass(frozen=True)
+class MachinePart:
+    """Nodes of one of several machines: the first is what is declared, the dearest what is counted at most.
+
+    With `limits` it is they that bound the nodes, however machines and capacity types are mixed. `managed`: of EKS Auto Mode, with its fee.
+    """
+
+    cloud: Cloud
+    machines: tuple[str, ...]
+    capacity_types: tuple[CapacityType, ...]
+    nodes: UnitCounts
+    limits: tuple[Limit, ...] = ()
+    managed: bool = False
+
+
+@dataclass(frozen=True)
+class ServiceUnits:
+    """Units of what is no machine: of an hourly item how many there are, of the others GiB, operations or keys in a month."""
+
+    cloud: Cloud
+    item: ServiceItem
+    units: UnitCounts
+
+
+@dataclass
+class Billed:
+    """What is billed of one resource. `by_use`: what is billed by what is done with it; `missing`: what would have to be known."""
+
+    parts: list[MachinePart | ServiceUnits] = field(default_factory=list["MachinePart | ServiceUnits"])
+    by_use: list[str] = field(default_factory=list[str])
+    missing: list[str] = field(default_factory=list[str])
+
+    def service(self, cloud: Cloud, item: ServiceItem, units: UnitCounts | Decimal | int = 1) -> None:
+        """Adds units of a service."""
+        self.parts.append(ServiceUnits(cloud, item, units if isinstance(units, UnitCounts) else fixed(units)))
+
+    def machine(self, cloud: Cloud, machines: tuple[str, ...], capacity_type: CapacityType, nodes: UnitCounts) -> None:
+        """Adds nodes."""
+        self.parts.append(MachinePart(cloud, machines, (capacity_type,), nodes))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machines import LOCAL_SSD_GB, Cloud, machines_of
 from capacity.catalog.price_book import ServiceItem
-from capacity.cost.programs.billed import NONE, Billed, Counts, fixed
+from capacity.cost.programs.declared import NONE, Billed, UnitCounts, fixed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ _DISKS = {
 }
 
 
-def _disk(billed: Billed, kind: str | None, size: Decimal | None, nodes: Counts, what: str) -> None:
+def _disk(billed: Billed, kind: str | None, size: Decimal | None, nodes: UnitCounts, what: str) -> None:
     name = (kind or "pd-standard").rpartition("/")[2]
     if size is None:
         billed.missing.append(f"{what}: its size is not said")
@@ -46,7 +46,7 @@ def _disk(billed: Billed, kind: str | None, size: Decimal | None, nodes: Counts,
         billed.missing.append(f"{what}: the price of a disk of type {name}")
 
 
-def _machine(billed: Billed, found: Declared, machine: str | None, capacity_type: CapacityType, nodes: Counts) -> None:
+def _machine(billed: Billed, found: Declared, machine: str | None, capacity_type: CapacityType, nodes: UnitCounts) -> None:
     name = (machine or "").rpartition("/")[2]
     if not name:
         billed.missing.append("its machine type is not known yet")
@@ -59,7 +59,7 @@ def _machine(billed: Billed, found: Declared, machine: str | None, capacity_type
             billed.missing.append(f"the price of {gpu.text('type') or 'GPUs'} beside a machine")
 
 
-def _node_config(billed: Billed, node: Declared, nodes: Counts, *, queued: bool = False) -> None:
+def _node_config(billed: Billed, node: Declared, nodes: UnitCounts, *, queued: bool = False) -> None:
     """Nodes of a pool: machine, disk and local SSD beyond what the machine's price includes."""
     flexible = queued or node.true("flexStart")
     spot = node.true("spot") or node.true("preemptible")
@@ -87,7 +87,7 @@ def _zones(pool: Declared, cluster: Declared | None) -> int:
     return 1 if place is not None and place.rpartition("/")[2].count("-") > 1 else _ZONES_OF_A_REGION
 
 
-def _pool_nodes(billed: Billed, pool: Declared, zones: int) -> Counts | None:
+def _pool_nodes(billed: Billed, pool: Declared, zones: int) -> UnitCounts | None:
     """How many nodes a pool has in all its zones."""
     first = pool.number("initialNodeCount")
     count = pool.number("nodeCount")
@@ -106,7 +106,7 @@ def _pool_nodes(billed: Billed, pool: Declared, zones: int) -> Counts | None:
         billed.missing.append("how many nodes it may have is not known yet")
         return None
     begun = first if count is None else count
-    return Counts(least if begun is None else min(max(begun * zones, least), most), least, most)
+    return UnitCounts(least if begun is None else min(max(begun * zones, least), most), least, most)
 
 
 def _cluster_of(pool: Declared, linked: Linked) -> Declared | None:
@@ -144,7 +144,7 @@ def cluster(billed: Billed, found: Declared, _: Linked) -> None:
         billed.by_use.append("nodes that auto-provisioning makes")
 
 
-def _instance_parts(billed: Billed, found: Declared, nodes: Counts) -> None:
+def _instance_parts(billed: Billed, found: Declared, nodes: UnitCounts) -> None:
     spot = found.text("scheduling", "provisioningModel") == "SPOT" or found.true("scheduling", "preemptible")
     _machine(billed, found, found.text("machineType"), CapacityType.SPOT if spot else CapacityType.ON_DEMAND, nodes)
     for each in found.items("networkInterfaces"):
@@ -175,7 +175,7 @@ def _group(billed: Billed, found: Declared, linked: Linked) -> None:
     size = found.number("targetSize")
     if scaler is not None:
         least, most = (scaler.number("autoscalingPolicy", each) for each in ("minReplicas", "maxReplicas"))
-        nodes = None if least is None or most is None else Counts(least, least, most)
+        nodes = None if least is None or most is None else UnitCounts(least, least, most)
     else:
         nodes = None if size is None else fixed(size)
     if template is None or nodes is None:
@@ -204,7 +204,7 @@ def _rule(billed: Billed, _found: Declared, _: Linked) -> None:
 
 def _nat(billed: Billed, _found: Declared, _: Linked) -> None:
     """Each node that goes out by it is billed, up to as many as the price counts; how many those are, the program does not say."""
-    billed.service(Cloud.GCP, ServiceItem.NAT_NODE, Counts(NONE, NONE, Decimal(_NAT_NODES_COUNTED)))
+    billed.service(Cloud.GCP, ServiceItem.NAT_NODE, UnitCounts(NONE, NONE, Decimal(_NAT_NODES_COUNTED)))
     billed.by_use.append("nodes that go out by it, and traffic through it")
 
 

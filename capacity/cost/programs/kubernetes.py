@@ -12,8 +12,7 @@ from capacity.catalog.machine_list import machine_list, vcpu_of
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.price_book import ServiceItem
 from capacity.cost.programs import aws, google
-from capacity.cost.programs.billed import NONE, Billed, Counts, Limit, MachinePart, fixed
-from capacity.cost.programs.declared import number_of, region_of
+from capacity.cost.programs.declared import NONE, Billed, Limit, MachinePart, UnitCounts, fixed, number_of, region_of
 from capacity.values.quantities import quantity
 
 if TYPE_CHECKING:
@@ -161,13 +160,13 @@ def _karpenter_pool(billed: Billed, found: Declared, around: Around) -> None:
         billed.missing.append("how many nodes it may make: no limit of it bounds each of its machines")
     always = found.number("spec", "replicas") or NONE
     most = max(min(limit.most // limit.of_a_node[each] for limit in limits) for each in machines) if limits else None
-    nodes = Counts(always, always, most)
+    nodes = UnitCounts(always, always, most)
     billed.parts.append(MachinePart(Cloud.AWS, machines, types, nodes, limits, managed=group == "eks.amazonaws.com"))
     if group == "karpenter.k8s.aws":
         _class_disks(billed, found, nodes, around)
 
 
-def _class_disks(billed: Billed, found: Declared, nodes: Counts, around: Around) -> None:
+def _class_disks(billed: Billed, found: Declared, nodes: UnitCounts, around: Around) -> None:
     name = found.text("spec", "template", "spec", "nodeClassRef", "name")
     made = next(
         (each for each in around.linked.values() if each.type.endswith(":EC2NodeClass") and each.text("metadata", "name") == name), None

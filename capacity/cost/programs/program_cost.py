@@ -19,7 +19,7 @@ from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import HOURS_OF_A_LONG_MONTH, HOURS_OF_A_MONTH, Measure
 from capacity.cost.figures import NOTHING, Figures, PriceUsed, in_cents, price_used, service_price_used, total
 from capacity.cost.programs import aws, google, kubernetes
-from capacity.cost.programs.billed import NONE, Billed, MachinePart, ServicePart
+from capacity.cost.programs.declared import NONE, Billed, MachinePart, ServiceUnits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -259,7 +259,7 @@ def _named(part: MachinePart) -> str:
     return f"{names} {' or '.join(part.capacity_types)}"
 
 
-def _add_service(part: ServicePart, book: PriceBook, region: str, sums: _Sums) -> bool:
+def _add_service(part: ServiceUnits, book: PriceBook, region: str, sums: _Sums) -> bool:
     """Adds a service; returns whether the most is not all."""
     price = book.find_service(part.item, region)
     if price is None:

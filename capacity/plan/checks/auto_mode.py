@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import NVIDIA
-from capacity.catalog.auto_mode import auto_mode
 from capacity.catalog.data_files import Record
+from capacity.catalog.versions import auto_mode
 from capacity.catalog.zone_ids import is_zone_id
 from capacity.settings.cluster import EksCluster, SystemPool
 from capacity.settings.controllers import EksControllers

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from capacity.adopting.found import Found
-from capacity.adopting.import_ids import adoption
-from capacity.adopting.proposal import Asked, Proposal, propose, stack_text
+from capacity.adopting.proposal import Asked, Proposal, adoption, propose, stack_text
 from capacity.adopting.reading import from_state
 from capacity.adopting.terraform_state import TerraformResource, read_state
 from capacity.plan.build import build_plan

@@ -48,7 +48,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     [
         ("al2023: [{release: '20260903', source: mine, kubernetes: {'1.35': 7}}]", "al2023 has 20260903, which is not how it writes a"),
         ("bottlerocket: [{release: v1.53.0, source: mine, kubernetes: {'1.35': null}}]", "bottlerocket has v1.53.0, which is not"),
-        ("al2023: [{release: v20260903, source: yours, kubernetes: {'1.35': 7}}]", "al2023@v20260903: source 'yours' is not one of mine"),
+        ("al2023: [{release: v20260903, source: yours, kubernetes: {'1.35': 7}}]", "v20260903: source 'yours' is not one of mine"),
         ("al2023: [{release: v20260903, source: mine, kubernetes: {'1.35.7': 7}}]", "1.35.7"),
         (
             "al2023: [{release: v20260903, source: mine, kubernetes: {'1.35': 7}, neuron: {'1.34': true}}]",

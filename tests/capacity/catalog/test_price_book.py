@@ -85,7 +85,7 @@ def test_a_service_has_the_price_of_its_region_or_that_of_all_others(tmp_path: P
 @pytest.mark.parametrize(
     "text,line,broken,problem",
     [
-        (PRICES, "source: list}", "source: rumour}", "g6.xlarge: source 'rumour' is not one of list"),
+        (PRICES, "source: list}", "source: rumour}", "source 'rumour' is not one of list"),
         (PRICES, 'usd_per_hour: "0.3"', 'usd_per_hour: "0"', "prices.0.usd_per_hour: Input should be greater than 0"),
         (PRICES, 'usd_per_hour: "0.3"', 'usd_per_hour: "nan"', "prices.0.usd_per_hour: Input should be a finite number"),
         (PRICES, "capacity_type: spot", "capacity_type: preemptible", "prices.0.capacity_type: Input should be 'reserved', 'flex-start', "),

@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from made_bills import cur_row, gcp_row, node, report_file, table
 from made_parquet import COLUMNS, export_table, parquet_file
 
-from capacity.chargeback.billed import Bill
-from capacity.chargeback.bills.entries import BillError
+from capacity.chargeback.bills.entries import Bill, BillError
 from capacity.chargeback.bills.files import read_bill
 from capacity.chargeback.reconciling import reconcile
 from capacity.chargeback.saved_report import read_report
@@ -82,7 +81,7 @@ def read(path: Path) -> list[Entry]:
 
 def reconciled(folder: Path, bill_file: Path) -> str:
     month = read_report(report_file(folder, node(hours=40), node("p4d.24xlarge", "900.00", 30, capacity_type="on-demand")))
-    bill = Bill(month.start, month.end)
+    bill = Bill(month.period.start, month.period.end)
     for row in read_bill(bill_file, {}):
         bill.add(row)
     return reconcile_json(reconcile(month, bill), Decimal(2))

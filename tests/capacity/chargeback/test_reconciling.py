@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from made_bills import cur_row, focus_row, gcp_row, node, report_file, table
 
-from capacity.chargeback.billed import Bill
+from capacity.chargeback.bills.entries import Bill
 from capacity.chargeback.bills.files import read_bill
 from capacity.chargeback.reconciling import Reason, Reconciliation, reconcile
 from capacity.chargeback.saved_report import read_report
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def compared(folder: Path, nodes: list[dict[str, Any]], *bills: str, **more: Any) -> Reconciliation:
     month = read_report(report_file(folder, *nodes, **more))
-    bill, seen = Bill(month.start, month.end), dict[str, str]()
+    bill, seen = Bill(month.period.start, month.period.end), dict[str, str]()
     for number, text in enumerate(bills):
         path = folder / f"bill-{number}"
         path.write_text(text)

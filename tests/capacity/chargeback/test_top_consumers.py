@@ -9,9 +9,8 @@ from chargeback_months import HOUR, Month
 
 from capacity.catalog.work_labels import USER_LABEL
 from capacity.chargeback.consumers import top_consumers
-from capacity.chargeback.queries import Question, label_of
+from capacity.chargeback.queries import Question, Workload, label_of, workload_of
 from capacity.chargeback.report import IdlePolicy
-from capacity.chargeback.work import Workload, workload_of
 
 JOBSET, LEADERS, HASH = "jobset.sigs.k8s.io/jobset-name", "leaderworkerset.sigs.k8s.io/name", "pod-template-hash"
 

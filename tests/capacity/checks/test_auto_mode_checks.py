@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from resolved_fixtures import CLASS, found, plan_of, pool, told
 
-from capacity.catalog.auto_mode import auto_mode
-from capacity.catalog.versions import Addon
+from capacity.catalog.versions import Addon, auto_mode
 from capacity.plan.checks.auto_mode import (
     machines_are_launched,
     names_are_not_eks_own,

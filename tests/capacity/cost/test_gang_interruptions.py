@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.cost.estimates import shipped_rules
-from capacity.cost.gang_interruptions import gang_interruptions_per_hour
-from capacity.cost.spot_arithmetic import SpotConditions, best_spot_run
+from capacity.cost.spot_arithmetic import SpotConditions, best_spot_run, gang_interruptions_per_hour
 
 SHIPPED = float(shipped_rules().assumptions.gang_share_taken.value)
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "costs.md"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spot_traces import write_trace
 
-from capacity.cost.replay import Job, Outcome, Progress, Rates, Trace, read_trace, read_traces, replay
+from capacity.cost.replay import Job, Progress, Rates, ReplayOutcome, Trace, read_trace, read_traces, replay
 from capacity.cost.strategies import STRATEGIES
 from capacity.values.errors import ExitCode, ExplainedError
 
@@ -125,12 +125,12 @@ def test_a_job_that_cannot_be_is_refused(wrong: dict[str, int]) -> None:
 JOB = Job(7200, 100_000, 1800, nodes=2, restart_seconds=600)
 
 
-def played(*zones: tuple[int, ...], job: Job = JOB, strategy: str = "Spot, then on-demand") -> Outcome:
+def played(*zones: tuple[int, ...], job: Job = JOB, strategy: str = "Spot, then on-demand") -> ReplayOutcome:
     return replay([Trace("hand", 3600, each) for each in zones], job, Rates(Decimal("3.60"), Decimal(36)), STRATEGIES[strategy])
 
 
 def test_spot_without_interruption() -> None:
-    assert played((2, 2, 2, 2)) == Outcome(7800, 7800, 0, 0, Decimal("15.60")), "2.1667 h on two nodes at 3.60"
+    assert played((2, 2, 2, 2)) == ReplayOutcome(7800, 7800, 0, 0, Decimal("15.60")), "2.1667 h on two nodes at 3.60"
 
 
 def test_an_interruption_loses_what_is_not_saved_and_restarts() -> None:
@@ -158,7 +158,7 @@ def test_a_checkpoint_that_does_not_fit_into_the_notice_is_no_save() -> None:
 
 
 def test_on_demand_is_there_beyond_the_record() -> None:
-    assert played((0, 0), strategy="on-demand") == Outcome(7800, 0, 7800, 0, Decimal(156))
+    assert played((0, 0), strategy="on-demand") == ReplayOutcome(7800, 0, 7800, 0, Decimal(156))
 
 
 def test_another_zone_is_taken_where_the_first_has_none() -> None:

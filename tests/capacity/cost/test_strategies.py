@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spot_traces import made_trace
 
-from capacity.cost.comparison import compare, start_ticks
 from capacity.cost.replay import Job, Rates, Trace, replay
-from capacity.cost.strategies import STRATEGIES, omniscient_usd
+from capacity.cost.strategies import STRATEGIES, compare, omniscient_usd, start_ticks
 
 records = st.integers(1, 3).flatmap(
     lambda count: st.integers(2, 60).flatmap(

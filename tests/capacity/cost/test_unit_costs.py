@@ -14,7 +14,7 @@ from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.price_book import prices_of
 from capacity.cost import unit_costs as unit
 from capacity.cost.unit_costs import DevelopmentUse, scaled_to_zero
-from capacity.values.quantities import saved_percent
+from capacity.values.quantities import HOURS_OF_A_YEAR, saved_percent, usd_of_hours
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "costs.md"
 USD = Decimal(10)
@@ -24,11 +24,8 @@ P4D, P4D_SPOT = Decimal("32.77"), Decimal("12.50")
 @pytest.mark.parametrize(
     "found,usd",
     [
-        pytest.param(unit.usd_per_gpu_hour(P4D_SPOT, 8), "1.5625", id="an A100 hour on Spot"),
-        pytest.param(unit.usd_per_year(Decimal("98.32")), "861283.20", id="a p5.48xlarge for a year"),
-        pytest.param(unit.usd_per_epoch(Decimal(3), 8, 4), "96", id="an epoch: 8 GPUs, 4 h"),
-        pytest.param(unit.usd_per_experiment(Decimal(3), 1, 2), "6", id="an experiment: 1 GPU, 2 h"),
-        pytest.param(unit.usd_per_idle_hour(Decimal(3), 4), "12", id="an idle hour of 4 GPUs"),
+        pytest.param(usd_of_hours(Decimal("98.32"), HOURS_OF_A_YEAR), "861283.20", id="a p5.48xlarge for a year"),
+        pytest.param(usd_of_hours(Decimal(3), 4, 8), "96", id="an epoch: 8 GPUs, 4 h"),
         pytest.param(unit.usd_per_1000_requests(Decimal(3), 0.01), "0.03", id="1,000 requests: 0.01 GPU hours"),
         pytest.param(unit.usd_per_1000_requests(Decimal(3), 0.01, 0.5), "0.06", id="the same on GPUs that are busy half of the time"),
     ],

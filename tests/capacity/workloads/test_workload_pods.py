@@ -8,8 +8,8 @@ import pytest
 from workload_plans import IMAGE, job_of, objects, pod_of, pools_of, variables
 
 from capacity.catalog.work_labels import USER_LABEL
-from capacity.workloads.amounts import mebibytes, millicores
 from capacity.workloads.requests import WorkloadError
+from capacity.workloads.suitable_pools import mebibytes, millicores
 
 
 @pytest.mark.parametrize(
