@@ -2,18 +2,63 @@
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from ipaddress import IPv4Network
-from typing import NoReturn, NotRequired, TypedDict, TypeVar
+from types import NoneType, UnionType
+from typing import Any, NoReturn, NotRequired, TypedDict, TypeVar, Union, cast, get_args, get_origin, is_typeddict
 
 from pydantic import ValidationError
 
-from capacity.catalog.data_files import DescribedRecord
+from capacity.catalog.data_files import DescribedRecord, Record
 from capacity.settings.stack_file import said, shown
 from capacity.values.errors import SettingsProblem
 from capacity.values.names import IAM_PATH, IAM_POLICY
 from components.cloud_names import check_form
 
 OptionsT = TypeVar("OptionsT", bound=DescribedRecord)
+ArgsT = TypeVar("ArgsT")
+
+
+def arguments(kind: type[ArgsT], *sources: object, **own: object) -> ArgsT:
+    """Return the arguments of a component: each is in `own`, or is the field of that name of the first source that has one.
+
+    Sources are records of the plan or the settings, or maps. A field that is None is left out where the argument does not take None.
+    Raises TypeError for a required argument that is in none of them, and for one in `own` that the component does not have.
+    """
+    hints = {name: get_args(hint)[0] if get_origin(hint) is NotRequired else hint for name, hint in kind.__annotations__.items()}
+    if unknown := own.keys() - hints.keys():
+        raise TypeError(f"{kind.__name__} has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(hints))}")
+    found: dict[str, Any] = {}
+    for name, hint in hints.items():
+        source = next((each for each in (own, *sources) if _has(each, name)), None)
+        value = _plain(source[name] if isinstance(source, Mapping) else getattr(source, name, None), hint)
+        if value is not None or (source is not None and NoneType in get_args(hint)):
+            found[name] = value
+    if missing := getattr(kind, "__required_keys__") - found.keys():  # noqa: B009 -- a type checker knows it of no type variable
+        raise TypeError(f"{kind.__name__} needs {', '.join(sorted(missing))}; no source has it")
+    return cast("ArgsT", found)
+
+
+def _has(source: object, name: str) -> bool:
+    return name in source if isinstance(source, Mapping) else hasattr(source, name)
+
+
+def _plain(value: Any, hint: Any) -> Any:
+    """Return a value as an argument of the type `hint`: records as maps of the arguments that the type declares, tuples as lists."""
+    if get_origin(hint) in {Union, UnionType}:
+        hint = next(each for each in get_args(hint) if each is not NoneType)
+    within = (get_args(hint) or [None])[-1]
+    match value:
+        case Enum():
+            return value.value
+        case dict():
+            return {_plain(key, str): _plain(each, within) for key, each in value.items()}
+        case list() | tuple():
+            return [_plain(each, within) for each in value]
+        case Record() if not is_typeddict(hint):
+            return value.model_dump(mode="json")
+        case _:
+            return arguments(hint, value) if is_typeddict(hint) and value is not None else value
 
 
 def refuse(where: str, problem: SettingsProblem) -> NoReturn:

@@ -1,99 +1,100 @@
-"""The controllers of a platform on EKS: Karpenter with its side of AWS, device plugins, AWS's load balancer controller."""
+"""The controllers of a platform on EKS: Karpenter with its side of AWS, device plugins, AWS's load balancer controller; and what runs
+already on a cluster that somebody else made.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pulumi
 
 from capacity.catalog.accelerators import NEURON, NVIDIA
+from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.node_labels import AUTO_MODE_INSTANCE
 from capacity.catalog.versions import Chart
 from capacity.settings.cluster import EksMode
 from components.cloud_names import node_role_name, queue_name
-from components.eks.addons import GpuPlugins
-from components.eks.dcgm_exporter import DcgmExporter
-from components.eks.load_balancer_controller import LoadBalancerController
-from components.karpenter.controller import KarpenterController, KarpenterControllerIdentity, KarpenterNodeIdentity
-from components.karpenter.interruption_queue import InterruptionQueue
-from infra.eks_existing import KarpenterNodes
+from components.eks.addons import GpuPlugins, GpuPluginsArgs
+from components.eks.dcgm_exporter import DcgmExporter, DcgmExporterArgs
+from components.eks.existing_gpu_operator import ExistingGpuOperator
+from components.eks.existing_parts import ExistingClusterParts
+from components.eks.load_balancer_controller import LoadBalancerController, LoadBalancerControllerArgs
+from components.karpenter.controller import (
+    KarpenterController,
+    KarpenterControllerArgs,
+    KarpenterControllerIdentity,
+    KarpenterControllerIdentityArgs,
+    KarpenterNodeIdentity,
+    KarpenterNodeIdentityArgs,
+)
+from components.karpenter.existing_controller import ExistingKarpenter
+from components.karpenter.interruption_queue import InterruptionQueue, InterruptionQueueArgs
+from components.shared_args import arguments
+from infra.platform_objects import cluster_provider
 
 if TYPE_CHECKING:
+    from pulumi_aws.provider import Provider as AwsProvider
+    from pulumi_kubernetes import Provider
+
+    from capacity.plan.cluster_needs import EksClusterNeeds
     from capacity.plan.model import Plan
     from capacity.settings.platform import EksSettings
     from components.cloud_names import EksPlace
-    from components.eks.addons import GpuPluginsArgs
     from components.eks.cluster import EksCluster
-    from components.eks.dcgm_exporter import DcgmExporterArgs
     from components.eks.existing_cluster import ExistingEksCluster
-    from components.eks.load_balancer_controller import LoadBalancerControllerArgs
+    from infra.platform_objects import ControllerNodes
 
 
-def declare_karpenter(  # noqa: PLR0913, PLR0917 -- what it stands on, each from its own place
-    plan: Plan,
-    settings: EksSettings,
-    place: EksPlace,
-    cluster: EksCluster | ExistingEksCluster,
-    on_aws: pulumi.ResourceOptions,
-    in_cluster: pulumi.ResourceOptions,
-) -> KarpenterNodes:
+@dataclass(frozen=True)
+class EksStack:
+    """A stack on EKS while it is declared. `subnets` are the private ones by zone, as far as they are known."""
+
+    plan: Plan
+    settings: EksSettings
+    place: EksPlace
+    cluster: EksCluster | ExistingEksCluster
+    subnets: dict[str, pulumi.Input[str]]
+    aws: AwsProvider
+    kubernetes: Provider
+
+    @property
+    def on_aws(self) -> pulumi.ResourceOptions:
+        """The options of what is in AWS alone."""
+        return pulumi.ResourceOptions(provider=self.aws)
+
+
+def declare_karpenter(stack: EksStack, in_cluster: pulumi.ResourceOptions) -> KarpenterNodes:
     """Registers Karpenter, its interruption queue and both identities."""
-    queue = InterruptionQueue(
-        "interruptions",
-        {
-            "cluster": place.cluster,
-            "account": place.account,
-            "partition": place.partition,
-            "region": place.region,
-            "tags": place.tags,
-        },
-        on_aws,
+    plan, settings, place, cluster = stack.plan, stack.settings, stack.place, stack.cluster
+    queue = InterruptionQueue("interruptions", arguments(InterruptionQueueArgs, place), stack.on_aws)
+    of_nodes = arguments(
+        KarpenterNodeIdentityArgs,
+        place,
+        cluster_name=cluster.cluster_name,
+        # The CNI of a cluster of ours has an identity of its own; of another's nobody here knows.
+        cni_policy=settings.cluster.existing is not None,
     )
-    nodes = KarpenterNodeIdentity(
-        "karpenter-nodes",
-        {
-            "cluster": place.cluster,
-            "cluster_name": cluster.cluster_name,
-            "partition": place.partition,
-            # The CNI of a cluster of ours has an identity of its own; of another's nobody here knows.
-            "cni_policy": settings.cluster.existing is not None,
-            "tags": place.tags,
-            "iam_path": place.iam_path,
-            "permissions_boundary": place.permissions_boundary,
-        },
-        on_aws,
+    nodes = KarpenterNodeIdentity("karpenter-nodes", of_nodes, stack.on_aws)
+    of_controller = arguments(
+        KarpenterControllerIdentityArgs,
+        place,
+        cluster_name=cluster.cluster_name,
+        node_role_name=node_role_name(place.cluster),
+        queue_name=queue_name(place.cluster),
     )
-    identity = KarpenterControllerIdentity(
-        "karpenter-identity",
-        {
-            "cluster": place.cluster,
-            "cluster_name": cluster.cluster_name,
-            "account": place.account,
-            "partition": place.partition,
-            "region": place.region,
-            "node_role_name": node_role_name(place.cluster),
-            "queue_name": queue_name(place.cluster),
-            "tags": place.tags,
-            "iam_path": place.iam_path,
-            "permissions_boundary": place.permissions_boundary,
-        },
-        on_aws,
+    identity = KarpenterControllerIdentity("karpenter-identity", of_controller, stack.on_aws)
+    args = arguments(
+        KarpenterControllerArgs,
+        settings.controllers.karpenter,
+        settings.cluster,
+        cluster_name=cluster.cluster_name,
+        cluster_endpoint=cluster.endpoint,
+        queue_name=queue.queue_name,
+        version=plan.versions.charts[Chart.KARPENTER],
     )
-    size = settings.controllers.karpenter
-    karpenter = KarpenterController(
-        "karpenter",
-        {
-            "cluster_name": cluster.cluster_name,
-            "cluster_endpoint": cluster.endpoint,
-            "queue_name": queue.queue_name,
-            "replicas": size.replicas,
-            "cpu": size.cpu,
-            "memory": size.memory,
-            "version": plan.versions.charts[Chart.KARPENTER],
-            "node_repair": settings.cluster.node_repair,
-        },
-        pulumi.ResourceOptions.merge(in_cluster, pulumi.ResourceOptions(depends_on=[identity])),
-    )
+    after = pulumi.ResourceOptions.merge(in_cluster, pulumi.ResourceOptions(depends_on=[identity]))
+    karpenter = KarpenterController("karpenter", args, after)
     return KarpenterNodes(karpenter, nodes.role_name)
 
 
@@ -107,11 +108,7 @@ def declare_gpu_daemons(plan: Plan, settings: EksSettings, in_cluster: pulumi.Re
         GpuPlugins("gpu-plugins", plugin_args(plan, settings), in_cluster)
     measured = settings.measurement
     if measured.dcgm_exporter and not operator:
-        exporter: DcgmExporterArgs = {
-            "prometheus": measured.prometheus.value,
-            "monitor_labels": measured.monitor_labels,
-            "version": plan.versions.charts[Chart.DCGM_EXPORTER],
-        }
+        exporter = arguments(DcgmExporterArgs, measured, version=plan.versions.charts[Chart.DCGM_EXPORTER])
         if auto:
             exporter["instance_labels"] = AUTO_MODE_INSTANCE
         DcgmExporter("dcgm-exporter", exporter, in_cluster)
@@ -122,51 +119,112 @@ def plugin_args(plan: Plan, settings: EksSettings) -> GpuPluginsArgs:
     with_efa = {pool.name for pool in settings.pools if pool.efa}
     machines = sorted({machine for pool in plan.pools if pool.name in with_efa for machine in pool.machines})
     charts = plan.versions.charts
-    args: GpuPluginsArgs = {
-        "ami": settings.cluster.image,
-        "efa": bool(machines),
-        "nvidia": not settings.cluster.existing_gpu_operator and any(pool.resource == NVIDIA.resource for pool in plan.pools),
-        "neuron": any(pool.resource == NEURON.resource for pool in plan.pools),
-        "nvidia_version": charts.get(Chart.NVIDIA_DEVICE_PLUGIN),
-        "neuron_version": charts.get(Chart.NEURON_DEVICE_PLUGIN),
-        "efa_version": charts.get(Chart.EFA_DEVICE_PLUGIN),
-        "efa_image": settings.controllers.efa_device_plugin.image if machines else None,
-    }
+    args = arguments(
+        GpuPluginsArgs,
+        ami=settings.cluster.image,
+        efa=bool(machines),
+        nvidia=not settings.cluster.existing_gpu_operator and any(pool.resource == NVIDIA.resource for pool in plan.pools),
+        neuron=any(pool.resource == NEURON.resource for pool in plan.pools),
+        nvidia_version=charts.get(Chart.NVIDIA_DEVICE_PLUGIN),
+        neuron_version=charts.get(Chart.NEURON_DEVICE_PLUGIN),
+        efa_version=charts.get(Chart.EFA_DEVICE_PLUGIN),
+        efa_image=settings.controllers.efa_device_plugin.image if machines else None,
+    )
     return {**args, "efa_machines": machines} if machines else args
 
 
-def declare_load_balancers(  # noqa: PLR0913 -- what it stands on, each from its own place
-    plan: Plan,
-    settings: EksSettings,
-    place: EksPlace,
-    cluster: EksCluster | ExistingEksCluster,
-    in_both: pulumi.ResourceOptions,
-    *,
-    node_selector: dict[str, str] | None,
-    tolerations: list[dict[str, str]],
-) -> list[LoadBalancerController]:
+def declare_load_balancers(stack: EksStack, in_both: pulumi.ResourceOptions, nodes: ControllerNodes) -> list[LoadBalancerController]:
     """Registers AWS's load balancer controller where it is wanted.
 
     It takes its finalizers off Services and Ingresses, so what it returns must outlive them.
     """
-    size = settings.controllers.load_balancer_controller
-    if not size.install:
+    wanted = stack.settings.controllers.load_balancer_controller
+    if not wanted.install:
         return []
-    args: LoadBalancerControllerArgs = {
-        "cluster": place.cluster,
-        "cluster_name": cluster.cluster_name,
-        "account": place.account,
-        "region": place.region,
-        "vpc_id": cluster.vpc_id,
-        "tags": place.tags,
-        "partition": place.partition,
-        "iam_path": place.iam_path,
-        "permissions_boundary": place.permissions_boundary,
-        "replicas": size.replicas,
-        "cpu_milli": size.cpu_milli,
-        "memory_mib": size.memory_mib,
-        "version": plan.versions.charts[Chart.LOAD_BALANCER_CONTROLLER],
-        "node_selector": node_selector or {},
-        "tolerations": tolerations,
-    }
+    args = arguments(
+        LoadBalancerControllerArgs,
+        stack.place,
+        wanted,
+        nodes,
+        cluster_name=stack.cluster.cluster_name,
+        vpc_id=stack.cluster.vpc_id,
+        version=stack.plan.versions.charts[Chart.LOAD_BALANCER_CONTROLLER],
+    )
     return [LoadBalancerController("load-balancers", args, in_both)]
+
+
+@dataclass(frozen=True)
+class KarpenterNodes:
+    """What makes nodes: the Karpenter of the cluster, ours or its owner's, and the name of the role that its nodes run as."""
+
+    karpenter: pulumi.Resource
+    role_name: pulumi.Input[str]
+
+
+@dataclass(frozen=True)
+class FoundParts:
+    """What runs on the cluster already. `kubeconfig` is the cluster's, known once all of it was found in order; `nodes` are those of its
+    own Karpenter, None where it has none.
+    """
+
+    read: tuple[pulumi.Resource, ...]
+    kubeconfig: pulumi.Output[str]
+    nodes: KarpenterNodes | None
+
+
+def read_parts(plan: Plan, settings: EksSettings, needs: EksClusterNeeds, cluster: ExistingEksCluster) -> FoundParts:
+    """Reads what must run on the cluster, by a provider of its own, so that whatever is made there can wait for it."""
+    reader = cluster_provider("cluster-reader", cluster.kubeconfig, cluster.arn)
+    on_cluster = pulumi.ResourceOptions(provider=reader, depends_on=cluster.ready)
+    parts = ExistingClusterParts("cluster-parts", {"addons": [each.value for each in needs.addons]}, on_cluster)
+    read: list[pulumi.Resource] = [parts]
+    in_order: list[pulumi.Output[object]] = [parts.found]
+    nodes: KarpenterNodes | None = None
+    if (theirs := settings.cluster.existing_karpenter) is not None:
+        karpenter = _karpenter(settings, theirs.deployment, cluster, on_cluster)
+        # Node classes have the role, so that none is made before the Karpenter was found in order.
+        nodes = KarpenterNodes(karpenter, karpenter.deployment.apply(lambda _: theirs.node_role))
+        read.append(karpenter)
+        in_order.append(karpenter.deployment)
+    if settings.cluster.existing_gpu_operator:
+        operator = _gpu_operator(plan, settings, on_cluster)
+        read.append(operator)
+        in_order.append(operator.policy)
+    kubeconfig = pulumi.Output.all(cluster.kubeconfig, *in_order).apply(lambda known: str(known[0]))
+    return FoundParts(tuple(read), kubeconfig, nodes)
+
+
+def _karpenter(
+    settings: EksSettings, deployment: str, cluster: ExistingEksCluster, on_cluster: pulumi.ResourceOptions
+) -> ExistingKarpenter:
+    used = {
+        "capacityReservationSelectorTerms": any(pool.reservation for pool in settings.pools),
+        "networkInterfaces": any(pool.efa for pool in settings.pools),
+        "placementGroupSelector": any(pool.compact_placement for pool in settings.pools),
+    }
+    return ExistingKarpenter(
+        "karpenter",
+        {
+            "cluster": settings.cluster.existing or "",
+            "kubernetes_version": cluster.kubernetes_version,
+            "deployment": deployment,
+            "reserved": any(pool.capacity_type is CapacityType.RESERVED for pool in settings.pools),
+            "fields": [field for field, needed in used.items() if needed],
+        },
+        on_cluster,
+    )
+
+
+def _gpu_operator(plan: Plan, settings: EksSettings, on_cluster: pulumi.ResourceOptions) -> ExistingGpuOperator:
+    taints = {taint for pool in plan.pools if pool.resource == NVIDIA.resource for taint in pool.taints}
+    return ExistingGpuOperator(
+        "gpu-operator",
+        {
+            "taints": [
+                {"key": each.key, "value": each.value, "effect": each.effect.value}
+                for each in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
+            ],
+            "dcgm_exporter": settings.measurement.dcgm_exporter,
+        },
+        on_cluster,
+    )

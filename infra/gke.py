@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
@@ -12,17 +12,18 @@ from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.node_labels import ARCHITECTURE_LABEL
 from capacity.plan.cluster_needs import cluster_needs
 from capacity.settings.cluster import GkeMode
-from capacity.settings.pools import GkeNodeOptions
 from capacity.values.names import is_production
 from components.cloud_names import ACCOUNT_ID_LENGTH, fitted
 from components.gke.cluster import GkeCluster
-from components.gke.compute_class import ComputeClass
-from components.gke.existing_cluster import ExistingGkeCluster
+from components.gke.cluster_args import GkeClusterArgs, GkeSystemPoolArgs
+from components.gke.compute_class import ComputeClass, ComputeClassArgs, ComputeClassPriorityArgs
+from components.gke.existing_cluster import ExistingGkeCluster, ExistingGkeClusterArgs
 from components.gke.gpu_node_pool import GkeGpuNodePool
-from components.gke.gpu_pool_args import DEVICE_LABELS
-from components.gke.gpudirect import GkeRdmaNetworks, GkeRdmaNodes
-from components.gke.network import GkeNetwork
-from components.gke.system_nodes import GkeNodeIdentity
+from components.gke.gpu_pool_args import DEVICE_LABELS, GkeGpuNodePoolArgs, GkeMachineArgs
+from components.gke.gpudirect import GkeRdmaNetworks, GkeRdmaNetworksArgs, GkeRdmaNodes, GkeRdmaNodesArgs
+from components.gke.network import GkeNetwork, GkeNetworkArgs
+from components.gke.system_nodes import GkeNodeIdentity, GkeNodeIdentityArgs
+from components.shared_args import arguments
 from infra.exported import export
 from infra.gke_storage import declare_storage, workload_annotations
 from infra.platform_objects import (
@@ -34,7 +35,6 @@ from infra.platform_objects import (
     declare_platform_objects,
     declare_stock_out_watch,
 )
-from infra.queue_objects import node_taint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,9 +42,7 @@ if TYPE_CHECKING:
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.platform import GkeSettings
     from capacity.settings.pools import GkePool
-    from components.gke.cluster_args import GkeMaintenanceArgs, GkeSecurityArgs
-    from components.gke.compute_class import ComputeClassArgs, ComputeClassPriorityArgs
-    from components.gke.gpu_pool_args import GkeGpuNodePoolArgs, GkeMachineArgs, GkeNodeNetworkArgs, GkeNodeOptionsArgs
+    from components.gke.cluster_args import GkeAutoProvisioningArgs
     from policies.judging import Settings
 
 
@@ -65,15 +63,13 @@ def declare_node_pools(  # noqa: PLR0913 -- what the pools are made of and what 
     """Registers a node pool for each pool of the plan, after `first`. `rdma` are the further networks of those with GPUDirect."""
     options = {pool.name: pool for pool in settings.pools}
     for pool in plan.pools:
-        args = _pool(plan, pool, options[pool.name], settings, cluster=cluster, nodes=nodes, labels=labels)
+        args = _pool(pool, options[pool.name], settings, cluster=cluster, nodes=nodes, labels=labels)
         if rdma is not None and pool.rdma_networks:
-            args["further_networks"] = _further_networks(rdma, pool.rdma_networks + 1)
+            args["further_networks"] = [
+                {"network": rdma.networks[card], "subnetwork": rdma.subnetworks[card]} for card in range(pool.rdma_networks + 1)
+            ]
         # With a pool of GPUs alone GKE would leave out its own taint, and the controllers would have nowhere to run.
         GkeGpuNodePool(pool.name, args, pulumi.ResourceOptions(depends_on=list(first)))
-
-
-def _further_networks(rdma: GkeRdmaNetworks, cards: int) -> list[GkeNodeNetworkArgs]:
-    return [{"network": rdma.networks[card], "subnetwork": rdma.subnetworks[card]} for card in range(cards)]
 
 
 def declare_rdma_networks(plan: Plan, settings: GkeSettings, name: str) -> GkeRdmaNetworks | None:
@@ -81,37 +77,32 @@ def declare_rdma_networks(plan: Plan, settings: GkeSettings, name: str) -> GkeRd
     pools = [pool for pool in plan.pools if pool.rdma_networks]
     if not pools:
         return None
-    return GkeRdmaNetworks(
-        "rdma-networks",
-        {
-            "project": settings.project,
-            "region": settings.region,
-            "zone": pools[0].zones[0],
-            "network": name,
-            "rdma_networks": max(pool.rdma_networks for pool in pools),
-            "cidr": settings.network.gpudirect_cidr,
-        },
+    args = arguments(
+        GkeRdmaNetworksArgs,
+        settings,
+        zone=pools[0].zones[0],
+        network=name,
+        rdma_networks=max(pool.rdma_networks for pool in pools),
+        cidr=settings.network.gpudirect_cidr,
     )
+    return GkeRdmaNetworks("rdma-networks", args)
 
 
 def declare_rdma_nodes(plan: Plan, rdma: GkeRdmaNetworks, opts: pulumi.ResourceOptions) -> None:
     """Registers what the cluster is told of these networks, and what the nodes need for them. `opts` says which cluster, and after what."""
     pools = [pool for pool in plan.pools if pool.rdma_networks]
-    GkeRdmaNodes(
-        "rdma-nodes",
-        {
-            "networks": rdma.networks,
-            "subnetworks": rdma.subnetworks,
-            "rdma_networks": max(pool.rdma_networks for pool in pools),
-            "accelerators": sorted({pool.accelerator for pool in pools}),
-            "labels": plan.labels,
-        },
-        opts,
+    args = arguments(
+        GkeRdmaNodesArgs,
+        plan,
+        networks=rdma.networks,
+        subnetworks=rdma.subnetworks,
+        rdma_networks=max(pool.rdma_networks for pool in pools),
+        accelerators=sorted({pool.accelerator for pool in pools}),
     )
+    GkeRdmaNodes("rdma-nodes", args, opts)
 
 
 def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
-    plan: Plan,
     pool: PoolPlan,
     options: GkePool,
     settings: GkeSettings,
@@ -124,31 +115,25 @@ def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
     set_by_gke = {*marks.labels, *DEVICE_LABELS}
     # GKE keeps pods that were built for amd64 off other nodes by itself (docs.cloud.google.com/kubernetes-engine, prepare-arm-workloads).
     tainted_by_gke = {ARCHITECTURE_LABEL, *(taint.key for taint in marks.taints)}
-    node_options = cast("GkeNodeOptionsArgs", options.model_dump(mode="json", include=set(GkeNodeOptions.model_fields)))
-    return {  # pyrefly: ignore[open-unpacking] -- no other keys
-        **node_options,
-        "boot_disk_kms_key": options.boot_disk_kms_key or settings.cluster.security.boot_disk_kms_key,
-        "pool": pool.name,
-        "project": settings.project,
-        "region": plan.region,
-        "cluster_zone": settings.cluster.zone,
-        "cluster": cluster.cluster_name,
-        "zones": list(pool.zones),
-        "machine": pool.machines[0],
-        "accelerator": pool.accelerator,
-        "gpus_per_node": pool.gpus_per_node,
-        "machine_description": machine_description(settings, pool),
-        "capacity_type": pool.capacity_type.value,
-        "min_nodes": pool.min_nodes,
-        "max_nodes": pool.max_nodes,
-        "node_labels": {key: value for key, value in pool.labels.items() if key not in set_by_gke} | pool.owner_labels,
-        "taints": [node_taint(taint) for taint in pool.taints if taint.key not in tainted_by_gke],
-        "resource_labels": labels | billing_label(pool),
-        "service_account": nodes.email,
+    return arguments(
+        GkeGpuNodePoolArgs,
+        pool,
+        options,
+        settings.network,
+        settings,
+        boot_disk_kms_key=options.boot_disk_kms_key or settings.cluster.security.boot_disk_kms_key,
+        pool=pool.name,
+        cluster_zone=settings.cluster.zone,
+        cluster=cluster.cluster_name,
+        machine=pool.machines[0],
+        machine_description=machine_description(settings, pool),
+        node_labels={key: value for key, value in pool.labels.items() if key not in set_by_gke} | pool.owner_labels,
+        taints=[taint for taint in pool.taints if taint.key not in tainted_by_gke],
+        resource_labels=labels | billing_label(pool),
+        service_account=nodes.email,
         # A queued pool's run time is its jobs' own, and other types have none to set.
-        "max_run_seconds": pool.max_run_seconds if pool.capacity_type is CapacityType.FLEX_START else None,
-        "max_pods_per_node": settings.network.max_pods_per_node,
-    }
+        max_run_seconds=pool.max_run_seconds if pool.capacity_type is CapacityType.FLEX_START else None,
+    )
 
 
 def machine_description(settings: GkeSettings, pool: PoolPlan) -> GkeMachineArgs | None:
@@ -156,15 +141,7 @@ def machine_description(settings: GkeSettings, pool: PoolPlan) -> GkeMachineArgs
     described = next((each for each in settings.machines if each.name == pool.machines[0]), None)
     if described is None or described.gpu is None or described.name in machines_of(Cloud.GCP):
         return None
-    return {
-        "vcpu": described.vcpu,
-        "memory_mib": described.memory_mib,
-        "gpu_memory_mib": described.gpu.memory_mib,
-        "bundled_local_ssd_disks": described.bundled_local_ssd_disks,
-        "boot_disk": described.boot_disk.value,
-        "compact_placement": described.compact_placement,
-        "flex_start": described.flex_start,
-    }
+    return arguments(GkeMachineArgs, described, gpu_memory_mib=described.gpu.memory_mib)
 
 
 def declare_compute_classes(plan: Plan, settings: GkeSettings, opts: pulumi.ResourceOptions, *, nodes: GkeNodeIdentity) -> None:
@@ -176,36 +153,31 @@ def declare_compute_classes(plan: Plan, settings: GkeSettings, opts: pulumi.Reso
     options = {pool.name: pool for pool in settings.pools}
     pools = {pool.name: pool for pool in plan.pools}
     for each in plan.compute_classes:
-        named: list[ComputeClassPriorityArgs] = [{"pools": [name]} for name in each.pools]
-        args: ComputeClassArgs = {
-            "name": each.name,
-            "labels": plan.labels,
-            "priorities": named,
-            "consolidation_delay_minutes": each.consolidation_delay_minutes,
-        }
+        named = [{"pools": [name]} for name in each.pools]
+        own: dict[str, Any] = {"priorities": named, "owner_labels": None}
         if autopilot:
             made = [_made(pools[name], options[name], machine_description(settings, pools[name])) for name in each.pools]
-            args = {**args, "priorities": made, "autopilot": True, "service_account": nodes.email, "owner_labels": plan.labels}
+            own = {"priorities": made, "owner_labels": plan.labels, "service_account": nodes.email, "autopilot": True}
+        args = arguments(ComputeClassArgs, own, each, plan)
         ComputeClass(f"class-{each.name}", args, opts)
 
 
 def _made(pool: PoolPlan, options: GkePool, description: GkeMachineArgs | None) -> ComputeClassPriorityArgs:
     """What GKE is to make for a pool of the plan."""
-    reservation = options.reservation
-    priority: ComputeClassPriorityArgs = {
-        "machine": pool.machines[0],
-        "accelerator": pool.accelerator,
-        "gpus": pool.gpus_per_node,
-        "machine_description": description,
-        "capacity_type": pool.capacity_type.value,
-        "zones": sorted(options.zones) or None,
-        "driver": options.gpu_driver.value,
-        "max_run_seconds": pool.max_run_seconds if pool.capacity_type is CapacityType.FLEX_START else None,
-        "boot_disk_gib": options.boot_disk_gib,
-    }
-    if reservation is not None and reservation.name is not None:
-        priority["reservation"] = {"name": reservation.name, "project": reservation.project}
-    return priority
+    named = options.reservation is not None and options.reservation.name is not None
+    return arguments(
+        ComputeClassPriorityArgs,
+        pool,
+        options,
+        pools=None,
+        machine=pool.machines[0],
+        gpus=pool.gpus_per_node,
+        machine_description=description,
+        zones=sorted(options.zones) or None,
+        driver=options.gpu_driver,
+        max_run_seconds=pool.max_run_seconds if pool.capacity_type is CapacityType.FLEX_START else None,
+        reservation=options.reservation if named else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -223,14 +195,13 @@ def declare_gke(plan: Plan, settings: GkeSettings, rules: Settings) -> None:
     """
     name = settings.cluster.name or settings.environment
     labels = settings.ownership
-    nodes = GkeNodeIdentity(
-        "nodes",
-        {
-            "project": settings.project,
-            "account_id": fitted(f"{name}-nodes", ACCOUNT_ID_LENGTH),
-            "description": f"GPU and system nodes of the cluster {name}",
-        },
+    identity = arguments(
+        GkeNodeIdentityArgs,
+        settings,
+        account_id=fitted(f"{name}-nodes", ACCOUNT_ID_LENGTH),
+        description=f"GPU and system nodes of the cluster {name}",
     )
+    nodes = GkeNodeIdentity("nodes", identity)
     cluster = _cluster(plan, settings, name, labels, nodes)
     first: list[pulumi.Resource] = [cluster] if cluster.system_pool is None else [cluster.system_pool]
     rdma = declare_rdma_networks(plan, settings, name)
@@ -258,93 +229,60 @@ def _cluster(
 ) -> GkeCluster | ExistingGkeCluster:
     if settings.cluster.existing is not None:
         needs = cluster_needs(settings, plan)
-        return ExistingGkeCluster(
-            "cluster",
-            {
-                "cluster": settings.cluster.existing,
-                "project": settings.project,
-                "region": settings.region,
-                "zone": settings.cluster.zone,
-                "access": settings.access.value,
-                "mode": needs.mode.value,
-                # Each team has an account in Google Cloud and mounts its folders of both buckets.
-                "workload_identity": True,
-                "gcs_fuse": True,
-                "at_least": [{"version": each.version, "user": each.user} for each in needs.versions],
-                "room": needs.room,
-            },
+        existing = arguments(
+            ExistingGkeClusterArgs,
+            needs,
+            settings,
+            cluster=settings.cluster.existing,
+            zone=settings.cluster.zone,
+            # Each team has an account in Google Cloud and mounts its folders of both buckets.
+            workload_identity=True,
+            gcs_fuse=True,
+            at_least=needs.versions,
         )
+        return ExistingGkeCluster("cluster", existing)
     net = _network(settings, name)
     standard = settings.cluster.mode is GkeMode.STANDARD
     protected = settings.cluster.deletion_protection
     system, limits, made = settings.cluster.system_pool, plan.limits, plan.spending.made_by_itself
-    return GkeCluster(
-        "cluster",
-        {
-            "cluster": name,
-            "project": settings.project,
-            "region": settings.region,
-            "zones": sorted(settings.zones),
-            "network": net.network,
-            "subnetwork": net.subnetwork,
-            "pods_range": net.pods_range,
-            "services_range": net.services_range,
-            "control_plane_cidr": settings.network.control_plane_cidr,
-            "access": settings.access.value,
-            "cidrs": list(settings.control_plane.cidrs),
-            "runner_cidrs": list(settings.network.runner_cidrs),
-            "release_channel": settings.cluster.release_channel.value,
-            "min_version": settings.cluster.min_version,
-            "mode": settings.cluster.mode.value,
-            "deletion_protection": is_production(settings.environment) if protected is None else protected,
-            "node_service_account": nodes.email,
-            "resource_labels": labels,
-            "owner_labels": plan.labels,
-            "max_pods_per_node": settings.network.max_pods_per_node,
-            "system_pool": {
-                "machine": system.machine,
-                "min_nodes": system.min_nodes,
-                "max_nodes": system.max_nodes,
-                "boot_disk_type": next((each.boot_disk.value for each in settings.machines if each.name == system.machine), None),
-                "confidential_nodes": system.confidential_nodes,
-            }
-            if standard
-            else None,
-            "auto_provisioning": {
-                "max_vcpu": limits.vcpu,
-                "max_memory_gib": limits.memory_gib,
-                # GKE makes no node for a kind of GPU without a limit. Pools still grow: a limit that is not there holds nothing back
-                # (kubernetes/autoscaler, core/scaleup/resource/manager.go: CheckDeltaWithinLimits; read 2026-11-25).
-                # What has pools all the same is held back by no less than they may have.
-                "accelerators": {name: plan.accelerators.get(name, LEAST_GPUS) for name in settings.cluster.former_accelerators}
-                | dict(made.gpus if made else ()),
-            }
-            if standard and limits is not None
-            else None,
-            "multi_networking": any(pool.rdma_networks for pool in plan.pools),
-            "groups_domain": settings.cluster.groups_domain,
-            "managed_prometheus": settings.observability.managed_prometheus,
-            "maintenance": cast("GkeMaintenanceArgs", settings.cluster.maintenance.model_dump(mode="json")),
-            "security": cast("GkeSecurityArgs", settings.cluster.security.model_dump(mode="json", exclude_none=True)),
-        },
+    auto_provisioning: GkeAutoProvisioningArgs | None = None
+    if standard and limits is not None:
+        # GKE makes no node for a kind of GPU without a limit. Pools still grow: a limit that is not there holds nothing back
+        # (kubernetes/autoscaler, core/scaleup/resource/manager.go: CheckDeltaWithinLimits; read 2026-11-25).
+        # What has pools all the same is held back by no less than they may have.
+        kinds = {name: plan.accelerators.get(name, LEAST_GPUS) for name in settings.cluster.former_accelerators}
+        auto_provisioning = {
+            "max_vcpu": limits.vcpu,
+            "max_memory_gib": limits.memory_gib,
+            "accelerators": kinds | dict(made.gpus if made else ()),
+        }
+    boot_disk = next((each.boot_disk for each in settings.machines if each.name == system.machine), None)
+    args = arguments(
+        GkeClusterArgs,
+        net,
+        settings.cluster,
+        settings.network,
+        settings.control_plane,
+        settings.observability,
+        settings,
+        cluster=name,
+        zones=sorted(settings.zones),
+        access=settings.access,
+        deletion_protection=is_production(settings.environment) if protected is None else protected,
+        node_service_account=nodes.email,
+        resource_labels=labels,
+        owner_labels=plan.labels,
+        system_pool=arguments(GkeSystemPoolArgs, system, boot_disk_type=boot_disk) if standard else None,
+        auto_provisioning=auto_provisioning,
+        security=settings.cluster.security.model_dump(mode="json", exclude_none=True),
+        multi_networking=any(pool.rdma_networks for pool in plan.pools),
     )
+    return GkeCluster("cluster", args)
 
 
 def _network(settings: GkeSettings, name: str) -> _Network:
     net = settings.network
     if net.existing_network is not None and net.existing_subnetwork is not None:
         return _Network(net.existing_network, net.existing_subnetwork, net.pods_range, net.services_range)
-    made = GkeNetwork(
-        "network",
-        {
-            "project": settings.project,
-            "region": settings.region,
-            "network": name,
-            "nodes_cidr": net.nodes_cidr,
-            "pods_cidr": net.pods_cidr,
-            "services_cidr": net.services_cidr,
-            "pods_range": net.pods_range,
-            "services_range": net.services_range,
-        },
-    )
+    made = GkeNetwork("network", arguments(GkeNetworkArgs, net, settings, network=name))
     return _Network(made.network, made.subnetwork, made.pods_range, made.services_range)

@@ -10,10 +10,11 @@ from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.settings.cluster import TeamIdentity
 from capacity.values.names import is_production
 from capacity.workloads.requests import SERVICE_ACCOUNT
+from components.shared_args import arguments
 from components.storage.claimed_volume import CHECKPOINTS, DATASETS
-from components.storage.gcs_bucket import GcsBucket, GcsFuseVolume, bucket_name
-from components.storage.gcs_team_access import GcsTeamAccess, account_id
-from components.storage.pubsub_work_queue import PubsubWorkQueue
+from components.storage.gcs_bucket import GcsBucket, GcsBucketArgs, GcsFuseVolume, bucket_name
+from components.storage.gcs_team_access import GcsTeamAccess, GcsTeamAccessArgs, account_id
+from components.storage.pubsub_work_queue import PubsubWorkQueue, PubsubWorkQueueArgs
 from infra.exported import export
 
 if TYPE_CHECKING:
@@ -60,22 +61,19 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
     direct = settings.cluster.team_identity is TeamIdentity.DIRECT
     for team in sorted(settings.teams, key=lambda each: each.name):
         own_labels = {**labels, "team": team.name}
-        access = GcsTeamAccess(
-            f"{team.name}-storage",
-            {
-                "team": team.name,
-                "environment": settings.environment,
-                "project": settings.project,
-                "namespace": team.name,
-                "service_account": SERVICE_ACCOUNT,
-                # The provider tells it of buckets, so that nobody needs the right to read the project itself.
-                "project_number": buckets[CHECKPOINTS].project_number if direct else None,
-                "checkpoint_bucket": buckets[CHECKPOINTS].name,
-                "dataset_bucket": buckets[DATASETS].name,
-            },
-            # The identity pool that it is bound to appears with the cluster.
-            pulumi.ResourceOptions(depends_on=[cluster]),
+        identity = arguments(
+            GcsTeamAccessArgs,
+            settings,
+            team=team.name,
+            namespace=team.name,
+            service_account=SERVICE_ACCOUNT,
+            # The provider tells it of buckets, so that nobody needs the right to read the project itself.
+            project_number=buckets[CHECKPOINTS].project_number if direct else None,
+            checkpoint_bucket=buckets[CHECKPOINTS].name,
+            dataset_bucket=buckets[DATASETS].name,
         )
+        # The identity pool that it is bound to appears with the cluster.
+        access = GcsTeamAccess(f"{team.name}-storage", identity, pulumi.ResourceOptions(depends_on=[cluster]))
         checkpoints[team.name] = access.checkpoint_url
         for purpose, bucket in buckets.items():
             GcsFuseVolume(
@@ -90,20 +88,19 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
                 pulumi.ResourceOptions(provider=provider, depends_on=[teams[team.name]]),
             )
         if team.work_queue is not None:
-            queue = PubsubWorkQueue(
-                f"{team.name}.{team.work_queue.name}",
-                {
-                    # With a dot, which no name holds: a-b of c and a of b-c stay apart.
-                    "queue": f"{settings.environment}.{team.name}.{team.work_queue.name}",
-                    "project": settings.project,
-                    "worker_member": access.member,
-                    "grace_seconds": grace,
-                    "labels": own_labels,
-                    "kms_key": settings.storage.encryption_key,
-                    "ack_deadline_seconds": team.work_queue.lease_seconds,
-                    "max_delivery_attempts": team.work_queue.max_attempts,
-                },
+            work = arguments(
+                PubsubWorkQueueArgs,
+                settings,
+                # With a dot, which no name holds: a-b of c and a of b-c stay apart.
+                queue=f"{settings.environment}.{team.name}.{team.work_queue.name}",
+                worker_member=access.member,
+                grace_seconds=grace,
+                labels=own_labels,
+                kms_key=settings.storage.encryption_key,
+                ack_deadline_seconds=team.work_queue.lease_seconds,
+                max_delivery_attempts=team.work_queue.max_attempts,
             )
+            queue = PubsubWorkQueue(f"{team.name}.{team.work_queue.name}", work)
             subscriptions[team.name] = queue.subscription
     export("buckets", {purpose: bucket.url for purpose, bucket in buckets.items()})
     export("checkpoints", checkpoints)
@@ -111,17 +108,16 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
 
 
 def _bucket(settings: GkeSettings, labels: dict[str, str], purpose: str) -> GcsBucket:
-    return GcsBucket(
-        purpose,
-        {
-            "bucket": bucket_name(settings.project, settings.environment, purpose),
-            "project": settings.project,
-            "location": settings.storage.location or settings.region,
-            "cluster_region": settings.region,
-            "purpose": purpose,
-            "labels": labels,
-            "retention_days": settings.storage.checkpoint_days if purpose == CHECKPOINTS else None,
-            "kms_key": settings.storage.encryption_key,
-            "force_destroy": purpose == CHECKPOINTS and not is_production(settings.environment),
-        },
+    args = arguments(
+        GcsBucketArgs,
+        settings,
+        bucket=bucket_name(settings.project, settings.environment, purpose),
+        location=settings.storage.location or settings.region,
+        cluster_region=settings.region,
+        purpose=purpose,
+        labels=labels,
+        retention_days=settings.storage.checkpoint_days if purpose == CHECKPOINTS else None,
+        kms_key=settings.storage.encryption_key,
+        force_destroy=purpose == CHECKPOINTS and not is_production(settings.environment),
     )
+    return GcsBucket(purpose, args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pulumi
@@ -12,33 +13,34 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.catalog.platform import MEASUREMENT_NAMESPACE, QUEUEING_NAMESPACE, endpoints_of
 from capacity.catalog.versions import Chart
+from capacity.plan.model import Amount
 from capacity.plan.team_view import team_views
 from capacity.settings.teams import AdmissionMode
-from components.kueue.controller import KueueController
-from components.kueue.jobset import JobSetController
-from components.kueue.stock_outs import StockOutWatch
-from components.measurement import KubeStateMetrics, RecordingRules
-from components.tenancy.admission import AdmissionPolicies, OwnerLabels
-from components.tenancy.priorities import Priorities, WorkloadPriorities
-from components.tenancy.team import Team, restricted
+from capacity.values.quantities import count_quantity, mib_quantity
+from components.kueue.controller import DwsProvisioning, KueueController, KueueControllerArgs
+from components.kueue.jobset import JobSetController, JobSetControllerArgs
+from components.kueue.queues import CohortArgs, FlavorArgs, QueueArgs, Queues
+from components.kueue.stock_outs import StockOutWatch, StockOutWatchArgs
+from components.kueue.topology import Topology, TopologyArgs
+from components.measurement import KubeStateMetrics, KubeStateMetricsArgs, RecordingRules, RecordingRulesArgs
+from components.shared_args import arguments
+from components.tenancy.admission import AdmissionPolicies, AdmissionPoliciesArgs, AdmissionPolicyArgs, OwnerLabels, OwnerLabelsArgs
+from components.tenancy.priorities import Priorities, PrioritiesArgs, WorkloadPriorities, WorkloadPrioritiesArgs
+from components.tenancy.team import Team, TeamArgs, restricted
 from infra.exported import export
-from infra.queue_objects import declare_queues
 from policies.admission.guarantee import guarantee_of, guarantee_policies
 from policies.admission.policy import KEYS, PATCHES, admission_policies, labelled
 from policies.admission.scheduling_options import facts_of
 from policies.judging import DEFAULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from capacity.plan.model import Plan, PoolPlan, TeamPlan
+    from capacity.plan.cpu_work_model import CpuAmount, CpuWorkPlan
+    from capacity.plan.model import CohortPlan, FlavorPlan, FlavorQuota, Plan, PoolPlan, QueuePlan, TeamPlan
     from capacity.settings.platform import EksSettings, GkeSettings
-    from components.kueue.controller import KueueControllerArgs
-    from components.kueue.jobset import JobSetControllerArgs
-    from components.tenancy.admission import AdmissionPolicyArgs, ExpressionArgs, MatchedResourcesArgs
-    from components.tenancy.priorities import PriorityArgs
-    from components.tenancy.team import EndpointArgs, TeamArgs, UnqueuedArgs
-    from policies.admission.policy import AdmissionPolicy, Expression, ResourceRule
+    from components.kueue.queues import AmountArgs, QuotaArgs
+    from components.tenancy.team import UnqueuedArgs
     from policies.judging import Settings
 
 
@@ -80,30 +82,32 @@ def billing_label(pool: PoolPlan) -> dict[str, str]:
     return {"workload-class": pool.serves[0]} if len(pool.serves) == 1 else {}
 
 
+@dataclass(frozen=True)
+class ControllerNodes:
+    """Where controllers run: the labels of their nodes, and what tolerates the taints of these."""
+
+    node_selector: dict[str, str] = field(default_factory=dict[str, str])
+    tolerations: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+
+
+ANYWHERE = ControllerNodes()
+
+
 def declare_kueue(
     plan: Plan,
     opts: pulumi.ResourceOptions,
     settings: GkeSettings | EksSettings,
-    *,
-    node_selector: Mapping[str, str] | None = None,
-    tolerations: Sequence[Mapping[str, str]] = (),
+    nodes: ControllerNodes = ANYWHERE,
 ) -> KueueController:
     """Registers Kueue, with the times that the plan's capacity needs, on the nodes for controllers, unless the cluster has its own."""
-    times, size = plan.pods_ready, settings.controllers.kueue
-    args: KueueControllerArgs = {
-        "existing": settings.queueing.existing_kueue,
-        "version": plan.versions.charts.get(Chart.KUEUE),
-        "pods_ready": {
-            "timeout_seconds": times.timeout_seconds,
-            "recovery_seconds": times.recovery_seconds,
-            "requeues": times.requeues,
-        },
-        "replicas": size.replicas,
-        "cpu_milli": size.cpu_milli,
-        "memory_mib": size.memory_mib,
-        "node_selector": dict(node_selector or {}),
-        "tolerations": [dict(each) for each in tolerations],
-    }
+    args = arguments(
+        KueueControllerArgs,
+        plan,
+        settings.controllers.kueue,
+        nodes,
+        existing=settings.queueing.existing_kueue,
+        version=plan.versions.charts.get(Chart.KUEUE),
+    )
     return KueueController("kueue", args, opts)
 
 
@@ -111,22 +115,13 @@ def declare_jobset(
     plan: Plan,
     opts: pulumi.ResourceOptions,
     settings: GkeSettings | EksSettings,
-    *,
-    node_selector: Mapping[str, str] | None = None,
-    tolerations: Sequence[Mapping[str, str]] = (),
+    nodes: ControllerNodes = ANYWHERE,
 ) -> None:
     """Registers JobSet's controller, on the nodes for controllers, where the settings ask for it."""
     wanted = settings.controllers.jobset
     if not wanted.install:
         return
-    args: JobSetControllerArgs = {
-        "version": plan.versions.charts[Chart.JOBSET],
-        "replicas": wanted.replicas,
-        "cpu_milli": wanted.cpu_milli,
-        "memory_mib": wanted.memory_mib,
-        "node_selector": dict(node_selector or {}),
-        "tolerations": [dict(each) for each in tolerations],
-    }
+    args = arguments(JobSetControllerArgs, nodes, wanted, version=plan.versions.charts[Chart.JOBSET])
     JobSetController("jobset", args, opts)
 
 
@@ -134,9 +129,7 @@ def declare_stock_out_watch(
     plan: Plan,
     settings: GkeSettings | EksSettings,
     opts: pulumi.ResourceOptions,
-    *,
-    node_selector: Mapping[str, str] | None = None,
-    tolerations: Sequence[Mapping[str, str]] = (),
+    nodes: ControllerNodes = ANYWHERE,
 ) -> None:
     """Registers what closes flavors at a stock-out, on the nodes for controllers, where the settings ask for it.
 
@@ -148,28 +141,15 @@ def declare_stock_out_watch(
     namespace = Namespace(
         "queueing-namespace", metadata=ObjectMetaArgs(name=QUEUEING_NAMESPACE, labels={**plan.labels, **restricted()}), opts=opts
     )
-    StockOutWatch(
-        "stock-out-watch",
-        {
-            "namespace": QUEUEING_NAMESPACE,
-            "labels": plan.labels,
-            "cohort": settings.cohort,
-            "image": wanted.image,
-            "hold_minutes": wanted.hold_minutes,
-            "node_selector": dict(node_selector or {}),
-            "tolerations": [dict(each) for each in tolerations],
-        },
-        pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[namespace])),
-    )
+    args = arguments(StockOutWatchArgs, wanted, settings, plan, nodes, namespace=QUEUEING_NAMESPACE)
+    StockOutWatch("stock-out-watch", args, pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[namespace])))
 
 
 def declare_measurement(
     plan: Plan,
     settings: GkeSettings | EksSettings,
     opts: pulumi.ResourceOptions,
-    *,
-    node_selector: Mapping[str, str] | None = None,
-    tolerations: Sequence[Mapping[str, str]] = (),
+    nodes: ControllerNodes = ANYWHERE,
 ) -> None:
     """Registers kube-state-metrics, on the nodes for controllers, unless the cluster has its own; and the recording rules.
 
@@ -182,41 +162,19 @@ def declare_measurement(
     )
     inside = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[namespace]))
     wanted, size = settings.measurement, settings.controllers.kube_state_metrics
-    read_by = wanted.prometheus.value
     if wanted.kube_state_metrics:
-        KubeStateMetrics(
-            "kube-state-metrics",
-            {
-                "namespace": MEASUREMENT_NAMESPACE,
-                "prometheus": read_by,
-                "labels": plan.labels,
-                "monitor_labels": wanted.monitor_labels,
-                "cpu_milli": size.cpu_milli,
-                "memory": size.memory,
-                "node_selector": dict(node_selector or {}),
-                "tolerations": [dict(each) for each in tolerations],
-            },
-            inside,
-        )
-    rules = RecordingRules(
-        "recording-rules",
-        {"namespace": MEASUREMENT_NAMESPACE, "prometheus": read_by, "labels": plan.labels, "monitor_labels": wanted.monitor_labels},
-        inside,
-    )
+        args = arguments(KubeStateMetricsArgs, wanted, size, plan, nodes, namespace=MEASUREMENT_NAMESPACE)
+        KubeStateMetrics("kube-state-metrics", args, inside)
+    rules = RecordingRules("recording-rules", arguments(RecordingRulesArgs, wanted, plan, namespace=MEASUREMENT_NAMESPACE), inside)
     export("recorded_series", rules.series)
 
 
 def declare_priorities(plan: Plan, provider: Provider, controllers: Sequence[pulumi.Resource]) -> None:
     """Registers the classes' priorities: those of pods at once, those of queued work after Kueue, which brings their kind."""
-    classes: list[PriorityArgs] = [
-        {"name": each.name, "value": each.value, "preempts": each.preempts, "description": each.description} for each in plan.priorities
-    ]
-    Priorities("priorities", {"classes": classes, "labels": plan.labels}, pulumi.ResourceOptions(provider=provider))
-    WorkloadPriorities(
-        "workload-priorities",
-        {"classes": classes, "labels": plan.labels},
-        pulumi.ResourceOptions(provider=provider, depends_on=list(controllers)),
-    )
+    on_cluster = pulumi.ResourceOptions(provider=provider)
+    Priorities("priorities", arguments(PrioritiesArgs, plan, classes=plan.priorities), on_cluster)
+    after = pulumi.ResourceOptions(provider=provider, depends_on=list(controllers))
+    WorkloadPriorities("workload-priorities", arguments(WorkloadPrioritiesArgs, plan, classes=plan.priorities), after)
 
 
 def declare_teams(
@@ -227,37 +185,27 @@ def declare_teams(
     `annotations` are those of a team's service account, by name of the team; none for a team that is not in it. `outlived_by` takes
     finalizers off what is in the namespaces, which could not end without it.
     """
-    endpoints: list[EndpointArgs] = [
-        {"cidr": each.cidr, "protocols": list(each.protocols), "ports": list(each.ports)} for each in endpoints_of(plan.cloud)
-    ]
-    on_cluster = pulumi.ResourceOptions(provider=provider, depends_on=list(outlived_by))
-    views = team_views(plan)
+    on_cluster, views = pulumi.ResourceOptions(provider=provider, depends_on=list(outlived_by)), team_views(plan)
     return {
-        team.name: Team(
-            team.name, {**_team(plan, team, endpoints, annotations.get(team.name, {})), "platform": views[team.name]}, on_cluster
-        )
+        team.name: Team(team.name, {**_team(plan, team, annotations.get(team.name, {})), "platform": views[team.name]}, on_cluster)
         for team in plan.teams
     }
 
 
-def _team(plan: Plan, team: TeamPlan, endpoints: list[EndpointArgs], annotations: Mapping[str, pulumi.Input[str]]) -> TeamArgs:
+def _team(plan: Plan, team: TeamPlan, annotations: Mapping[str, pulumi.Input[str]]) -> TeamArgs:
     unqueued: UnqueuedArgs = {"gpus": team.unqueued_gpus, "priority_classes": list(team.unqueued_priority_classes)}
     if team.unqueued_of:
         unqueued["devices"] = team.unqueued_of
-    return {
-        "namespace": team.namespace,
-        "labels": {**plan.labels, TEAM_LABEL: team.name},
-        "hard": team.hard,
-        "unqueued": unqueued if team.unqueued_priority_classes else None,
-        "container_limits": {"cpu": team.container_limits["cpu"], "memory": team.container_limits["memory"]},
-        "submitters": list(team.submitters),
-        "viewers": list(team.viewers),
+    return arguments(
+        TeamArgs,
+        team,
+        labels={**plan.labels, TEAM_LABEL: team.name},
+        unqueued=unqueued if team.unqueued_priority_classes else None,
         # Where claims of others are refused and not only warned of.
-        "own_claims": plan.admission.mode is AdmissionMode.ENFORCE,
-        "cluster_queues": list(team.cluster_queues),
-        "endpoints": endpoints,
-        "service_account_annotations": dict(annotations),
-    }
+        own_claims=plan.admission.mode is AdmissionMode.ENFORCE,
+        endpoints=list(endpoints_of(plan.cloud)),
+        service_account_annotations=dict(annotations),
+    )
 
 
 def declare_admission(plan: Plan, provider: Provider, rules: Settings = DEFAULTS) -> None:
@@ -265,51 +213,17 @@ def declare_admission(plan: Plan, provider: Provider, rules: Settings = DEFAULTS
     on_cluster = pulumi.ResourceOptions(provider=provider)
     if plan.admission.mode is not AdmissionMode.NONE:
         held = (*admission_policies(facts_of(plan), rules), *guarantee_policies(guarantee_of(plan)))
-        AdmissionPolicies(
-            "admission",
-            {
-                "policies": [_policy(each) for each in held],
-                "team_label": TEAM_LABEL,
-                "enforce": plan.admission.mode is AdmissionMode.ENFORCE,
-                "labels": plan.labels,
-            },
-            on_cluster,
+        args = arguments(
+            AdmissionPoliciesArgs,
+            plan,
+            policies=[arguments(AdmissionPolicyArgs, each, matches=each.resource_rules) for each in held],
+            team_label=TEAM_LABEL,
+            enforce=plan.admission.mode is AdmissionMode.ENFORCE,
         )
+        AdmissionPolicies("admission", args, on_cluster)
     if plan.admission.owner_labels:
-        OwnerLabels(
-            "owner-labels",
-            {
-                "keys": list(KEYS),
-                "matches": _matches(labelled()),
-                "expression": PATCHES,
-                "team_label": TEAM_LABEL,
-                "labels": plan.labels,
-            },
-            on_cluster,
-        )
-
-
-def _policy(policy: AdmissionPolicy) -> AdmissionPolicyArgs:
-    return {
-        "name": policy.name,
-        "stops": policy.stops,
-        "guards": policy.guards,
-        "matches": _matches(policy.resource_rules),
-        "conditions": _expressions(policy.conditions),
-        "variables": _expressions(policy.variables),
-        "validations": [
-            {"expression": each.expression, "message": each.message, "message_expression": each.message_expression}
-            for each in policy.validations
-        ],
-    }
-
-
-def _matches(rules: Iterable[ResourceRule]) -> list[MatchedResourcesArgs]:
-    return [{"group": each.group, "resources": list(each.resources), "operations": list(each.operations)} for each in rules]
-
-
-def _expressions(expressions: Iterable[Expression]) -> list[ExpressionArgs]:
-    return [{"name": each.name, "expression": each.expression} for each in expressions]
+        filled = arguments(OwnerLabelsArgs, plan, keys=KEYS, matches=labelled(), expression=PATCHES, team_label=TEAM_LABEL)
+        OwnerLabels("owner-labels", filled, on_cluster)
 
 
 def declare_platform_objects(  # noqa: PLR0913 -- what the clouds make before the objects, each by itself
@@ -333,3 +247,116 @@ def declare_platform_objects(  # noqa: PLR0913 -- what the clouds make before th
     teams = declare_teams(plan, provider, service_accounts or {}, outlived_by)
     declare_queues(plan, pulumi.ResourceOptions(provider=provider, depends_on=[*teams.values(), *controllers]))
     return teams
+
+
+DWS = "dws"
+"""Name of the AdmissionCheck before queued pools."""
+
+
+def declare_queues(plan: Plan, opts: pulumi.ResourceOptions) -> None:
+    """Registers the plan's flavors, cohorts and queues, and exports the queues' names.
+
+    `opts` says which cluster, and after what: Kueue's definitions and the teams' namespaces. GKE's admission check and topology come first,
+    because Kueue holds a queue inactive until what it names is there.
+    """
+    first: list[pulumi.Resource] = [
+        Topology(f"topology-{each.name}", arguments(TopologyArgs, each, plan), opts) for each in plan.topologies
+    ]
+    if any(flavor.provisioned for flavor in plan.flavors):
+        first.append(DwsProvisioning(DWS, {"name": DWS, "labels": plan.labels}, opts))
+    queues = Queues(
+        "queues",
+        {
+            "cohorts": [*(_cohort(cohort) for cohort in plan.cohorts), *_cpu_cohorts(plan.cpu_work)],
+            "flavors": [*(_flavor(flavor) for flavor in plan.flavors), *_cpu_flavors(plan.cpu_work)],
+            "queues": [*(_queue(plan, queue) for queue in plan.queues), *_cpu_queues(plan.cpu_work)],
+            "labels": plan.labels,
+        },
+        pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=first)),
+    )
+    export("queues", {queue.namespace: queue.local_queue for queue in plan.queues})
+    export("cluster_queues", queues.cluster_queues)
+
+
+def _flavor(flavor: FlavorPlan) -> FlavorArgs:
+    tolerations = [{"key": each.key, "operator": "Equal", "value": each.value, "effect": each.effect} for each in flavor.tolerated]
+    return arguments(FlavorArgs, flavor, tolerations=tolerations)
+
+
+def _cohort(cohort: CohortPlan) -> CohortArgs:
+    return arguments(CohortArgs, cohort, quotas=[_quota(quota) for quota in cohort.quotas])
+
+
+def _queue(plan: Plan, queue: QueuePlan) -> QueueArgs:
+    provisioned = {flavor.name for flavor in plan.flavors if flavor.provisioned}
+    checked = [quota.flavor for quota in queue.quotas if quota.flavor in provisioned]
+    return arguments(
+        QueueArgs,
+        queue,
+        name=queue.cluster_queue,
+        labels={TEAM_LABEL: queue.namespace},
+        quotas=[*_launchers(plan.cpu_work, queue), *(_quota(quota) for quota in queue.quotas)],
+        admission_checks=[{"name": DWS, "flavors": checked}] if checked else [],
+    )
+
+
+def _quota(quota: FlavorQuota) -> QuotaArgs:
+    return {
+        "flavor": quota.flavor,
+        "nominal": _amount(quota.nominal),
+        "borrowing_limit": None if quota.borrowing_limit is None else _amount(quota.borrowing_limit),
+        "lending_limit": None if quota.lending_limit is None else _amount(quota.lending_limit),
+    }
+
+
+def _launchers(work: CpuWorkPlan | None, queue: QueuePlan) -> list[QuotaArgs]:
+    """Before the flavors with GPUs, so that pods without any have nodes without any. Nobody preempts GPUs for a launcher's vCPU."""
+    own = [each.launchers for each in work.queues if each.namespace == queue.namespace] if work else []
+    alone = _amount(Amount(0, 0, 0))
+    return [
+        {"flavor": work.flavor, "nominal": _cpu_amount(each), "borrowing_limit": alone, "lending_limit": alone}
+        for each in own
+        if work is not None and each.vcpu and each.memory_mib
+    ]
+
+
+def _cpu_flavors(work: CpuWorkPlan | None) -> list[FlavorArgs]:
+    return [{"name": work.flavor, "node_labels": work.node_labels, "node_taints": [], "tolerations": [], "resource": None}] if work else []
+
+
+def _cpu_cohorts(work: CpuWorkPlan | None) -> list[CohortArgs]:
+    if work is None:
+        return []
+    unowned = [_cpu_quota(work, work.unowned)] if work.unowned.vcpu or work.unowned.memory_mib else []
+    return [{"name": work.cohort, "parent": None, "quotas": unowned, "of_cpu_work": True}]
+
+
+def _cpu_queues(work: CpuWorkPlan | None) -> list[QueueArgs]:
+    if work is None:
+        return []
+    return [
+        {
+            "name": queue.cluster_queue,
+            "cohort": work.cohort,
+            "namespace": queue.namespace,
+            "local_queue": queue.local_queue,
+            "labels": {TEAM_LABEL: queue.namespace},
+            "quotas": [_cpu_quota(work, queue.nominal)],
+            "weight": queue.weight,
+            "stop": queue.stop.value,
+            "of_cpu_work": True,
+        }
+        for queue in work.queues
+    ]
+
+
+def _cpu_amount(amount: CpuAmount) -> AmountArgs:
+    return _amount(Amount(0, amount.vcpu, amount.memory_mib))
+
+
+def _cpu_quota(work: CpuWorkPlan, nominal: CpuAmount) -> QuotaArgs:
+    return {"flavor": work.flavor, "nominal": _cpu_amount(nominal), "borrowing_limit": None, "lending_limit": None}
+
+
+def _amount(amount: Amount) -> AmountArgs:
+    return {"gpus": amount.gpus, "cpu": count_quantity(amount.vcpu), "memory": mib_quantity(amount.memory_mib)}

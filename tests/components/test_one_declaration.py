@@ -9,18 +9,23 @@ import pkgutil
 import re
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import components
 from capacity.catalog.data_files import DescribedRecord
+from capacity.plan.kueue_configuration import ONE_BOOT
 from capacity.settings import cluster, network, pools, spending
 from components.eks import cluster_args as eks_cluster
 from components.eks import network as eks_network
 from components.gke import cluster_args as gke_cluster
 from components.gke.gpu_pool_args import GkeNodeOptionsArgs
 from components.karpenter.ec2_node_class import EksNodeDiskArgs
+from components.kueue.controller import KueueControllerArgs
+from components.kueue.topology import TopologyArgs
+from components.shared_args import arguments
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -111,3 +116,16 @@ def test_what_the_docstring_of_an_argument_says_is_its_default() -> None:
     assert len(found) > 25
     wrong = [f"{module}.{name}: says {said}, is {value!r}" for module, name, said, value in found if said.lower() not in as_written(value)]
     assert wrong == []
+
+
+def test_arguments_are_the_fields_of_records_that_have_their_names() -> None:
+    record = SimpleNamespace(pods_ready=ONE_BOOT, frameworks=("batch/job",), replicas=None, version=None, labels={})
+
+    made = arguments(KueueControllerArgs, record, {"version": "0.19.0", "cpu_milli": 500}, existing=True)
+
+    times = {"timeout_seconds": 2700, "recovery_seconds": 1800, "requeues": 10}
+    assert made == {"existing": True, "frameworks": ["batch/job"], "pods_ready": times, "version": None, "cpu_milli": 500}
+    with pytest.raises(TypeError, match="TopologyArgs needs name; no source has it"):
+        arguments(TopologyArgs, record, levels=("zone",))
+    with pytest.raises(TypeError, match="TopologyArgs has no level; it has labels, levels, name"):
+        arguments(TopologyArgs, record, level="zone")

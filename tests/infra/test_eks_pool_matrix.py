@@ -13,13 +13,13 @@ from capacity.catalog.machines import Cloud, machines_of
 from capacity.plan.build import build_plan
 from capacity.settings.platform import EksSettings
 from capacity.settings.stack_file import parse_settings
-from components.karpenter.ec2_node_class import Ec2NodeClass
+from components.karpenter.ec2_node_class import Ec2NodeClass, Ec2NodeClassArgs
 from components.karpenter.gpu_node_pool import GpuNodePool
-from infra.eks import driver_taints, gpu_node_pool_args, node_class_args
+from components.shared_args import arguments
+from infra.eks_pools import driver_taints, gpu_node_pool_args, node_class_of_pool
 
 if TYPE_CHECKING:
     from capacity.catalog.machines import Gpu, Machine
-    from components.karpenter.ec2_node_class import Ec2NodeClassArgs
 
 Register = Callable[[Callable[[], object]], Any]
 
@@ -79,7 +79,7 @@ def declared_pool(register: Register, changes: dict[str, Any]) -> tuple[dict[str
 
     def declare() -> None:
         GpuNodePool("pool", gpu_node_pool_args(plan, pool, wanted, driver_taints(settings)))
-        Ec2NodeClass("class", node_class_args(plan, pool, wanted, COMMON))
+        Ec2NodeClass("class", arguments(Ec2NodeClassArgs, node_class_of_pool(plan, pool, wanted), COMMON))
 
     registered = register(declare)
     [node_pool] = registered.of("kubernetes:karpenter.sh/v1:NodePool")

@@ -12,8 +12,7 @@ from program_declarations import KUEUE, plan_of, shipped
 
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
-from infra.platform_objects import declare_kueue
-from infra.queue_objects import declare_queues
+from infra.platform_objects import declare_kueue, declare_queues
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan

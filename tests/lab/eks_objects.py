@@ -11,7 +11,7 @@ from server_questions import integers
 from capacity.plan.build import plan_of_stack_file
 from capacity.settings.platform import EksSettings
 from components.karpenter.gpu_node_pool import GpuNodePool
-from infra.eks import driver_taints, gpu_node_pool_args
+from infra.eks_pools import driver_taints, gpu_node_pool_args
 from lab.cluster import POD, Cluster
 from lab.exercise.play import JOB, wait_for_no_nodes
 
