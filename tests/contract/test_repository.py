@@ -10,7 +10,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
-LINES_AT_MOST = 400
+LINES_AT_MOST = 500
 
 # A path of one machine: a home folder, a temporary folder, or a place that only a build machine has. GKE's nodes have a user of that name.
 MACHINE_PATH = re.compile(r"(?<![\w.:/<$}-])/(?:root|home/(?!kubernetes/bin)\w+|Users/\w+|tmp|work|opt/wheels)/[\w.-]+")
