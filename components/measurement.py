@@ -27,7 +27,7 @@ from capacity.chargeback.queries import allow_list, kube_state_resources, kube_s
 from capacity.settings.controllers import KubeStateMetricsSize
 from capacity.telemetry import ALLOCATED, GROUP, IDLE, MEASURED, USED, rule_groups, rules_spec, rules_yaml
 from capacity.values.quantities import milli_quantity
-from components.controller_pod import single_pod, without_rights
+from components.in_cluster import single_pod, without_rights
 
 
 class KubeStateMetricsArgs(TypedDict):

@@ -8,7 +8,7 @@ import pulumi
 from pulumi_aws.provider import Provider as AwsProvider
 
 from capacity.catalog.platform import partition_of
-from capacity.plan.cluster_needs import eks_cluster_needs
+from capacity.plan.needs import eks_cluster_needs
 from capacity.plan.teams import groups_by_role
 from capacity.settings.cluster import EksMode
 from capacity.settings.network import CONTROL_PLANE_ZONES
@@ -25,7 +25,6 @@ from components.storage.gp3_storage_class import AUTO_MODE_DRIVER, Gp3StorageCla
 from infra.eks_controllers import EksStack, declare_gpu_daemons, declare_karpenter, declare_load_balancers, read_parts
 from infra.eks_pools import declare_auto_mode, declare_karpenter_pools
 from infra.eks_storage import declare_storage
-from infra.exported import export
 from infra.platform_objects import (
     ANYWHERE,
     ControllerNodes,
@@ -35,12 +34,13 @@ from infra.platform_objects import (
     declare_measurement,
     declare_platform_objects,
     declare_stock_out_watch,
+    export,
 )
 
 if TYPE_CHECKING:
     from capacity.catalog.node_images import ImageBook
-    from capacity.plan.cluster_needs import EksClusterNeeds
     from capacity.plan.model import Plan
+    from capacity.plan.needs import EksClusterNeeds
     from capacity.settings.platform import EksSettings
     from policies.judging import Settings
 

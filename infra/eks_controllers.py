@@ -15,10 +15,8 @@ from capacity.catalog.node_labels import AUTO_MODE_INSTANCE
 from capacity.catalog.versions import Chart
 from capacity.settings.cluster import EksMode
 from components.cloud_names import node_role_name, queue_name
-from components.eks.addons import GpuPlugins, GpuPluginsArgs
-from components.eks.dcgm_exporter import DcgmExporter, DcgmExporterArgs
-from components.eks.existing_gpu_operator import ExistingGpuOperator
-from components.eks.existing_parts import ExistingClusterParts
+from components.eks.addons import DcgmExporter, DcgmExporterArgs, GpuPlugins, GpuPluginsArgs
+from components.eks.existing_cluster import ExistingClusterParts, ExistingGpuOperator
 from components.eks.load_balancer_controller import LoadBalancerController, LoadBalancerControllerArgs
 from components.karpenter.controller import (
     KarpenterController,
@@ -37,8 +35,8 @@ if TYPE_CHECKING:
     from pulumi_aws.provider import Provider as AwsProvider
     from pulumi_kubernetes import Provider
 
-    from capacity.plan.cluster_needs import EksClusterNeeds
     from capacity.plan.model import Plan
+    from capacity.plan.needs import EksClusterNeeds
     from capacity.settings.platform import EksSettings
     from components.cloud_names import EksPlace
     from components.eks.cluster import EksCluster

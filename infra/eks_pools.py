@@ -15,17 +15,23 @@ from capacity.settings.cluster import EksMode
 from capacity.settings.pools import OTHER_WORK_VOLUME, Gp3Volume, default_volume
 from capacity.values.quantities import SECONDS_OF_AN_HOUR
 from components.eks.addons import EFA_NODE_LABEL
-from components.eks.auto_addons import AutoAddons, AutoAddonsArgs
-from components.eks.auto_node_class import AutoNodeClass, AutoNodeClassArgs, auto_node_class_ref
-from components.eks.auto_node_identity import AutoNodeIdentity, AutoNodeIdentityArgs
-from components.eks.auto_system_pool import AutoSystemPool, AutoSystemPoolArgs
-from components.eks.efa_security_group import EfaSecurityGroup, EfaSecurityGroupArgs
-from components.karpenter.cpu_node_pool import CpuNodePool
+from components.eks.auto_mode import (
+    AutoAddons,
+    AutoAddonsArgs,
+    AutoNodeClass,
+    AutoNodeClassArgs,
+    AutoNodeIdentity,
+    AutoNodeIdentityArgs,
+    AutoSystemPool,
+    AutoSystemPoolArgs,
+    auto_node_class_ref,
+)
+from components.eks.network import EfaSecurityGroup, EfaSecurityGroupArgs
 from components.karpenter.ec2_node_class import Ec2NodeClass, Ec2NodeClassArgs, EfaPlacementGroup, EfaPlacementGroupArgs, ec2_node_class_ref
-from components.karpenter.gpu_node_pool import GpuNodePool
+from components.karpenter.node_pools import CpuNodePool, GpuNodePool
 from components.shared_args import arguments
-from components.storage.efs_volume import DRIVER as EFS_DRIVER
-from components.storage.lustre_volume import DRIVER as LUSTRE_DRIVER
+from components.storage.efs import DRIVER as EFS_DRIVER
+from components.storage.lustre import DRIVER as LUSTRE_DRIVER
 from infra.karpenter_pools import node_pool_args, other_work_args
 from infra.platform_objects import billing_label
 
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
     from capacity.settings.platform import EksSettings
     from capacity.settings.pools import EksPool
     from components.karpenter.ec2_node_class import EksNodeDiskArgs
-    from components.karpenter.gpu_node_pool import GpuNodePoolArgs
+    from components.karpenter.node_pools import GpuNodePoolArgs
     from components.shared_args import NodeTaint
     from infra.eks_controllers import EksStack, KarpenterNodes
 

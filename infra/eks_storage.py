@@ -12,15 +12,12 @@ from capacity.values.names import is_production
 from capacity.workloads.requests import SERVICE_ACCOUNT
 from components.shared_args import arguments
 from components.storage.claimed_volume import CHECKPOINTS, DATASETS
-from components.storage.efs_file_system import EfsFileSystem, EfsFileSystemArgs
-from components.storage.efs_volume import EfsVolume, EfsVolumeArgs
-from components.storage.lustre_file_system import LustreFileSystem, LustreFileSystemArgs
-from components.storage.lustre_volume import LustreVolume, LustreVolumeArgs
-from components.storage.s3_bucket import S3Bucket, S3BucketArgs, bucket_name
-from components.storage.s3_mountpoint_volume import S3MountpointVolume, S3MountpointVolumeArgs
+from components.storage.efs import EfsFileSystem, EfsFileSystemArgs, EfsVolume, EfsVolumeArgs
+from components.storage.lustre import LustreFileSystem, LustreFileSystemArgs, LustreVolume, LustreVolumeArgs
+from components.storage.s3_bucket import S3Bucket, S3BucketArgs, S3MountpointVolume, S3MountpointVolumeArgs, bucket_name
 from components.storage.s3_team_access import S3TeamAccess, S3TeamAccessArgs
 from components.storage.sqs_work_queue import SqsWorkQueue, SqsWorkQueueArgs
-from infra.exported import export
+from infra.platform_objects import export
 
 if TYPE_CHECKING:
     from pulumi_kubernetes import Provider

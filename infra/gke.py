@@ -10,7 +10,7 @@ import pulumi
 from capacity.catalog.capacity_type import CapacityType, Origin, facts_of
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.node_labels import ARCHITECTURE_LABEL
-from capacity.plan.cluster_needs import cluster_needs
+from capacity.plan.needs import cluster_needs
 from capacity.settings.cluster import GkeMode
 from capacity.values.names import is_production
 from components.cloud_names import ACCOUNT_ID_LENGTH, fitted
@@ -24,7 +24,6 @@ from components.gke.gpudirect import GkeRdmaNetworks, GkeRdmaNetworksArgs, GkeRd
 from components.gke.network import GkeNetwork, GkeNetworkArgs
 from components.gke.system_nodes import GkeNodeIdentity, GkeNodeIdentityArgs
 from components.shared_args import arguments
-from infra.exported import export
 from infra.gke_storage import declare_storage, workload_annotations
 from infra.platform_objects import (
     billing_label,
@@ -34,6 +33,7 @@ from infra.platform_objects import (
     declare_measurement,
     declare_platform_objects,
     declare_stock_out_watch,
+    export,
 )
 
 if TYPE_CHECKING:

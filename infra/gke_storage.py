@@ -15,7 +15,7 @@ from components.storage.claimed_volume import CHECKPOINTS, DATASETS
 from components.storage.gcs_bucket import GcsBucket, GcsBucketArgs, GcsFuseVolume, bucket_name
 from components.storage.gcs_team_access import GcsTeamAccess, GcsTeamAccessArgs, account_id
 from components.storage.pubsub_work_queue import PubsubWorkQueue, PubsubWorkQueueArgs
-from infra.exported import export
+from infra.platform_objects import export
 
 if TYPE_CHECKING:
     from pulumi_kubernetes import Provider

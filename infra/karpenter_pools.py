@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.workload_classes import Removal
 from capacity.plan.cpu_work import OTHER_WORK
-from components.karpenter.cpu_node_pool import CpuNodePoolArgs
-from components.karpenter.gpu_node_pool import GpuNodePoolArgs
+from components.karpenter.node_pools import CpuNodePoolArgs, GpuNodePoolArgs
 from components.shared_args import arguments
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan, PoolPlan
     from capacity.settings.cluster import OtherWork
-    from components.karpenter.gpu_node_pool import NodeClassRef
+    from components.karpenter.node_pools import NodeClassRef
 
 SERVICE_DRAIN_SECONDS = 3600
 """How long a drain of a service's node waits for its pods; jobs are waited for to their end."""

@@ -9,11 +9,9 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.plan.cpu_work import OTHER_WORK, has_room
-from components.karpenter.cpu_node_pool import CpuNodePool
-from components.karpenter.gpu_node_pool import GpuNodePool, NodeClassRef
-from infra.exported import export
+from components.karpenter.node_pools import CpuNodePool, GpuNodePool, NodeClassRef
 from infra.karpenter_pools import node_pool_args, other_work_args
-from infra.platform_objects import cluster_provider, declare_platform_objects
+from infra.platform_objects import cluster_provider, declare_platform_objects, export
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pulumi
+from pulumi.runtime.settings import ROOT
 from pulumi_kubernetes import Provider
 from pulumi_kubernetes.core.v1 import Namespace
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
@@ -17,27 +20,23 @@ from capacity.plan.model import Amount
 from capacity.plan.team_view import team_views
 from capacity.settings.teams import AdmissionMode
 from capacity.values.quantities import count_quantity, mib_quantity
-from components.kueue.controller import DwsProvisioning, KueueController, KueueControllerArgs
-from components.kueue.jobset import JobSetController, JobSetControllerArgs
-from components.kueue.queues import CohortArgs, FlavorArgs, QueueArgs, Queues
+from components.kueue.controller import DwsProvisioning, JobSetController, JobSetControllerArgs, KueueController, KueueControllerArgs
+from components.kueue.queues import CohortArgs, FlavorArgs, QueueArgs, Queues, Topology, TopologyArgs
 from components.kueue.stock_outs import StockOutWatch, StockOutWatchArgs
-from components.kueue.topology import Topology, TopologyArgs
 from components.measurement import KubeStateMetrics, KubeStateMetricsArgs, RecordingRules, RecordingRulesArgs
 from components.shared_args import arguments
 from components.tenancy.admission import AdmissionPolicies, AdmissionPoliciesArgs, AdmissionPolicyArgs, OwnerLabels, OwnerLabelsArgs
 from components.tenancy.priorities import Priorities, PrioritiesArgs, WorkloadPriorities, WorkloadPrioritiesArgs
 from components.tenancy.team import Team, TeamArgs, restricted
-from infra.exported import export
 from policies.admission.guarantee import guarantee_of, guarantee_policies
 from policies.admission.policy import KEYS, PATCHES, admission_policies, labelled
 from policies.admission.scheduling_options import facts_of
 from policies.judging import DEFAULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
-    from capacity.plan.cpu_work_model import CpuAmount, CpuWorkPlan
-    from capacity.plan.model import CohortPlan, FlavorPlan, FlavorQuota, Plan, PoolPlan, QueuePlan, TeamPlan
+    from capacity.plan.model import CohortPlan, CpuAmount, CpuWorkPlan, FlavorPlan, FlavorQuota, Plan, PoolPlan, QueuePlan, TeamPlan
     from capacity.settings.platform import EksSettings, GkeSettings
     from components.kueue.queues import AmountArgs, QuotaArgs
     from components.tenancy.team import UnqueuedArgs
@@ -360,3 +359,31 @@ def _cpu_quota(work: CpuWorkPlan, nominal: CpuAmount) -> QuotaArgs:
 
 def _amount(amount: Amount) -> AmountArgs:
     return {"gpus": amount.gpus, "cpu": count_quantity(amount.vcpu), "memory": mib_quantity(amount.memory_mib)}
+
+
+_INTO: ContextVar[dict[str, pulumi.Input[Any]] | None] = ContextVar("exported_into", default=None)
+
+
+def export(name: str, value: pulumi.Input[Any]) -> None:
+    """Adds an output to the stack; inside of `parts_of`, to what that yields."""
+    into = _INTO.get()
+    if into is None:
+        pulumi.export(name, value)
+    else:
+        into[name] = value
+
+
+@contextmanager
+def parts_of(component: pulumi.ComponentResource) -> Generator[dict[str, pulumi.Input[Any]]]:
+    """Makes every resource that is declared without a parent a child of `component`, and yields what is exported meanwhile.
+
+    The SDK (3.259, runtime/resource.py) gives such a resource the root resource of its context for a parent. Tasks keep the context in
+    which they began.
+    """
+    exported: dict[str, pulumi.Input[Any]] = {}
+    root, into = ROOT.set(component), _INTO.set(exported)
+    try:
+        yield exported
+    finally:
+        ROOT.reset(root)
+        _INTO.reset(into)

@@ -12,7 +12,7 @@ from capacity.catalog.platform import Platform
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.stack_file import parse_settings
 from capacity.values.errors import SettingsError, SettingsProblem
-from infra.exported import parts_of
+from infra.platform_objects import parts_of
 from infra.program import declare
 
 

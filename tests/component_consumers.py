@@ -17,7 +17,7 @@ from component_calls import floats, host
 from pulumi import automation
 
 from capacity.values.engine_marks import UNKNOWNS
-from components.karpenter.gpu_node_pool import GpuNodePool
+from components.karpenter.node_pools import GpuNodePool
 from infra.deployment.cloud_run import PLUGINS
 from infra.program import PlannedResources
 from lab.progress import Silence

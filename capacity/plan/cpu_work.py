@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
 from capacity.catalog.platform import Platform
-from capacity.plan.cpu_work_model import CpuAmount, CpuQueuePlan, CpuWorkPlan
+from capacity.plan.model import CpuAmount, CpuQueuePlan, CpuWorkPlan
 from capacity.plan.queues import stop_of
 from capacity.settings.cluster import OtherWork
 from capacity.settings.platform import EksSettings, GkeSettings, LocalSettings

@@ -17,9 +17,8 @@ from capacity.catalog.machines import Machine
 from capacity.catalog.platform import Platform
 from capacity.catalog.workload_classes import Removal
 from capacity.plan.billed import SpendingPlan
-from capacity.plan.cpu_work_model import CpuWorkPlan
 from capacity.plan.kueue_configuration import PodsReady
-from capacity.plan.model import Plan, plan_data
+from capacity.plan.model import CpuWorkPlan, Plan, plan_data
 from capacity.plan.versions import VersionPlan
 from capacity.settings.teams import AdmissionMode, Stop
 

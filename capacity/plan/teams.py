@@ -11,8 +11,7 @@ from capacity.values.quantities import count_quantity, gib_quantity, mib_quantit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity.plan.cpu_work_model import CpuAmount, CpuWorkPlan
-    from capacity.plan.model import CohortPlan, FlavorPlan, QueuePlan
+    from capacity.plan.model import CohortPlan, CpuAmount, CpuWorkPlan, FlavorPlan, QueuePlan
     from capacity.plan.resolve import ResolvedSettings
     from capacity.settings.teams import TeamSettings
 

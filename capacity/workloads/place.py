@@ -15,8 +15,7 @@ from capacity.workloads.suitable_pools import MIB_OF_GIB, amounts_without_gpus, 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from capacity.plan.cpu_work_model import CpuQueuePlan
-    from capacity.plan.model import FlavorQuota, Plan, PoolPlan, QueuePlan, RoutePlan, TeamPlan
+    from capacity.plan.model import CpuQueuePlan, FlavorQuota, Plan, PoolPlan, QueuePlan, RoutePlan, TeamPlan
     from capacity.workloads.requests import WorkloadRequest
 
 

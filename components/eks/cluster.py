@@ -4,18 +4,26 @@
 import re
 
 import pulumi
-from pulumi_aws import cloudwatch, ec2, eks, kms, vpc
+from pulumi_aws import cloudwatch, ec2, eks, iam, kms, vpc
 
 from capacity.catalog.versions import RECOMMENDED, Addon, shipped_versions, version_order
 from capacity.settings.cluster import Support
 from capacity.settings.network import EKS_SERVICES, Access, fits_eks_services, too_wide
 from capacity.values.names import ADDON_VERSION, AMI_ALIAS, EKS_VERSION
-from components.cloud_names import DISCOVERY_TAG, check_choice, check_cluster_name, check_form, check_kms_key, check_place
+from components.cloud_names import (
+    DISCOVERY_TAG,
+    POLICY_NAME_CHARACTERS,
+    check_choice,
+    check_cluster_name,
+    check_form,
+    check_kms_key,
+    check_place,
+    fitted,
+)
 from components.eks.addons import ADDONS, AddonInstaller
-from components.eks.auto_mode_role import AUTO_MODE_POLICIES, own_tags
 from components.eks.cluster_args import ClusterShape, EksClusterArgs, SystemPool
 from components.eks.system_nodes import role_name, system_node_group
-from components.iam import RoleShape, granted_role, service_trust
+from components.iam import VERSION, Document, RoleShape, Statement, as_json, granted_role, service_trust
 from components.kubeconfig import certificate_of, eks_credentials_command, eks_kubeconfig, security_group_of
 from components.shared_args import check_role_options, ipv4_range
 
@@ -359,3 +367,57 @@ class EksCluster(pulumi.ComponentResource):
         )
         kms.Alias(f"{name}-key-alias", name=f"alias/eks/{shape.cluster}", target_key_id=key.id, opts=child)
         return key.arn
+
+
+AUTO_MODE_POLICIES = ("AmazonEKSComputePolicy", "AmazonEKSBlockStoragePolicy", "AmazonEKSLoadBalancingPolicy", "AmazonEKSNetworkingPolicy")
+"""Besides AmazonEKSClusterPolicy: machines, volumes, load balancers and network interfaces.
+
+awsdocs/amazon-eks-user-guide, latest/ug/automode/automode-get-started-cli.adoc at 01385604, "Cluster IAM Role" (read 2026-11-25).
+"""
+
+_OF_THE_CLUSTER = {"aws:RequestTag/eks:eks-cluster-name": "${aws:PrincipalTag/eks:eks-cluster-name}"}
+"""EKS takes the role with this tag of its session, so that one role makes nothing for another cluster."""
+
+
+def tag_document() -> Document:
+    """Lets Auto Mode set tags of ours on what it makes for NodeClasses: AWS's own policies allow a list of keys of EKS's.
+
+    The statements `Compute` and `Networking` of AWS's example (auto-learn-iam.adoc at 1fe584bb, "Custom AWS tags for EKS Auto resources").
+    Those for volumes of claims, load balancers and Shield are left out: nothing here tags these.
+    """
+    return {
+        "Version": VERSION,
+        "Statement": [
+            _statement(
+                "Compute",
+                ["ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateLaunchTemplate"],
+                ["eks:kubernetes-node-class-name", "eks:kubernetes-node-pool-name"],
+            ),
+            _statement("Networking", ["ec2:CreateNetworkInterface"], ["eks:kubernetes-cni-node-name"]),
+        ],
+    }
+
+
+def _statement(sid: str, actions: list[str], marks: list[str]) -> Statement:
+    return {
+        "Sid": sid,
+        "Effect": "Allow",
+        "Action": actions,
+        "Resource": "*",
+        "Condition": {"StringEquals": _OF_THE_CLUSTER, "StringLike": {f"aws:RequestTag/{mark}": "*" for mark in marks}},
+    }
+
+
+def own_tags(name: str, shape: ClusterShape, role: iam.Role, parent: pulumi.Resource) -> pulumi.CustomResource:
+    """The policy for tags, attached to the cluster's role; returns the attachment."""
+    child = pulumi.ResourceOptions(parent=parent)
+    policy = iam.Policy(
+        f"{name}-own-tags-policy",
+        name=fitted(f"{shape.cluster}-auto-mode-tags", POLICY_NAME_CHARACTERS),
+        path=shape.iam_path,
+        description=f"Tags of nodes that Auto Mode makes for {shape.cluster}",
+        policy=as_json(tag_document()),
+        tags=shape.tags,
+        opts=child,
+    )
+    return iam.RolePolicyAttachment(f"{name}-own-tags-attachment", role=role.name, policy_arn=policy.arn, opts=child)

@@ -1,18 +1,20 @@
-"""An EKS cluster that somebody else made."""
+"""EKS clusters that somebody else made, what runs on them, and their GPU operator; all of it is read and never changed."""
 
-# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
 from pulumi_aws import eks
 from pulumi_aws.eks.outputs import ClusterAccessConfig
 
-from capacity.catalog.versions import version_order
-from components.answers import answered
-from components.cloud_names import check_cluster_name, check_place, cluster_arn
+from capacity.catalog.versions import Addon, version_order
+from components.cloud_names import check_choice, check_cluster_name, check_place, cluster_arn
+from components.in_cluster import ReadObject, answered
 from components.kubeconfig import certificate_of, eks_credentials_command, eks_kubeconfig, security_group_of, vpc_of
+from components.shared_args import NodeTaint
 
 
 class KubernetesNeedArgs(TypedDict):
@@ -163,3 +165,122 @@ class ExistingEksCluster(pulumi.ComponentResource):
                 "credentials_command": self.credentials_command,
             }
         )
+
+
+_DRIVER = "storage.k8s.io/v1:CSIDriver"
+
+MARKS = MappingProxyType(
+    {
+        Addon.POD_IDENTITY_AGENT: ("apps/v1:DaemonSet", "kube-system/eks-pod-identity-agent"),
+        Addon.EBS_DRIVER: (_DRIVER, "ebs.csi.aws.com"),
+        Addon.S3_DRIVER: (_DRIVER, "s3.csi.aws.com"),
+        Addon.EFS_DRIVER: (_DRIVER, "efs.csi.aws.com"),
+        Addon.LUSTRE_DRIVER: (_DRIVER, "fsx.csi.aws.com"),
+    }
+)
+"""The object by which a cluster shows that it has an add-on, from EKS or from the same project's chart.
+
+Sources, read 2026-11-26: charts/eks-pod-identity-agent/templates/daemonset.yaml of aws/eks-pod-identity-agent; csidriver.yaml of the
+charts of kubernetes-sigs/aws-ebs-csi-driver, aws-efs-csi-driver and aws-fsx-csi-driver, and of awslabs/mountpoint-s3-csi-driver.
+"""
+
+
+class ExistingClusterPartsArgs(TypedDict):
+    """Arguments of ExistingClusterParts."""
+
+    addons: list[str]
+    """Required add-ons, by EKS name, such as aws-mountpoint-s3-csi-driver."""
+
+
+class ExistingClusterParts(pulumi.ComponentResource):
+    """Existing add-ons, which are only read and never changed, however they were installed.
+
+    If one is missing the provider ends the run, also in a preview: "resource ... does not exist", for a resource named NAME-needs-ADDON.
+    Raises ValueError for an add-on that no object shows.
+    """
+
+    found: pulumi.Output[list[str]]
+    """The add-ons that were asked for, known once all were found."""
+
+    def __init__(self, name: str, args: ExistingClusterPartsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        for addon in args["addons"]:
+            check_choice(f"ExistingClusterParts {name}: addons", addon, sorted(each.value for each in MARKS))
+        super().__init__("flexspot:index:ExistingClusterParts", name, {**args}, opts)
+        read: list[pulumi.Resource] = []
+        for addon in args["addons"]:
+            token, identity = MARKS[Addon(addon)]
+            read.append(ReadObject(f"{name}-needs-{addon}", token, identity, pulumi.ResourceOptions(parent=self)))
+        self.found = pulumi.Output.all(*(each.urn for each in read)).apply(lambda _: list(args["addons"]))
+        self.register_outputs({"found": self.found})
+
+
+POLICY, NAME = "nvidia.com/v1:ClusterPolicy", "cluster-policy"
+"""What the operator goes by, of which its chart makes one (deployments/gpu-operator/templates/clusterpolicy.yaml)."""
+
+
+class ExistingGpuOperatorArgs(TypedDict):
+    """Arguments of ExistingGpuOperator."""
+
+    taints: list[NodeTaint]
+    """All taints of nodes with NVIDIA GPUs."""
+
+    dcgm_exporter: NotRequired[bool]
+    """Whether its DCGM exporter is required. Default: False."""
+
+
+def operator_problems(args: ExistingGpuOperatorArgs, spec: dict[str, Any] | None) -> Iterator[str]:
+    """What pools cannot do with, each with the value of its chart that fixes it; nothing of an operator that nobody has read."""
+    if spec is None:
+        return
+    if not _enabled(spec, "devicePlugin"):
+        yield "its device plugin is off, and no node would have a GPU that a pod can ask for; its owner sets devicePlugin.enabled"
+    if args.get("dcgm_exporter") and not _enabled(spec, "dcgmExporter"):
+        yield (
+            "its DCGM exporter is off, and nothing would tell how busy GPUs are; its owner sets dcgmExporter.enabled, or say "
+            "measurement.dcgm_exporter: false"
+        )
+    tolerated: list[dict[str, str]] = (spec.get("daemonsets") or {}).get("tolerations") or []
+    if left := [f"{each['key']}={each['value']}:{each['effect']}" for each in args["taints"] if not _tolerates(tolerated, each)]:
+        yield (
+            f"its daemons do not tolerate {', '.join(left)}: nodes with these taints would have no GPU that a pod can ask for; its owner "
+            "sets daemonsets.tolerations, and node-feature-discovery.worker.tolerations, to [{operator: Exists}]"
+        )
+
+
+def _enabled(spec: dict[str, Any], part: str) -> bool:
+    """Parts are on unless it says otherwise (api/nvidia/v1/clusterpolicy_types.go, IsEnabled)."""
+    return (spec.get(part) or {}).get("enabled") is not False
+
+
+def _tolerates(tolerations: list[dict[str, str]], taint: NodeTaint) -> bool:
+    """Whether one of them tolerates a taint (k8s.io/api/core/v1, Toleration.ToleratesTaint)."""
+    return any(
+        each.get("effect") in {None, "", taint["effect"]}
+        and each.get("key") in ({None, "", taint["key"]} if each.get("operator") == "Exists" else {taint["key"]})
+        and (each.get("operator") == "Exists" or each.get("value", "") == taint["value"])
+        for each in tolerations
+    )
+
+
+class ExistingGpuOperator(pulumi.ComponentResource):
+    """An existing GPU operator, which is only read and never changed: it provides the device plugin, the DCGM exporter and GPU labels.
+
+    After reading its ClusterPolicy, also in a preview, the run ends with pulumi.RunError and one line per problem if it does not suit the
+    pools. If there is no ClusterPolicy `cluster-policy`, the provider ends the run. The tolerations of Node Feature Discovery are not in
+    the ClusterPolicy, and are not checked.
+    """
+
+    policy: pulumi.Output[str]
+    """The name of its ClusterPolicy, known once it was found in order."""
+
+    def __init__(self, name: str, args: ExistingGpuOperatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flexspot:index:ExistingGpuOperator", name, {**args}, opts)
+        read = ReadObject(f"{name}-policy", POLICY, NAME, pulumi.ResourceOptions(parent=self))
+
+        def in_order(spec: dict[str, Any] | None) -> str:
+            if told := [f"ExistingGpuOperator {name}: {each}" for each in operator_problems(args, spec)]:
+                raise pulumi.RunError("\n".join(told))
+            return NAME
+
+        self.policy = answered(read.spec, lambda spec: spec).apply(in_order)
+        self.register_outputs({"policy": self.policy})

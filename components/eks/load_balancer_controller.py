@@ -21,8 +21,8 @@ from components.cloud_names import (
 )
 from components.eks.addons import EKS_CHARTS
 from components.eks.system_nodes import role_name
-from components.helm_release import chart_release
 from components.iam import Document, PodRoleShape, pod_role
+from components.in_cluster import chart_release
 from components.shared_args import RoleOptionsArgs, check_role_options, checked_options
 
 NAME = "aws-load-balancer-controller"

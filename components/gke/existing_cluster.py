@@ -13,7 +13,7 @@ from capacity.catalog.gke_versions import is_below
 from capacity.catalog.versions import minor_version
 from capacity.settings.cluster import GkeMode
 from capacity.settings.network import Access
-from components.answers import answered
+from components.in_cluster import answered
 from components.kubeconfig import ca_certificate_of, context_name, dns_name_of, gke_credentials_command, gke_kubeconfig
 
 

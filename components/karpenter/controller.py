@@ -28,8 +28,8 @@ from components.cloud_names import (
     node_role_name,
 )
 from components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
-from components.helm_release import chart_release
 from components.iam import PodRoleShape, ec2_trust, pod_role
+from components.in_cluster import chart_release
 from components.karpenter.controller_policies import ControllerScope, controller_policies
 from components.shared_args import RoleOptionsArgs, check_role_options
 

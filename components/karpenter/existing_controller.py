@@ -8,7 +8,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from capacity.catalog.versions import minor_version, shipped_versions, version_order
-from components.answers import ReadObject, answered
+from components.in_cluster import ReadObject, answered
 
 DEPLOYMENT, DEFINITION = "apps/v1:Deployment", "apiextensions.k8s.io/v1:CustomResourceDefinition"
 

@@ -8,8 +8,8 @@ import pulumi
 from pulumi_aws import cloudwatch, sqs
 
 from components.cloud_names import check_cluster_name, check_place, queue_name, rule_name
-from components.helm_release import chart_release
 from components.iam import VERSION, Document, as_json
+from components.in_cluster import chart_release
 
 RETENTION_SECONDS = 300
 """Of Karpenter's template: a warning is two minutes ahead at most, so an older message is of a machine that is gone."""

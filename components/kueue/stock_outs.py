@@ -14,9 +14,9 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRul
 from capacity.catalog.system_pods import STOCK_OUT_WATCH
 from capacity.settings.teams import StockOuts
 from capacity.values.quantities import mib_quantity, milli_quantity
-from components.controller_pod import single_pod, without_rights
+from components.in_cluster import single_pod, without_rights
+from components.kueue.queues import API_VERSION
 from components.kueue.stock_out_watch import COHORT_VARIABLE, CREDENTIALS_VARIABLE, HOLD_VARIABLE
-from components.kueue.topology import API_VERSION
 from components.shared_args import checked_options
 
 

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from capacity.catalog.gcp_project import ProjectNeed
-    from capacity.plan.account_needs import QuotaNeed, ServiceNeed
     from capacity.plan.billed import MadeByItself
     from capacity.plan.model import Plan
-    from capacity.plan.project_needs import HostNeeds
+    from capacity.plan.needs import HostNeeds, QuotaNeed, ServiceNeed
     from capacity.settings.platform import EksSettings, GkeSettings
 
 app = command_group("Check stack files, and help to write them.")
@@ -79,7 +78,7 @@ def needs(
     that must be enabled. No cloud is asked. An account that never
     asked for more has few GPUs or none, on Spot neither, and a cloud takes days to grant some.
     """
-    from capacity.plan.account_needs import deployer_services, quota_needs  # noqa: PLC0415
+    from capacity.plan.needs import deployer_services, quota_needs  # noqa: PLC0415
     from capacity.settings.platform import EksSettings, GkeSettings  # noqa: PLC0415
     from capacity.values.errors import ExplainedError  # noqa: PLC0415
 
@@ -118,7 +117,7 @@ def _show_named(title: str, listed: Iterable[ServiceNeed | ProjectNeed]) -> None
 
 
 def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: Format) -> None:
-    from capacity.plan.project_needs import KEY_ROLE, project_needs  # noqa: PLC0415
+    from capacity.plan.needs import KEY_ROLE, project_needs  # noqa: PLC0415
 
     needed, project = project_needs(plan, settings), settings.project
     if form is Format.JSON:

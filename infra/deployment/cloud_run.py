@@ -18,7 +18,7 @@ import yaml
 
 from capacity.catalog.gcp_project import apis_for
 from capacity.catalog.platform import VOCABULARIES, partition_of
-from capacity.plan.project_needs import parts_of
+from capacity.plan.needs import parts_of
 from capacity.settings.platform import EksSettings
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.deployment.interrupted import Identifying

@@ -25,8 +25,7 @@ from policies.admission.scheduling_options import facts_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from capacity.plan.cpu_work_model import CpuQueuePlan
-    from capacity.plan.model import Plan, QueuePlan
+    from capacity.plan.model import CpuQueuePlan, Plan, QueuePlan
 
 
 _CREATED, _DELETED = "request.operation == 'CREATE'", "request.operation == 'DELETE'"

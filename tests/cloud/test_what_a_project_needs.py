@@ -10,7 +10,7 @@ from program_declarations import declared, shipped
 from test_shipped_inputs import secured
 
 from capacity.catalog.gcp_project import apis_for, resource_needs, roles_for
-from capacity.plan.project_needs import parts_of
+from capacity.plan.needs import parts_of
 from capacity.settings.platform import GkeSettings
 from capacity.settings.stack_file import parse_settings
 from lab.providers.cloud_rules.resource_rules import rules_by_type

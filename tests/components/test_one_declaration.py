@@ -24,7 +24,7 @@ from components.gke import cluster_args as gke_cluster
 from components.gke.gpu_pool_args import GkeNodeOptionsArgs
 from components.karpenter.ec2_node_class import EksNodeDiskArgs
 from components.kueue.controller import KueueControllerArgs
-from components.kueue.topology import TopologyArgs
+from components.kueue.queues import TopologyArgs
 from components.shared_args import arguments
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from capacity.plan.build import build_plan
 from capacity.settings.platform import EksSettings
 from capacity.settings.stack_file import parse_settings
 from components.karpenter.ec2_node_class import Ec2NodeClass, Ec2NodeClassArgs
-from components.karpenter.gpu_node_pool import GpuNodePool
+from components.karpenter.node_pools import GpuNodePool
 from components.shared_args import arguments
 from infra.eks_pools import driver_taints, gpu_node_pool_args, node_class_of_pool
 

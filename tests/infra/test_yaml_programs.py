@@ -11,7 +11,7 @@ from component_consumers import consumer, declare_shown, of_python, previewed, s
 
 from capacity.settings.stack_file import parse_settings
 from components.gke.gpu_node_pool import GkeGpuNodePool
-from components.karpenter.gpu_node_pool import GpuNodePool
+from components.karpenter.node_pools import GpuNodePool
 from components.kueue.queues import Queues
 from components.tenancy.team import Team
 from infra.program import declare

@@ -10,7 +10,7 @@ from server_questions import integers
 
 from capacity.plan.build import plan_of_stack_file
 from capacity.settings.platform import EksSettings
-from components.karpenter.gpu_node_pool import GpuNodePool
+from components.karpenter.node_pools import GpuNodePool
 from infra.eks_pools import driver_taints, gpu_node_pool_args
 from lab.cluster import POD, Cluster
 from lab.exercise.play import JOB, wait_for_no_nodes
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from capacity.plan.build import StackPlan
     from capacity.plan.model import PoolPlan
-    from components.karpenter.gpu_node_pool import GpuNodePoolArgs, NodeClassRef
+    from components.karpenter.node_pools import GpuNodePoolArgs, NodeClassRef
     from lab.cluster import KubeObject
     from lab.control_plane import ControlPlane
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from server_questions import integers
 
-from components.karpenter.gpu_node_pool import GpuNodePool, NodeClassRef
+from components.karpenter.node_pools import GpuNodePool, NodeClassRef
 from infra.karpenter_pools import node_pool_args
 from lab.exercise.play import wait_for_no_nodes
 

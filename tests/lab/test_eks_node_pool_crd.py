@@ -10,7 +10,7 @@ from eks_objects import EC2_NODE_CLASS, NODE_POOL, pool_args, stack_plan
 from server_questions import integers
 
 from components.eks.addons import EFA_NODE_LABEL
-from components.karpenter.gpu_node_pool import GpuNodePool
+from components.karpenter.node_pools import GpuNodePool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.gke_versions import GkeFeature, gke_floors, is_below, names_a_patch
 from capacity.catalog.versions import RECOMMENDED, Addon, minor_version, shipped_versions, version_order
-from capacity.plan.cluster_needs import gke_features
+from capacity.plan.needs import gke_features
 from capacity.plan.pools import compute_class_of
 from capacity.plan.versions import EKS_DEFAULT
 from capacity.settings.platform import EksSettings, GkeSettings

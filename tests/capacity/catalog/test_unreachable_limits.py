@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.unreachable_limits import NodeCeilings, reachable_gpus
 from capacity.values.verdict import Verdict
-from components.karpenter.gpu_node_pool import check_gpu_pool
+from components.karpenter.node_pools import check_gpu_pool
 from policies.core import judge
 from policies.inventory.reading.source import from_manifest
 from policies.judging import DEFAULTS

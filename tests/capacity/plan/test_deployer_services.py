@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from program_declarations import declared, shipped
 
-from capacity.plan.account_needs import deployer_services
+from capacity.plan.needs import deployer_services
 from capacity.settings.platform import EksSettings
 from capacity.settings.stack_file import parse_settings
 

@@ -11,10 +11,19 @@ from settings_documents import changed
 from capacity.catalog.aws_quotas import Market, quota_of_machine
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.node_images import shipped_images
-from capacity.plan.account_needs import QuotaNeed, quota_needs
 from capacity.plan.build import build_plan
-from capacity.plan.cluster_needs import ClusterNeeds, EksClusterNeeds, KubernetesNeed, VersionNeed, cluster_needs, eks_cluster_needs
-from capacity.plan.project_needs import ProjectNeeds, project_needs
+from capacity.plan.needs import (
+    ClusterNeeds,
+    EksClusterNeeds,
+    KubernetesNeed,
+    ProjectNeeds,
+    QuotaNeed,
+    VersionNeed,
+    cluster_needs,
+    eks_cluster_needs,
+    project_needs,
+    quota_needs,
+)
 from capacity.settings.cluster import GkeMode
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.stack_file import parse_settings

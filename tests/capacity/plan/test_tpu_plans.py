@@ -9,7 +9,7 @@ from plan_settings import flavor_of, gke, own_class, plan_of, pool, pool_of, que
 
 from capacity.plan.build import build_plan
 from capacity.plan.model import Taint
-from capacity.plan.project_needs import project_needs
+from capacity.plan.needs import project_needs
 from capacity.settings.platform import GkeSettings
 from capacity.settings.stack_file import parse_settings
 

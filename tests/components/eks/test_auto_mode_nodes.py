@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from eks_cluster_args import ACCOUNT, TAGS
 
-from components.eks.auto_addons import AutoAddons, AutoAddonsArgs
-from components.eks.auto_node_class import AutoNodeClass, AutoNodeClassArgs
-from components.eks.auto_node_identity import AutoNodeIdentity, AutoNodeIdentityArgs
-from components.eks.auto_system_pool import AutoSystemPool, AutoSystemPoolArgs
+from components.eks.auto_mode import (
+    AutoAddons,
+    AutoAddonsArgs,
+    AutoNodeClass,
+    AutoNodeClassArgs,
+    AutoNodeIdentity,
+    AutoNodeIdentityArgs,
+    AutoSystemPool,
+    AutoSystemPoolArgs,
+)
 
 if TYPE_CHECKING:
     from component_types import Refusal, Register

@@ -10,7 +10,7 @@ from addon_versions import ADDON_TOKEN, DEFAULTS, addon_version
 from eks_cluster_args import ADDON, args
 from program_declarations import declared, shipped
 
-from components.eks.auto_addons import AutoAddons
+from components.eks.auto_mode import AutoAddons
 from components.eks.cluster import EksCluster
 
 EBS = "aws-ebs-csi-driver"

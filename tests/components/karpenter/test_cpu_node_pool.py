@@ -6,7 +6,7 @@ import pytest
 
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
-from components.karpenter.cpu_node_pool import CpuNodePool, CpuNodePoolArgs
+from components.karpenter.node_pools import CpuNodePool, CpuNodePoolArgs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

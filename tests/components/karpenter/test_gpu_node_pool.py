@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.karpenter.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
+from components.karpenter.node_pools import GpuNodePool, GpuNodePoolArgs
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

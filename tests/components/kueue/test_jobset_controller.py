@@ -10,7 +10,7 @@ from chart_values import unknown_values
 from lab_fixtures import CHECKOUT
 
 from capacity.catalog.versions import Chart, shipped_versions
-from components.kueue.jobset import JobSetController
+from components.kueue.controller import JobSetController
 from lab.progress import Silence
 from lab.tools.build import ensure_tools, family_named
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from component_types import Refusal, Register
 
-    from components.kueue.jobset import JobSetControllerArgs
+    from components.kueue.controller import JobSetControllerArgs
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from capacity.catalog.node_labels import GKE_TOPOLOGY_LABELS
-from components.kueue.topology import Topology, TopologyArgs
+from components.kueue.queues import Topology, TopologyArgs
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

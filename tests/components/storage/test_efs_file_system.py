@@ -9,7 +9,7 @@ from iam_judge import Request, decided_otherwise, permissions
 
 from capacity.settings.storage import EFS_TEAMS
 from components.iam import as_json
-from components.storage.efs_file_system import EfsFileSystem, EfsFileSystemArgs, client_policy, team_id
+from components.storage.efs import EfsFileSystem, EfsFileSystemArgs, client_policy, team_id
 
 if TYPE_CHECKING:
     from component_types import Register

@@ -13,7 +13,7 @@ from capacity.settings.stack_file import parse_settings
 from capacity.workloads.kinds import KINDS, objects_of
 from capacity.workloads.requests import WorkloadError
 from components.storage.gcs_bucket import GcsFuseVolume
-from components.storage.s3_mountpoint_volume import S3MountpointVolume
+from components.storage.s3_bucket import S3MountpointVolume
 from components.workloads.services import (
     ModelCache,
     ModelCacheArgs,
