@@ -45,9 +45,6 @@ class KubeStateMetricsArgs(TypedDict):
     monitor_labels: NotRequired[dict[str, str]]
     """Additional labels of the ServiceMonitor, by which the operator's Prometheus selects it. Default: none."""
 
-    interval_seconds: NotRequired[int]
-    """Scrape interval in seconds, 5 to 300; with `annotations` Prometheus decides. Default: 60, the report's step."""
-
     cpu_milli: NotRequired[int]
     """CPU request in thousandths of a vCPU; the limit is five times as much. Default: 100."""
 
@@ -129,7 +126,7 @@ INTERVAL_SECONDS = 60
 
 def scraped(name: str, args: KubeStateMetricsArgs, prometheus: PrometheusKind, opts: pulumi.ResourceOptions) -> None:
     """Registers the object that says so; none where Prometheus looks for annotations."""
-    interval = f"{args.get('interval_seconds', INTERVAL_SECONDS)}s"
+    interval = f"{INTERVAL_SECONDS}s"
     if prometheus is PrometheusKind.MANAGED:
         CustomResource(
             f"{name}-monitoring",
@@ -163,7 +160,6 @@ CLUSTER_ROLE = "flexspot-kube-state-metrics"
 """Cluster-wide names are this one's own, beside a kube-state-metrics that is there already."""
 
 _RBAC = "rbac.authorization.k8s.io"
-_INTERVAL = (5, 300)
 
 
 class KubeStateMetrics(pulumi.ComponentResource):
@@ -226,9 +222,6 @@ class KubeStateMetrics(pulumi.ComponentResource):
 def _checked(name: str, args: KubeStateMetricsArgs) -> PrometheusKind:
     where = f"KubeStateMetrics {name}"
     prometheus = checked_kind(where, args["prometheus"])
-    seconds, (least, most) = args.get("interval_seconds", INTERVAL_SECONDS), _INTERVAL
-    if not least <= seconds <= most:
-        raise ValueError(f"{where}: interval_seconds is {seconds}; it is {least} to {most}; leave it out for {INTERVAL_SECONDS}")
     if args.get("monitor_labels") and prometheus is not PrometheusKind.OPERATOR:
         raise ValueError(f"{where}: monitor_labels are given; with prometheus {prometheus} nobody selects by them; leave them out")
     return prometheus

@@ -16,7 +16,6 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from capacity.catalog.node_labels import TEAM_LABEL
 from capacity.catalog.platform import MEASUREMENT_NAMESPACE, QUEUEING_NAMESPACE, endpoints_of
 from capacity.catalog.versions import Chart
-from capacity.plan.model import Amount
 from capacity.plan.team_view import team_views
 from capacity.settings.teams import AdmissionMode
 from capacity.values.quantities import count_quantity, mib_quantity
@@ -36,7 +35,7 @@ from policies.judging import DEFAULTS
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
 
-    from capacity.plan.model import CohortPlan, CpuAmount, CpuWorkPlan, FlavorPlan, FlavorQuota, Plan, PoolPlan, QueuePlan, TeamPlan
+    from capacity.plan.model import Amount, CohortPlan, FlavorPlan, FlavorQuota, Plan, PoolPlan, QueuePlan, TeamPlan
     from capacity.settings.platform import EksSettings, GkeSettings
     from components.kueue.queues import AmountArgs, QuotaArgs
     from components.tenancy.team import UnqueuedArgs
@@ -266,9 +265,9 @@ def declare_queues(plan: Plan, opts: pulumi.ResourceOptions) -> None:
     queues = Queues(
         "queues",
         {
-            "cohorts": [*(_cohort(cohort) for cohort in plan.cohorts), *_cpu_cohorts(plan.cpu_work)],
-            "flavors": [*(_flavor(flavor) for flavor in plan.flavors), *_cpu_flavors(plan.cpu_work)],
-            "queues": [*(_queue(plan, queue) for queue in plan.queues), *_cpu_queues(plan.cpu_work)],
+            "cohorts": [_cohort(cohort) for cohort in plan.every_cohort],
+            "flavors": [_flavor(flavor) for flavor in plan.every_flavor],
+            "queues": [_queue(plan, queue) for queue in plan.every_queue],
             "labels": plan.labels,
         },
         pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=first)),
@@ -279,7 +278,7 @@ def declare_queues(plan: Plan, opts: pulumi.ResourceOptions) -> None:
 
 def _flavor(flavor: FlavorPlan) -> FlavorArgs:
     tolerations = [{"key": each.key, "operator": "Equal", "value": each.value, "effect": each.effect} for each in flavor.tolerated]
-    return arguments(FlavorArgs, flavor, tolerations=tolerations)
+    return arguments(FlavorArgs, flavor, tolerations=tolerations, resource=flavor.resource if flavor.pools else None)
 
 
 def _cohort(cohort: CohortPlan) -> CohortArgs:
@@ -294,7 +293,7 @@ def _queue(plan: Plan, queue: QueuePlan) -> QueueArgs:
         queue,
         name=queue.cluster_queue,
         labels={TEAM_LABEL: queue.namespace},
-        quotas=[*_launchers(plan.cpu_work, queue), *(_quota(quota) for quota in queue.quotas)],
+        quotas=[_quota(quota) for quota in queue.quotas],
         admission_checks=[{"name": DWS, "flavors": checked}] if checked else [],
     )
 
@@ -306,55 +305,6 @@ def _quota(quota: FlavorQuota) -> QuotaArgs:
         "borrowing_limit": None if quota.borrowing_limit is None else _amount(quota.borrowing_limit),
         "lending_limit": None if quota.lending_limit is None else _amount(quota.lending_limit),
     }
-
-
-def _launchers(work: CpuWorkPlan | None, queue: QueuePlan) -> list[QuotaArgs]:
-    """Before the flavors with GPUs, so that pods without any have nodes without any. Nobody preempts GPUs for a launcher's vCPU."""
-    own = [each.launchers for each in work.queues if each.namespace == queue.namespace] if work else []
-    alone = _amount(Amount(0, 0, 0))
-    return [
-        {"flavor": work.flavor, "nominal": _cpu_amount(each), "borrowing_limit": alone, "lending_limit": alone}
-        for each in own
-        if work is not None and each.vcpu and each.memory_mib
-    ]
-
-
-def _cpu_flavors(work: CpuWorkPlan | None) -> list[FlavorArgs]:
-    return [{"name": work.flavor, "node_labels": work.node_labels, "node_taints": [], "tolerations": [], "resource": None}] if work else []
-
-
-def _cpu_cohorts(work: CpuWorkPlan | None) -> list[CohortArgs]:
-    if work is None:
-        return []
-    unowned = [_cpu_quota(work, work.unowned)] if work.unowned.vcpu or work.unowned.memory_mib else []
-    return [{"name": work.cohort, "parent": None, "quotas": unowned, "of_cpu_work": True}]
-
-
-def _cpu_queues(work: CpuWorkPlan | None) -> list[QueueArgs]:
-    if work is None:
-        return []
-    return [
-        {
-            "name": queue.cluster_queue,
-            "cohort": work.cohort,
-            "namespace": queue.namespace,
-            "local_queue": queue.local_queue,
-            "labels": {TEAM_LABEL: queue.namespace},
-            "quotas": [_cpu_quota(work, queue.nominal)],
-            "weight": queue.weight,
-            "stop": queue.stop.value,
-            "of_cpu_work": True,
-        }
-        for queue in work.queues
-    ]
-
-
-def _cpu_amount(amount: CpuAmount) -> AmountArgs:
-    return _amount(Amount(0, amount.vcpu, amount.memory_mib))
-
-
-def _cpu_quota(work: CpuWorkPlan, nominal: CpuAmount) -> QuotaArgs:
-    return {"flavor": work.flavor, "nominal": _cpu_amount(nominal), "borrowing_limit": None, "lending_limit": None}
 
 
 def _amount(amount: Amount) -> AmountArgs:

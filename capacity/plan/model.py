@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,11 @@ class CpuAmount:
 
     vcpu: int
     memory_mib: int
+
+    @property
+    def amount(self) -> Amount:
+        """The same as an amount of a flavor."""
+        return Amount(0, self.vcpu, self.memory_mib)
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,10 @@ class CpuWorkPlan:
     unowned: CpuAmount
     largest: CpuAmount
     queues: tuple[CpuQueuePlan, ...]
+
+    def quota(self, nominal: CpuAmount) -> FlavorQuota:
+        """An owner's part of the flavor, without limits."""
+        return FlavorQuota(self.flavor, nominal.amount)
 
     @property
     def reach(self) -> CpuAmount:
@@ -154,6 +163,7 @@ class FlavorPlan:
     """A ResourceFlavor: how Kueue names the capacity of `pools`, and what it adds to the pods that it admits there.
 
     `ceiling` is what the queues may give away of it: all that its pools can ever have, less what unqueued classes may use.
+    A flavor without pools is of nodes without GPUs.
     `node_taints` keep out pods that do not tolerate them themselves; `tolerated` is added to those that are admitted.
     With `provisioned` its nodes are asked for, all of a job at once, before the job is admitted (DWS). `topology` names the Topology by
     which Kueue places its pods, where they ask for it, and no others get the flavor; None: the scheduler places them. `resource` is what
@@ -366,6 +376,49 @@ class Plan:
     spending: SpendingPlan
     own_machines: dict[str, Machine]
     warnings: tuple[PlanWarning, ...]
+
+    @property
+    def every_flavor(self) -> tuple[FlavorPlan, ...]:
+        """The flavors of GPUs, and that of nodes without any."""
+        work = self.cpu_work
+        return self.flavors if work is None else (*self.flavors, FlavorPlan(work.flavor, (), work.node_labels, (), (), work.unowned.amount))
+
+    @property
+    def every_cohort(self) -> tuple[CohortPlan, ...]:
+        """The cohorts of GPUs, and that of work without any."""
+        work = self.cpu_work
+        if work is None:
+            return self.cohorts
+        unowned = (work.quota(work.unowned),) if work.unowned.vcpu or work.unowned.memory_mib else ()
+        return (*self.cohorts, CohortPlan(work.cohort, None, 1, unowned))
+
+    @property
+    def every_queue(self) -> tuple[QueuePlan, ...]:
+        """The queues of GPUs, each with its part for launchers, and those of work without GPUs.
+
+        Launchers come before the flavors with GPUs, so that pods without any have nodes without any. Nobody preempts GPUs for their vCPU.
+        """
+        work = self.cpu_work
+        if work is None:
+            return self.queues
+        parts = {each.namespace: each.launchers for each in work.queues if each.launchers.vcpu and each.launchers.memory_mib}
+        alone = Amount(0, 0, 0)
+        first = {namespace: (FlavorQuota(work.flavor, part.amount, alone, alone),) for namespace, part in parts.items()}
+        with_launchers = (replace(each, quotas=first.get(each.namespace, ()) + each.quotas) for each in self.queues)
+        of_work = (
+            QueuePlan(
+                each.cluster_queue,
+                work.cohort,
+                each.weight,
+                each.namespace,
+                each.local_queue,
+                (work.quota(each.nominal),),
+                moves_on=True,
+                stop=each.stop,
+            )
+            for each in work.queues
+        )
+        return (*with_launchers, *of_work)
 
     def route_of(self, workload_class: object) -> RoutePlan | None:
         """Where a class goes; None for one that no pool serves."""

@@ -19,7 +19,7 @@ _GRACES = (30, 120)
 # GKE's bounds of a node that is not flex-start: 30 seconds to 120 days (GoogleCloudPlatform/cluster-autoscaler).
 _SPOT_RUN_SECONDS = (30, 10_368_000)
 _ON_AUTOPILOT = tuple(str(name) for name, facts in facts_of("gke").items() if facts.autopilot is not None)
-_OF_ENDING_NODES = ("max_run_seconds", "recycling_lead_seconds", "shutdown_grace_seconds")
+_OF_ENDING_NODES = ("max_run_seconds", "shutdown_grace_seconds")
 _OF_CREATION = frozenset({"machine", "accelerator", "gpus", "capacity_type"})
 
 
@@ -65,9 +65,6 @@ class ComputeClassPriorityArgs(TypedDict):
 
     max_run_seconds: NotRequired[int | None]
     """Seconds after which each node ends: 600 to 604800 for flex-start, 30 to 10368000 for Spot. Default: 604800 for flex-start."""
-
-    recycling_lead_seconds: NotRequired[int | None]
-    """Seconds before its end at which GKE starts to replace a flex-start node; less than max_run_seconds. Default: it is not replaced."""
 
     shutdown_grace_seconds: NotRequired[int | None]
     """Seconds between the termination signal and the end of a Spot node, 30 or 120, of which the last 15 are for system pods. Default:
@@ -157,8 +154,6 @@ def _asked_by(where: str, capacity_type: str, priority: ComputeClassPriorityArgs
 
 
 def _spot(where: str, priority: ComputeClassPriorityArgs) -> dict[str, Any]:
-    if (lead := priority.get("recycling_lead_seconds")) is not None:
-        raise ValueError(f"{where}: recycling_lead_seconds is {lead}; it belongs to flex-start; leave it out")
     seconds, grace = priority.get("max_run_seconds"), priority.get("shutdown_grace_seconds")
     shortest, longest = _SPOT_RUN_SECONDS
     if seconds is not None and not shortest <= seconds <= longest:
@@ -178,16 +173,14 @@ def _flex_start(where: str, priority: ComputeClassPriorityArgs) -> dict[str, Any
         raise ValueError(f"{where}: shutdown_grace_seconds is {grace}; it belongs to spot; leave it out")
     facts = facts_of("gke")[CapacityType.FLEX_START]
     shortest, longest = facts.min_run_seconds or 0, facts.max_run_seconds or 0
-    seconds, lead = _given_or(longest, priority.get("max_run_seconds")), priority.get("recycling_lead_seconds")
+    seconds = _given_or(longest, priority.get("max_run_seconds"))
     if not shortest <= seconds <= longest:
         raise ValueError(
             f"{where}: max_run_seconds is {seconds}; flex-start takes {shortest} (10 minutes) to {longest} (7 days); "
             "use one of these, and a checkpoint for what runs longer"
         )
-    if lead is not None and not 1 <= lead < seconds:
-        raise ValueError(f"{where}: recycling_lead_seconds is {lead}; it is 1 to under max_run_seconds, {seconds}; use one of these")
     return {
-        "flexStart": {"enabled": True, **({} if lead is None else {"nodeRecycling": {"leadTimeSeconds": lead}})},
+        "flexStart": {"enabled": True},
         "maxRunDurationSeconds": seconds,
     }
 
@@ -216,9 +209,6 @@ class ComputeClassArgs(TypedDict):
 
     consolidation_delay_minutes: NotRequired[int]
     """Minutes without work after which a node is removed: 1 to 1440. Default: 10."""
-
-    optimize_rule_priority: NotRequired[bool]
-    """Whether to evict running pods to move them to a higher priority that has capacity again; not for training. Default: False."""
 
     service_account: NotRequired[pulumi.Input[str] | None]
     """Email address of the service account of the nodes that GKE creates; required if, and only if, a priority creates pools. Default:
@@ -272,7 +262,7 @@ class ComputeClass(pulumi.ComponentResource):
                 "nodePoolAutoCreation": {"enabled": creates},
                 **({"nodePoolConfig": nodes} if creates else {}),
                 "whenUnsatisfiable": "DoNotScaleUp",
-                "activeMigration": {"optimizeRulePriority": args.get("optimize_rule_priority", False)},
+                "activeMigration": {"optimizeRulePriority": False},
                 "autoscalingPolicy": {"consolidationDelayMinutes": args.get("consolidation_delay_minutes", 10)},
             },
             opts=pulumi.ResourceOptions(parent=self),

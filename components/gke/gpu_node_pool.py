@@ -39,8 +39,7 @@ def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
     What is false or empty is left out: GKE answers without it, and it would show as a change in every later preview.
     """
     args, options, machine = pool.args, pool.options, pool.machine
-    bundled = args.get("bundled_local_ssd_disks")
-    disks = (machine.bundled_local_ssd_disks if bundled is None else bundled) + options.local_ssd_disks
+    disks = machine.bundled_local_ssd_disks + options.local_ssd_disks
     return NodePoolNodeConfigArgs(
         machine_type=machine.name,
         image_type="COS_CONTAINERD",
@@ -67,7 +66,7 @@ def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
         ),
         kubelet_config=_kubelet_config(pool),
         disk_size_gb=options.boot_disk_gib,
-        disk_type=args.get("boot_disk_type") or machine.boot_disk.value,
+        disk_type=machine.boot_disk.value,
         boot_disk_kms_key=options.boot_disk_kms_key,
         confidential_nodes=confidential_nodes(options.confidential_nodes),
         ephemeral_storage_local_ssd_config=NodePoolNodeConfigEphemeralStorageLocalSsdConfigArgs(local_ssd_count=disks) if disks else None,
@@ -77,7 +76,7 @@ def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
         ]
         or None,
         gcfs_config=NodePoolNodeConfigGcfsConfigArgs(enabled=True),
-        gvnic=NodePoolNodeConfigGvnicArgs(enabled=True) if args.get("gvnic") is not False else None,
+        gvnic=NodePoolNodeConfigGvnicArgs(enabled=True),
     )
 
 

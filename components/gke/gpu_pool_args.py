@@ -250,15 +250,6 @@ class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
     max_run_seconds: NotRequired[int | None]
     """Seconds after which each node ends, 600 to 604800; only for flex-start. Default: 604800 for flex-start."""
 
-    bundled_local_ssd_disks: NotRequired[int | None]
-    """How many of the machine's built-in 375 GB disks serve as ephemeral storage: all or 0. Default: all."""
-
-    boot_disk_type: NotRequired[str | None]
-    """Boot disk type. Default: hyperdisk-balanced for machines that boot from nothing else, such as a4 and g4; otherwise pd-balanced."""
-
-    gvnic: NotRequired[bool | None]
-    """Whether nodes use Google's virtual NIC, which every GPU machine supports and A3 and A4 machines require. Default: True."""
-
     max_pods_per_node: NotRequired[int | None]
     """Maximum pods per node: 8 to 256. Default: the cluster's own."""
 
@@ -322,7 +313,6 @@ def checked_pool(name: str, args: GkeGpuNodePoolArgs) -> CheckedPool:
     capacity_type, least, zones = CapacityType(args["capacity_type"]), args.get("min_nodes") or 0, len(args["zones"])
     asked = AskedPool(capacity_type, machine, least, args["max_nodes"], args.get("max_run_seconds"), options, zones)
     refuse_first(where, refusals(asked))
-    refuse_first(where, _of_machine(args, machine))
     return CheckedPool(args, options, machine)
 
 
@@ -375,11 +365,3 @@ def _place(args: GkeGpuNodePoolArgs) -> Iterator[SettingsProblem]:
     pods, (least, most) = args.get("max_pods_per_node"), GkeNetwork.bounds("max_pods_per_node")
     if pods is not None and not least <= pods <= most:
         yield SettingsProblem("max_pods_per_node", str(pods), f"GKE takes {least} to {most}", "use one of these")
-
-
-def _of_machine(args: GkeGpuNodePoolArgs, machine: Machine) -> Iterator[SettingsProblem]:
-    disks, bundled = args.get("bundled_local_ssd_disks"), machine.bundled_local_ssd_disks
-    if disks not in {None, 0, bundled}:
-        yield SettingsProblem("bundled_local_ssd_disks", str(disks), f"{machine.name} has {bundled}", "use all or 0")
-    if args.get("gvnic") is False and machine.gvnic:
-        yield SettingsProblem("gvnic", "false", f"{machine.name} needs it", "leave it out")

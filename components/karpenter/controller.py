@@ -270,17 +270,6 @@ class KarpenterControllerArgs(TypedDict):
     """Whether Karpenter forcibly replaces a node that it, or the node monitoring agent, has reported as broken for ten to thirty
     minutes, whatever runs there, and for at most a fifth of a NodePool's nodes. An alpha feature of Karpenter. Default: True."""
 
-    zonal_shift: NotRequired[bool]
-    """Whether to launch no nodes in a zone from which AWS or an operator shifts traffic away. Default: False.
-
-    The controller exits at once if the cluster is not enabled for zonal shift or the service is unreachable; use it only on clusters
-    that have both."""
-
-    spot_to_spot_consolidation: NotRequired[bool]
-    """Whether to replace Spot nodes with cheaper Spot nodes, an alpha feature. Default: False.
-
-    Each move interrupts what runs there, and cheaper machines are often reclaimed sooner."""
-
 
 class KarpenterController(pulumi.ComponentResource):
     """Karpenter from its released charts: the CRD chart first, because Helm never upgrades CRDs inside another chart.
@@ -335,12 +324,12 @@ def chart_values(args: KarpenterControllerArgs) -> dict[str, Any]:
             "clusterName": args["cluster_name"],
             "clusterEndpoint": args["cluster_endpoint"],
             "interruptionQueue": args["queue_name"],
-            "enableZonalShift": args.get("zonal_shift", False),
+            "enableZonalShift": False,
             "featureGates": {
                 "nodeRepair": args.get("node_repair", EksCluster.default("node_repair")),
                 "nodeOverlay": False,
                 "reservedCapacity": True,
-                "spotToSpotConsolidation": args.get("spot_to_spot_consolidation", False),
+                "spotToSpotConsolidation": False,
                 "staticCapacity": False,
                 "capacityBuffer": False,
             },

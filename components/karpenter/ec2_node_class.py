@@ -200,9 +200,6 @@ class Ec2NodeClassArgs(EksNodeDiskArgs, NodeBootstrapArgs):
 
     Default: False."""
 
-    detailed_monitoring: NotRequired[bool]
-    """Whether CloudWatch gets metrics every minute instead of every five minutes, at a price. Default: False."""
-
     efa_interfaces: NotRequired[int]
     """Number of EFA interfaces per node, equal to its machine's network cards (p5.48xlarge 32, p4d.24xlarge 4, g6.8xlarge 1). Default: 0.
 
@@ -370,7 +367,7 @@ def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]
             "httpTokens": "required",
         },
         **bootstrap_spec(args),
-        "detailedMonitoring": args.get("detailed_monitoring") or False,
+        "detailedMonitoring": False,
         # EC2 gives no public address to an instance with several interfaces, and refuses the question.
         **({"networkInterfaces": interfaces} if interfaces else {"associatePublicIPAddress": False}),
         **({} if group is None else {"placementGroupSelector": {"name": group}}),

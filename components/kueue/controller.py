@@ -10,7 +10,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.catalog.node_labels import GPU_RESOURCE
 from capacity.catalog.versions import Chart, shipped_versions
-from capacity.plan.kueue_configuration import FRAMEWORKS, NAMESPACE, ONE_BOOT, PodsReady, kueue_configuration
+from capacity.plan.kueue_configuration import NAMESPACE, ONE_BOOT, PodsReady, kueue_configuration
 from capacity.settings.controllers import JobSetSize, KueueSize
 from capacity.values.names import CHART_VERSION
 from capacity.values.quantities import mib_quantity, milli_quantity
@@ -38,9 +38,6 @@ class KueueControllerArgs(TypedDict):
 
     existing: NotRequired[bool]
     """Whether the cluster already has Kueue, with v1beta2 and fair sharing on; then nothing is installed. Default: false."""
-
-    frameworks: NotRequired[list[str]]
-    """Kinds of work that Kueue admits, by Kueue's names. Default: batch/job and the kinds of JobSet."""
 
     pods_ready: NotRequired[PodsReadyArgs]
     """How long jobs wait for their nodes. Default: 45 minutes, 30 minutes once they have run, 10 requeues."""
@@ -70,8 +67,6 @@ def checked_pods_ready(name: str, args: KueueControllerArgs) -> PodsReady:
     for field, size in sizes.items():
         if size < 1:
             raise ValueError(f"KueueController {name}: {field} is {size}; use 1 or more, or leave it out")
-    if "frameworks" in args and not args["frameworks"]:
-        raise ValueError(f"KueueController {name}: frameworks is empty, which Kueue takes for batch/job; name the kinds, or leave it out")
     if "pods_ready" not in args:
         return ONE_BOOT
     times = args["pods_ready"]
@@ -123,7 +118,7 @@ def _values(args: KueueControllerArgs, version: str, pods_ready: PodsReady) -> d
     replicas = args.get("replicas", KueueSize.default("replicas"))
     cpu = args.get("cpu_milli", KueueSize.default("cpu_milli"))
     memory = mib_quantity(args.get("memory_mib", KueueSize.default("memory_mib")))
-    configuration = kueue_configuration(pods_ready, args.get("frameworks", FRAMEWORKS))
+    configuration = kueue_configuration(pods_ready)
     placement = {"nodeSelector": args.get("node_selector"), "tolerations": args.get("tolerations")}
     return {
         "controllerManager": {
@@ -169,29 +164,19 @@ class DwsProvisioningArgs(TypedDict):
     labels: dict[str, str]
     """Labels of every object."""
 
-    retries: NotRequired[int]
-    """How often a failed or expired request is retried before the Workload is deactivated; 0 or more. Default: 3."""
-
-    first_retry_seconds: NotRequired[int]
-    """Seconds before the first retry, doubled for each later one; 1 or more. Default: 60."""
-
-    longest_retry_seconds: NotRequired[int]
-    """Maximum seconds between two retries; at least as long as the first. Default: 1800."""
-
 
 class DwsProvisioning(pulumi.ComponentResource):
     """The AdmissionCheck for queued capacity on GKE, with the parameters of Kueue's requests to GKE.
 
     Only for GKE: where the ProvisioningRequest API is not served, the check is inactive, and so is every queue that names it. A job's run
     time is in its annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds. After the last retry its Workload is deactivated, and the Job
-    stays suspended. Raises ValueError for times and counts out of bounds.
+    stays suspended.
     """
 
     admission_check: pulumi.Output[str]
     """Name of the AdmissionCheck, known once it exists."""
 
     def __init__(self, name: str, args: DwsProvisioningArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        strategy = _retry_strategy(name, args)
         super().__init__("flexspot:index:DwsProvisioning", name, {**args}, opts)
         request = CustomResource(
             f"{name}-request",
@@ -202,7 +187,7 @@ class DwsProvisioning(pulumi.ComponentResource):
                 "provisioningClassName": PROVISIONING_CLASS,
                 # A launcher pod without GPUs is not asked for: it runs on other nodes.
                 "managedResources": [GPU_RESOURCE],
-                "retryStrategy": strategy,
+                "retryStrategy": {"backoffLimitCount": 3, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800},
                 # Without it the pods of two jobs would take each other's nodes.
                 "podSetUpdates": {"nodeSelector": [{"key": REQUEST_LABEL, "valueFromProvisioningClassDetail": "ResizeRequestName"}]},
                 # Pod sets that differ in their command alone (a leader and its workers) are one request, which DWS gives or refuses whole.
@@ -223,20 +208,6 @@ class DwsProvisioning(pulumi.ComponentResource):
         )
         self.admission_check = check.id.apply(lambda _: args["name"])
         self.register_outputs({"admission_check": self.admission_check})
-
-
-def _retry_strategy(name: str, args: DwsProvisioningArgs) -> dict[str, int]:
-    retries, first = args.get("retries", 3), args.get("first_retry_seconds", 60)
-    longest = args.get("longest_retry_seconds", max(1800, first))
-    if retries < 0:
-        raise ValueError(f"DwsProvisioning {name}: retries is {retries}; use 0 for none, or more")
-    if first < 1:
-        raise ValueError(f"DwsProvisioning {name}: first_retry_seconds is {first}; use 1 or more")
-    if longest < first:
-        raise ValueError(
-            f"DwsProvisioning {name}: longest_retry_seconds is {longest}, below first_retry_seconds {first}; raise it, or lower the other"
-        )
-    return {"backoffLimitCount": retries, "backoffBaseSeconds": first, "backoffMaxSeconds": longest}
 
 
 JOBSET_NAMESPACE = "jobset-system"

@@ -52,14 +52,6 @@ def check_folder(owner: str, argument: str, folder: str) -> None:
         )
 
 
-def check_dataset_folders(owner: str, folders: list[str], *, bucket_is_given: bool) -> None:
-    """Raises ValueError for folders without the bucket that they are in, and for what is no folder."""
-    if folders and not bucket_is_given:
-        raise ValueError(f"{owner}: dataset_folders is {', '.join(folders)} without a dataset_bucket; name the bucket that they are in")
-    for folder in folders:
-        check_folder(owner, "dataset_folders", folder)
-
-
 _NAME = re.compile(NAME)
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 

@@ -7,7 +7,7 @@ import pulumi
 from pulumi_gcp import serviceaccount, storage
 
 from components.cloud_names import fitted
-from components.storage.claimed_volume import SHARED_FOLDER, check_dataset_folders, check_dns_labels, check_setting_names
+from components.storage.claimed_volume import SHARED_FOLDER, check_dns_labels, check_setting_names
 
 ACCOUNT_ID_CHARACTERS = 30
 
@@ -38,9 +38,6 @@ class GcsTeamAccessArgs(TypedDict):
 
     dataset_bucket: NotRequired[pulumi.Input[str] | None]
     """Bucket with datasets. Default: none, the team reads no dataset."""
-
-    dataset_folders: NotRequired[list[str] | None]
-    """Existing managed folders of the dataset bucket that the team may read in addition to `shared`. Default: none."""
 
 
 class GcsTeamAccess(pulumi.ComponentResource):
@@ -98,16 +95,14 @@ class GcsTeamAccess(pulumi.ComponentResource):
         dataset_bucket = args.get("dataset_bucket")
         if dataset_bucket is not None:
             # The shared folder belongs to the bucket: made here, every team after the first would find it taken.
-            folders = [SHARED_FOLDER, *(args.get("dataset_folders") or [])]
-            for folder in sorted(set(folders)):
-                storage.ManagedFolderIamMember(
-                    f"{name}-{folder.replace('/', '-')}-viewer",
-                    bucket=dataset_bucket,
-                    managed_folder=f"{folder}/",
-                    role="roles/storage.objectViewer",
-                    member=self.member,
-                    opts=child,
-                )
+            storage.ManagedFolderIamMember(
+                f"{name}-{SHARED_FOLDER}-viewer",
+                bucket=dataset_bucket,
+                managed_folder=f"{SHARED_FOLDER}/",
+                role="roles/storage.objectViewer",
+                member=self.member,
+                opts=child,
+            )
         self.checkpoint_url = pulumi.Output.concat("gs://", checkpoints.bucket, "/", checkpoints.name)
         self.register_outputs({"member": self.member, "email": self.email, "checkpoint_url": self.checkpoint_url})
 
@@ -158,4 +153,3 @@ def _check(name: str, args: GcsTeamAccessArgs) -> None:
     owner = f"GcsTeamAccess {name}"
     check_setting_names(owner, {"team": args["team"], "environment": args["environment"]})
     check_dns_labels(owner, {"namespace": args["namespace"], "service_account": args["service_account"]})
-    check_dataset_folders(owner, args.get("dataset_folders") or [], bucket_is_given=args.get("dataset_bucket") is not None)

@@ -13,24 +13,22 @@ from components.iam import (
     Document,
     Statement,
     as_json,
-    counted_characters,
     pod_trust,
     role_arn,
 )
 from components.shared_args import RoleOptionsArgs, check_role_options
-from components.storage.claimed_volume import SHARED_FOLDER, check_dataset_folders, check_dns_labels, check_setting_names
+from components.storage.claimed_volume import SHARED_FOLDER, check_dns_labels, check_setting_names
 from components.storage.s3_bucket import bucket_arn, check_bucket_name
 
 
 @dataclass(frozen=True)
 class TeamFolders:
-    """A team's own folder in the checkpoint bucket, and the folders of the dataset bucket that it reads, sorted."""
+    """A team's own folder in the checkpoint bucket, and the dataset bucket of which it reads the shared folder."""
 
     partition: str
     team: str
     checkpoint_bucket: str
     dataset_bucket: str | None
-    dataset_folders: tuple[str, ...]
 
 
 def team_policy(folders: TeamFolders, kms_key: str | None) -> Document:
@@ -56,12 +54,12 @@ def team_policy(folders: TeamFolders, kms_key: str | None) -> Document:
     if folders.dataset_bucket is not None:
         datasets = bucket_arn(folders.partition, folders.dataset_bucket)
         statements += [
-            _listing("ListDatasets", datasets, folders.dataset_folders),
+            _listing("ListDatasets", datasets, (SHARED_FOLDER,)),
             Statement(
                 Sid="ReadDatasets",
                 Effect="Allow",
                 Action="s3:GetObject",
-                Resource=[f"{datasets}/{folder}/*" for folder in folders.dataset_folders],
+                Resource=[f"{datasets}/{SHARED_FOLDER}/*"],
             ),
         ]
         if kms_key is not None:
@@ -89,16 +87,6 @@ def _key_use(sid: str, actions: list[str], kms_key: str, bucket: str) -> Stateme
         # What S3 tells KMS: the bucket with a bucket key, the object without. https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-key.html
         Condition={"StringLike": {"kms:EncryptionContext:aws:s3:arn": [bucket, f"{bucket}/*"]}},
     )
-
-
-POLICY_CHARACTERS = 9216
-"""The most that the policy of the buckets may have: 10,240 for all policies in a role, less 1,024 for that of a work queue.
-
-Source: IAM user guide, "IAM and AWS STS quotas", role inline policies; white space does not count.
-"""
-
-# As long as the ARN of any KMS key: to measure with, where the key is not known before the deployment.
-_ANY_KEY = f"arn:aws-us-gov:kms:us-gov-west-1:{'0' * 12}:key/mrk-{'0' * 32}"
 
 
 class S3TeamAccessArgs(RoleOptionsArgs):
@@ -139,9 +127,6 @@ class S3TeamAccessArgs(RoleOptionsArgs):
 
     dataset_bucket: NotRequired[str | None]
     """Bucket with datasets, a different one. Default: none, the team reads no dataset."""
-
-    dataset_folders: NotRequired[list[str] | None]
-    """Folders of the dataset bucket that the team may read in addition to `shared`. Default: none."""
 
     kms_key: NotRequired[pulumi.Input[str] | None]
     """ARN of the key that encrypts the buckets; its key policy must leave permissions to IAM. Default: a key of S3's."""
@@ -236,8 +221,6 @@ def _check(name: str, args: S3TeamAccessArgs) -> TeamFolders:
     check_dns_labels(owner, {"namespace": args["namespace"], "service_account": args["service_account"]})
     check_bucket_name(owner, "checkpoint_bucket", args["checkpoint_bucket"])
     dataset_bucket = args.get("dataset_bucket")
-    extra = args.get("dataset_folders") or []
-    check_dataset_folders(owner, extra, bucket_is_given=dataset_bucket is not None)
     if dataset_bucket is not None:
         check_bucket_name(owner, "dataset_bucket", dataset_bucket)
         if dataset_bucket == args["checkpoint_bucket"]:
@@ -247,11 +230,4 @@ def _check(name: str, args: S3TeamAccessArgs) -> TeamFolders:
     check_kms_key(owner, args.get("kms_key"))
     check_aws_tags(owner, args["tags"])
     check_role_options(f"{owner}:", args.get("iam_path"), args.get("permissions_boundary"))
-    folders = TeamFolders(partition, args["team"], args["checkpoint_bucket"], dataset_bucket, tuple(sorted({SHARED_FOLDER, *extra})))
-    characters = counted_characters(team_policy(folders, None if args.get("kms_key") is None else _ANY_KEY))
-    if characters > POLICY_CHARACTERS:
-        raise ValueError(
-            f"{owner}: dataset_folders has {len(extra)} folders, with which the role's policy has {characters} characters; "
-            f"at most {POLICY_CHARACTERS} are allowed: name a folder above them"
-        )
-    return folders
+    return TeamFolders(partition, args["team"], args["checkpoint_bucket"], dataset_bucket)

@@ -119,12 +119,12 @@ def test_what_the_docstring_of_an_argument_says_is_its_default() -> None:
 
 
 def test_arguments_are_the_fields_of_records_that_have_their_names() -> None:
-    record = SimpleNamespace(pods_ready=ONE_BOOT, frameworks=("batch/job",), replicas=None, version=None, labels={})
+    record = SimpleNamespace(pods_ready=ONE_BOOT, replicas=None, version=None, labels={})
 
     made = arguments(KueueControllerArgs, record, {"version": "0.19.0", "cpu_milli": 500}, existing=True)
 
     times = {"timeout_seconds": 2700, "recovery_seconds": 1800, "requeues": 10}
-    assert made == {"existing": True, "frameworks": ["batch/job"], "pods_ready": times, "version": None, "cpu_milli": 500}
+    assert made == {"existing": True, "pods_ready": times, "version": None, "cpu_milli": 500}
     with pytest.raises(TypeError, match="TopologyArgs needs name; no source has it"):
         arguments(TopologyArgs, record, levels=("zone",))
     with pytest.raises(TypeError, match="TopologyArgs has no level; it has labels, levels, name"):

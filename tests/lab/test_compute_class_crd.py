@@ -41,7 +41,6 @@ FLEX: ComputeClassPriorityArgs = {
     "capacity_type": "flex-start",
     "driver": "latest",
     "max_run_seconds": 86_400,
-    "recycling_lead_seconds": 3600,
 }
 CLASSES: dict[str, list[ComputeClassPriorityArgs]] = {
     "named": [{"pools": ["l4-spot"]}, {"pools": ["l4-dws", "l4-on-demand"]}],

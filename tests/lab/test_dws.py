@@ -155,7 +155,8 @@ def test_a_queued_job_waits_for_its_request_and_starts_all_pods_together(cluster
 
 
 @pytest.mark.nightly(
-    held_by="test_a_queued_job_waits_for_its_request_and_starts_all_pods_together, test_how_often_and_when_it_asks_again_is_the_callers"
+    held_by="test_a_queued_job_waits_for_its_request_and_starts_all_pods_together, "
+    "test_requests_are_of_gkes_queued_class_for_pods_with_gpus_whose_nodes_are_their_own"
 )
 @pytest.mark.parametrize("outcome,said", [("refused", "does not have enough resources"), ("booking-expired", "no pod used it")])
 def test_a_request_that_comes_to_nothing_is_made_anew_and_the_job_runs_then(

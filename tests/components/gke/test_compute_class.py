@@ -68,9 +68,8 @@ def test_what_else_can_be_chosen(register: Register) -> None:
     made = spec(
         register,
         {**SPOT, "zones": zones, "driver": "disabled", "max_run_seconds": 3600, "shutdown_grace_seconds": 120, "boot_disk_gib": 50},
-        {**FLEX, "max_run_seconds": 7200, "recycling_lead_seconds": 600},
+        {**FLEX, "max_run_seconds": 7200},
         consolidation_delay_minutes=1440,
-        optimize_rule_priority=True,
         service_account=pulumi.Output.from_input("nodes@acme"),
     )
 
@@ -79,9 +78,8 @@ def test_what_else_can_be_chosen(register: Register) -> None:
     assert spot["gpu"]["driverVersion"] == "autoinstall-disabled"
     assert (spot["maxRunDurationSeconds"], spot["storage"]) == (3600, {"bootDiskSize": 50})
     assert spot["nodeSystemConfig"] == {"kubeletConfig": {"shutdownGracePeriodSeconds": 120, "shutdownGracePeriodCriticalPodsSeconds": 15}}
-    assert flex["flexStart"] == {"enabled": True, "nodeRecycling": {"leadTimeSeconds": 600}}
+    assert flex["flexStart"] == {"enabled": True}
     assert flex["maxRunDurationSeconds"] == 7200
-    assert made["activeMigration"] == {"optimizeRulePriority": True}
     assert made["autoscalingPolicy"] == {"consolidationDelayMinutes": 1440}
     assert made["nodePoolConfig"]["serviceAccount"] == "nodes@acme"
 
@@ -133,14 +131,11 @@ def test_its_name_is_an_output(outputs: Outputs) -> None:
         ),
         ([{**SPOT, "driver": "newest"}], ACCOUNT, "driver is newest; it is default, latest, disabled"),
         ([{**SPOT, "boot_disk_gib": 0}], ACCOUNT, "boot_disk_gib is 0; GKE takes 10 to 65536"),
-        ([{**SPOT, "recycling_lead_seconds": 60}], ACCOUNT, "recycling_lead_seconds is 60; it belongs to flex-start"),
         ([{**SPOT, "max_run_seconds": 29}], ACCOUNT, "max_run_seconds is 29; Spot takes 30 to 10368000"),
         ([{**SPOT, "shutdown_grace_seconds": 60}], ACCOUNT, "shutdown_grace_seconds is 60; a ComputeClass takes 30 or 120"),
         ([{**FLEX, "shutdown_grace_seconds": 120}], ACCOUNT, "shutdown_grace_seconds is 120; it belongs to spot"),
         ([{**FLEX, "max_run_seconds": SEVEN_DAYS + 1}], ACCOUNT, "max_run_seconds is 604801; flex-start takes 600 (10 minutes) to 604800"),
         ([{**FLEX, "max_run_seconds": 0}], ACCOUNT, "max_run_seconds is 0; flex-start takes 600"),
-        ([{**FLEX, "recycling_lead_seconds": SEVEN_DAYS}], ACCOUNT, "recycling_lead_seconds is 604800; it is 1 to under max_run_seconds"),
-        ([{**FLEX, "recycling_lead_seconds": 0}], ACCOUNT, "recycling_lead_seconds is 0; it is 1 to under max_run_seconds"),
         ([{"pools": ["l4"]}], {"autopilot": True}, "priorities[0]: pools are l4"),
         ([{**SPOT, "capacity_type": "queued"}], AUTOPILOT, "capacity_type is queued; Autopilot has reserved, flex-start, spot, on-demand"),
         ([{**RESERVED, "reservation": None}], AUTOPILOT, "reservation is missing with capacity_type reserved"),

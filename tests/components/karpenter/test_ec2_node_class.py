@@ -64,15 +64,12 @@ def test_bottlerocket_has_its_system_on_a_small_volume_and_images_and_pods_on_a_
     assert data["ebs"] == system["ebs"] | {"volumeSize": "500Gi", "iops": 6000, "throughput": 500}
 
 
-def test_disks_monitoring_and_the_machines_own_nvme_can_be_chosen(register: Register) -> None:
-    made = spec(
-        register, boot_disk_gib=1000, boot_disk_iops=16_000, boot_disk_throughput_mib=1000, local_nvme=True, detailed_monitoring=True
-    )
+def test_disks_and_the_machines_own_nvme_can_be_chosen(register: Register) -> None:
+    made = spec(register, boot_disk_gib=1000, boot_disk_iops=16_000, boot_disk_throughput_mib=1000, local_nvme=True)
 
     [root] = made["blockDeviceMappings"]
     assert (root["ebs"]["volumeSize"], root["ebs"]["iops"], root["ebs"]["throughput"]) == ("1000Gi", 16_000, 1000)
     assert made["instanceStorePolicy"] == "RAID0"
-    assert made["detailedMonitoring"] is True
 
 
 def test_the_root_volume_is_small_where_the_machines_own_disks_hold_images_and_scratch_data(register: Register) -> None:

@@ -95,13 +95,11 @@ def test_the_controller_knows_its_cluster_and_its_queue_and_its_output_is_the_ve
     assert settings["enableZonalShift"] is False
 
 
-def test_copies_resources_zonal_shift_spot_to_spot_and_node_repair_are_the_callers() -> None:
-    found = values(replicas=3, cpu="2", memory="4Gi", zonal_shift=True, spot_to_spot_consolidation=True, node_repair=False)
+def test_copies_resources_and_node_repair_are_the_callers() -> None:
+    found = values(replicas=3, cpu="2", memory="4Gi", node_repair=False)
 
     assert found["replicas"] == 3
     assert found["controller"]["resources"]["requests"] == {"cpu": "2", "memory": "4Gi"}
-    assert found["settings"]["enableZonalShift"] is True
-    assert found["settings"]["featureGates"]["spotToSpotConsolidation"] is True
     assert found["settings"]["featureGates"]["nodeRepair"] is False
 
 
@@ -114,7 +112,7 @@ def test_every_value_is_one_of_the_charts_and_no_gate_of_the_chart_is_left_to_ch
     """Of the chart in the Go module, whose values are those of 1.14.1 but for the stamp: its version and its image's tag say 1.13.0."""
     [path] = [path for path in tools.assets("karpenter-aws", "chart") if path.name == "values.yaml"]
     chart: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    ours = values(zonal_shift=True)
+    ours = values()
 
     assert unknown_values(ours, chart) == []
     assert ours["settings"]["featureGates"].keys() == chart["settings"]["featureGates"].keys()

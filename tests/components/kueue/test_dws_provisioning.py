@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from components.kueue.controller import DwsProvisioning, DwsProvisioningArgs
 
 if TYPE_CHECKING:
-    from component_types import Outputs, Refusal, Register
+    from component_types import Outputs, Register
 
 KUEUE = "kubernetes:kueue.x-k8s.io/v1beta2"
 
@@ -43,32 +41,3 @@ def test_the_check_is_kueues_own_controllers_with_that_request_and_its_name_an_o
         "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": "later"},
     }
     assert outputs(lambda: DwsProvisioning("dws", dws_args(name="later"))) == {"admission_check": "later"}
-
-
-@pytest.mark.parametrize(
-    "changes,strategy",
-    [
-        ({"retries": 0}, {"backoffLimitCount": 0, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800}),
-        (
-            {"retries": 1, "first_retry_seconds": 1, "longest_retry_seconds": 2},
-            {"backoffLimitCount": 1, "backoffBaseSeconds": 1, "backoffMaxSeconds": 2},
-        ),
-        ({"first_retry_seconds": 3600}, {"backoffLimitCount": 3, "backoffBaseSeconds": 3600, "backoffMaxSeconds": 3600}),
-    ],
-)
-def test_how_often_and_when_it_asks_again_is_the_callers(changes: dict[str, int], strategy: dict[str, int], register: Register) -> None:
-    [request] = register(lambda: DwsProvisioning("dws", dws_args(**changes))).of(f"{KUEUE}:ProvisioningRequestConfig")
-
-    assert request["spec"]["retryStrategy"] == strategy
-
-
-@pytest.mark.parametrize(
-    "changes,problem",
-    [
-        ({"retries": -1}, "retries is -1; use 0 for none, or more"),
-        ({"first_retry_seconds": 0}, "first_retry_seconds is 0; use 1 or more"),
-        ({"longest_retry_seconds": 30}, "longest_retry_seconds is 30, below first_retry_seconds 60; raise it, or lower the other"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_anything_is_registered(changes: dict[str, int], problem: str, refusal: Refusal) -> None:
-    assert problem in refusal(DwsProvisioning, "dws", dws_args(**changes))

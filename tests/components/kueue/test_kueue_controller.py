@@ -81,7 +81,6 @@ def test_where_the_cluster_has_its_kueue_nothing_is_installed(register: Register
     "args,problem",
     [
         ({"replicas": 0}, "replicas is 0; use 1 or more"),
-        ({"frameworks": []}, "frameworks is empty"),
         ({"pods_ready": {"timeout_seconds": 59, "recovery_seconds": 60, "requeues": 0}}, "pods_ready.timeout_seconds is 59"),
         ({"pods_ready": {"timeout_seconds": 60, "recovery_seconds": 0, "requeues": 0}}, "pods_ready.recovery_seconds is 0"),
         ({"pods_ready": {"timeout_seconds": 60, "recovery_seconds": 60, "requeues": -1}}, "pods_ready.requeues is -1; use 0 for none"),
@@ -101,11 +100,10 @@ def test_the_charts_configuration_is_the_one_that_the_lab_rehearses_with_but_for
     assert configuration() == kueue_configuration(ONE_BOOT)
 
 
-def test_kinds_of_work_and_the_time_to_boot_are_the_callers(configuration: Callable[..., dict[str, Any]]) -> None:
+def test_the_time_to_boot_is_the_callers(configuration: Callable[..., dict[str, Any]]) -> None:
     times = {"timeout_seconds": 7200, "recovery_seconds": 600, "requeues": 2}
 
-    written = configuration(frameworks=["batch/job", "pod"], pods_ready=times)
+    written = configuration(pods_ready=times)
 
-    assert written["integrations"]["frameworks"] == ["batch/job", "pod"]
     waits = written["waitForPodsReady"]
     assert (waits["timeout"], waits["recoveryTimeout"], waits["requeuingStrategy"]["backoffLimitCount"]) == ("7200s", "600s", 2)

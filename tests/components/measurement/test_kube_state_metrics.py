@@ -95,11 +95,11 @@ def test_the_service_and_what_scrapes_it_select_its_pods_and_not_those_of_anothe
 
 
 def test_googles_service_leaves_the_exporters_own_labels_alone(register: Register) -> None:
-    made = exporter(register, prometheus="managed", interval_seconds=30)
+    made = exporter(register, prometheus="managed")
 
     [monitoring] = made.of(GOOGLES)
     assert monitoring["spec"]["targetLabels"] == {"metadata": []}
-    assert monitoring["spec"]["endpoints"] == [{"port": "http-metrics", "interval": "30s"}]
+    assert monitoring["spec"]["endpoints"] == [{"port": "http-metrics", "interval": "60s"}]
     assert made.of(OPERATORS) == []
 
 
@@ -127,7 +127,6 @@ def test_annotations_are_on_the_service_alone_so_that_it_is_scraped_once(registe
     "args,problem",
     [
         ({"prometheus": "thanos"}, "prometheus is thanos; it is managed, operator, annotations"),
-        ({"interval_seconds": 4}, "interval_seconds is 4; it is 5 to 300; leave it out for 60"),
         ({"monitor_labels": {"release": "p"}}, "with prometheus annotations nobody selects by them; leave them out"),
     ],
 )

@@ -61,13 +61,13 @@ def test_a_team_reads_and_writes_its_own_checkpoints_and_no_dataset_by_default(r
     ]
 
 
-def test_a_team_reads_the_shared_datasets_and_those_that_it_is_given(register: Register) -> None:
+def test_a_team_reads_the_shared_datasets(register: Register) -> None:
     bucket = pulumi.Output.from_input("acme-ai-dev-datasets")
 
-    registered = register(lambda: GcsTeamAccess("red", args(dataset_bucket=bucket, dataset_folders=["vision/imagenet", "shared"])))
+    registered = register(lambda: GcsTeamAccess("red", args(dataset_bucket=bucket)))
 
     viewers = [each for each in registered.of(FOLDER_MEMBER) if each["role"] == "roles/storage.objectViewer"]
-    assert [each["managedFolder"] for each in viewers] == ["shared/", "vision/imagenet/"]
+    assert [each["managedFolder"] for each in viewers] == ["shared/"]
     assert {(each["bucket"], each["member"]) for each in viewers} == {("acme-ai-dev-datasets", f"serviceAccount:{EMAIL}")}
     assert len(registered.of(FOLDER)) == 1, "folders of datasets belong to their bucket"
 
@@ -116,8 +116,6 @@ def test_account_ids_are_ones_that_google_cloud_accepts_and_of_one_team_and_envi
     [
         ({"team": "Red"}, "team is 'Red'; a name has 1 to 40 of a-z, 0-9 and inner -, from a letter on: respell it"),
         ({"namespace": "team_red"}, "namespace is 'team_red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
-        ({"dataset_folders": ["imagenet"]}, "dataset_folders is imagenet without a dataset_bucket; name the bucket that they are in"),
-        ({"dataset_bucket": "datasets", "dataset_folders": ["imagenet/"]}, "dataset_folders has 'imagenet/'; a folder is a path"),
     ],
 )
 def test_what_could_not_be_granted_is_refused_before_anything_is_registered(change: dict[str, Any], problem: str, refusal: Refusal) -> None:

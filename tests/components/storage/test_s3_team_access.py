@@ -64,14 +64,6 @@ def test_a_key_that_is_not_known_yet_is_named_when_it_is(register: Register) -> 
     assert [each["Sid"] for each in json.loads(policy["policy"])["Statement"] if each["Resource"] == KEY] == ["UseKeyForCheckpoints"]
 
 
-def test_the_policy_does_not_depend_on_the_order_of_the_folders(register: Register) -> None:
-    def policy(folders: list[str]) -> str:
-        changes = {"dataset_bucket": DATASETS, "dataset_folders": folders}
-        return register(lambda: S3TeamAccess("red", team_access_args(**changes))).of(ROLE_POLICY)[0]["policy"]
-
-    assert policy(["vision", "audio", "shared"]) == policy(["audio", "vision", "audio"])
-
-
 def test_every_arn_is_of_the_partition(register: Register) -> None:
     place = {"partition": "aws-us-gov", "region": "us-gov-west-1", "dataset_bucket": DATASETS}
 
@@ -112,12 +104,6 @@ def test_its_outputs_are_the_role_and_the_folder(outputs: Outputs) -> None:
         ({"namespace": "team_red"}, "namespace is 'team_red'; a name has 1 to 63 of a-z, 0-9 and inner -: respell it"),
         ({"checkpoint_bucket": "acme.ai"}, "checkpoint_bucket is 'acme.ai' (7 characters); a name has 3 to 63"),
         ({"dataset_bucket": CHECKPOINTS}, "the checkpoint bucket, where folders are teams': name another"),
-        ({"dataset_folders": ["imagenet"]}, "dataset_folders is imagenet without a dataset_bucket; name the bucket that they are in"),
-        ({"dataset_bucket": DATASETS, "dataset_folders": ["imagenet/"]}, "dataset_folders has 'imagenet/'; a folder is a path"),
-        (
-            {"dataset_bucket": DATASETS, "dataset_folders": [f"vision/imagenet-{number}" for number in range(200)]},
-            "dataset_folders has 200 folders, with which the role's policy has",
-        ),
         ({"kms_key": "alias/ai"}, "kms_key is 'alias/ai'; it must be a key's ARN such as arn:aws:kms:"),
         ({"tags": {"aws:team": "red"}}, "tags has the key 'aws:team'"),
     ],

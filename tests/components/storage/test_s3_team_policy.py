@@ -26,8 +26,8 @@ CONTEXT = "kms:EncryptionContext:aws:s3:arn"
 
 @pytest.fixture
 def policy(register: Register) -> str:
-    """The policy of a team that reads the shared datasets and vision/imagenet, with a key of the platform's own."""
-    changes = {"dataset_bucket": DATASETS, "dataset_folders": ["vision/imagenet"], "kms_key": KEY}
+    """The policy of a team that reads the shared datasets, with a key of the platform's own."""
+    changes = {"dataset_bucket": DATASETS, "kms_key": KEY}
     [policy] = register(lambda: S3TeamAccess("red", team_access_args(**changes))).of(ROLE_POLICY)
     return policy["policy"]
 
@@ -41,9 +41,7 @@ MAY = [
     Request("s3:AbortMultipartUpload", f"{BUCKET}/red/step-100/model.safetensors"),
     Request("s3:ListMultipartUploadParts", f"{BUCKET}/red/step-100/model.safetensors"),
     Request("s3:ListBucket", DATA, {"s3:prefix": "shared/"}),
-    Request("s3:ListBucket", DATA, {"s3:prefix": "vision/imagenet/train/"}),
     Request("s3:GetObject", f"{DATA}/shared/c4/0001.parquet"),
-    Request("s3:GetObject", f"{DATA}/vision/imagenet/0001.tar"),
     Request("kms:GenerateDataKey", KEY, {CONTEXT: BUCKET}),
     Request("kms:Decrypt", KEY, {CONTEXT: BUCKET}),
     Request("kms:Decrypt", KEY, {CONTEXT: f"{BUCKET}/red/latest"}),
@@ -100,8 +98,8 @@ def test_a_team_writes_to_its_own_folder_and_reads_the_datasets_that_it_is_given
         ("Allow", "s3:ListBucket", BUCKET, {"StringLike": {"s3:prefix": ["red/*"]}}),
         *(("Allow", action, f"{BUCKET}/red/*", {}) for action in objects),
         *(("Allow", action, KEY, for_checkpoints) for action in ("kms:Decrypt", "kms:GenerateDataKey")),
-        ("Allow", "s3:ListBucket", DATA, {"StringLike": {"s3:prefix": ["shared/*", "vision/imagenet/*"]}}),
-        *(("Allow", "s3:GetObject", f"{DATA}/{folder}/*", {}) for folder in ("shared", "vision/imagenet")),
+        ("Allow", "s3:ListBucket", DATA, {"StringLike": {"s3:prefix": ["shared/*"]}}),
+        ("Allow", "s3:GetObject", f"{DATA}/shared/*", {}),
         ("Allow", "kms:Decrypt", KEY, for_datasets),
     ]
 
