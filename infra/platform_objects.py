@@ -265,7 +265,7 @@ def declare_queues(plan: Plan, opts: pulumi.ResourceOptions) -> None:
     queues = Queues(
         "queues",
         {
-            "cohorts": [_cohort(cohort) for cohort in plan.every_cohort],
+            "cohorts": [_cohort(plan, cohort) for cohort in plan.every_cohort],
             "flavors": [_flavor(flavor) for flavor in plan.every_flavor],
             "queues": [_queue(plan, queue) for queue in plan.every_queue],
             "labels": plan.labels,
@@ -281,8 +281,8 @@ def _flavor(flavor: FlavorPlan) -> FlavorArgs:
     return arguments(FlavorArgs, flavor, tolerations=tolerations, resource=flavor.resource if flavor.pools else None)
 
 
-def _cohort(cohort: CohortPlan) -> CohortArgs:
-    return arguments(CohortArgs, cohort, quotas=[_quota(quota) for quota in cohort.quotas])
+def _cohort(plan: Plan, cohort: CohortPlan) -> CohortArgs:
+    return arguments(CohortArgs, cohort, quotas=[_quota(quota) for quota in cohort.quotas], of_cpu_work=_of_cpu_work(plan, cohort.name))
 
 
 def _queue(plan: Plan, queue: QueuePlan) -> QueueArgs:
@@ -294,8 +294,14 @@ def _queue(plan: Plan, queue: QueuePlan) -> QueueArgs:
         name=queue.cluster_queue,
         labels={TEAM_LABEL: queue.namespace},
         quotas=[_quota(quota) for quota in queue.quotas],
+        of_cpu_work=_of_cpu_work(plan, queue.cohort),
         admission_checks=[{"name": DWS, "flavors": checked}] if checked else [],
     )
+
+
+def _of_cpu_work(plan: Plan, cohort: str) -> bool | None:
+    """Return True for the cohort of work without GPUs, and None, which leaves the argument out, for any other."""
+    return True if plan.cpu_work is not None and cohort == plan.cpu_work.cohort else None
 
 
 def _quota(quota: FlavorQuota) -> QuotaArgs:

@@ -139,6 +139,9 @@ class CohortArgs(TypedDict):
     weight: NotRequired[int]
     """Weight, relative to the other groups and queues of its parent, when idle GPUs are shared. Default: 1."""
 
+    of_cpu_work: NotRequired[bool]
+    """Whether it counts only cpu and memory, and no GPUs. Default: false."""
+
 
 class AdmissionCheckArgs(TypedDict):
     """An AdmissionCheck for `flavors` of a queue, and for no others. It must exist before the queue."""
@@ -175,6 +178,9 @@ class QueueArgs(TypedDict):
 
     weight: NotRequired[int]
     """The team's weight when idle GPUs are shared in its cohort. Default: 1."""
+
+    of_cpu_work: NotRequired[bool]
+    """Whether it counts only cpu and memory, so that GPU work is never admitted. Default: false."""
 
     moves_on: NotRequired[bool]
     """Whether work that would have to preempt others in one flavor first tries the next flavor. Default: true."""
@@ -247,7 +253,7 @@ def cohort_spec(cohort: CohortArgs, resources: Resources = _GPUS_ALONE) -> dict[
         if cohort["parent"] is None
         else {"parentName": cohort["parent"], "fairSharing": {"weight": count_quantity(cohort.get("weight", 1))}}
     )
-    groups = _resource_groups(cohort["quotas"], resources)
+    groups = _resource_groups(cohort["quotas"], resources, of_cpu_work=cohort.get("of_cpu_work", False))
     return {**parent, **({"resourceGroups": groups} if cohort["quotas"] else {})}
 
 
@@ -274,7 +280,7 @@ def cluster_queue_spec(queue: QueueArgs, resources: Resources = _GPUS_ALONE) -> 
         "fairSharing": {"weight": count_quantity(queue.get("weight", 1))},
         "stopPolicy": STOP_POLICIES[queue.get("stop", "none")],
         **({"admissionChecksStrategy": {"admissionChecks": checks}} if checks else {}),
-        "resourceGroups": _resource_groups(queue["quotas"], resources),
+        "resourceGroups": _resource_groups(queue["quotas"], resources, of_cpu_work=queue.get("of_cpu_work", False)),
     }
 
 
@@ -283,13 +289,10 @@ def local_queue_spec(queue: QueueArgs) -> dict[str, object]:
     return {"clusterQueue": queue["name"]}
 
 
-def _resource_groups(quotas: list[QuotaArgs], resources: Resources) -> list[dict[str, object]]:
-    """One group, as cpu and memory may stand in one alone: every flavor says something of every resource, 0 of what its nodes lack.
-
-    With flavors without GPUs alone only cpu and memory are counted, so that GPU work is never admitted.
-    """
+def _resource_groups(quotas: list[QuotaArgs], resources: Resources, *, of_cpu_work: bool) -> list[dict[str, object]]:
+    """One group, as cpu and memory may stand in one alone: every flavor says something of every resource, 0 of what its nodes lack."""
+    covered = [*_ALWAYS_COVERED, *([] if of_cpu_work else _counted(resources))]
     own = {quota["flavor"]: resources.get(quota["flavor"], NVIDIA.resource) for quota in quotas}
-    covered = [*_ALWAYS_COVERED, *(_counted(resources) if any(own.values()) else [])]
     flavors = [{"name": quota["flavor"], "resources": _resources(quota, own[quota["flavor"]], covered)} for quota in quotas]
     return [{"coveredResources": covered, "flavors": flavors}]
 
