@@ -23,7 +23,7 @@ from components.cloud_names import NAMESPACE
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pulumi_kubernetes.core.v1 import ContainerArgs
+    from pulumi_kubernetes.core.v1 import ContainerArgs, VolumeArgs
 
 
 _TIMEOUT_SECONDS = 600
@@ -107,18 +107,20 @@ def single_pod(  # noqa: PLR0913 -- what differs between controllers, given by n
     labels: Mapping[str, str],
     node_selector: Mapping[str, str],
     tolerations: Sequence[Mapping[str, str]],
+    annotations: Mapping[str, str] | None = None,
+    volumes: Sequence[VolumeArgs] = (),
 ) -> DeploymentSpecArgs:
     """The spec of a Deployment of one pod with `container`, which acts in the cluster as `account`; never two of them at once.
 
     `selected` are the labels that it is found by, `labels` those beside them. `node_selector` and `tolerations` lead to the nodes for
-    controllers.
+    controllers. A change of `annotations`, which are the pod's, replaces the pod.
     """
     return DeploymentSpecArgs(
         replicas=1,
         strategy=DeploymentStrategyArgs(type="Recreate"),
         selector=LabelSelectorArgs(match_labels=dict(selected)),
         template=PodTemplateSpecArgs(
-            metadata=ObjectMetaArgs(labels={**labels, **selected}),
+            metadata=ObjectMetaArgs(labels={**labels, **selected}, annotations=annotations),
             spec=PodSpecArgs(
                 service_account_name=account,
                 automount_service_account_token=True,
@@ -128,6 +130,7 @@ def single_pod(  # noqa: PLR0913 -- what differs between controllers, given by n
                     run_as_non_root=True, run_as_user=_NOBODY, seccomp_profile=SeccompProfileArgs(type="RuntimeDefault")
                 ),
                 containers=[container],
+                volumes=[*volumes] or None,
             ),
         ),
     )

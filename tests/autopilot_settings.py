@@ -21,7 +21,6 @@ def autopilot_settings() -> dict[str, Any]:
     on-demand GPUs, which go from one to the other at a stock-out.
     """
     settings: dict[str, Any] = yaml.safe_load(_STACK.read_text(encoding="utf-8"))["config"]["flexspot:platform"]
-    del settings["queueing"]["stock_outs"]
     settings["cluster"] = {key: value for key, value in settings["cluster"].items() if key != "system_pool"} | {"mode": "autopilot"}
     own = [{key: value for key, value in each.items() if key not in _OF_NODE_POOLS} for each in settings["pools"]]
     reservation, zones = {"name": "acme-l4", "project": "acme-shared"}, ["us-central1-a", "us-central1-c"]

@@ -1,14 +1,16 @@
-"""Closes a flavor for a while when the cloud has no machines for it. Runs as text inside its pod: it knows Python's standard library alone.
+"""Close a flavor for a while when the cloud has no machines for it.
 
-Kueue goes by quota: it admits a job again and again with the flavor that comes first, until it gives the job up. A taint in a
-ResourceFlavor is what Kueue knows of that flavor's nodes, so that one which no job tolerates closes it: the queue goes on to the team's
-next flavor, or lets the job wait in its place. Nodes get no taint by it, and what runs goes on.
+Its pod runs this file from a ConfigMap, as `python3 stock_out_watch.py`, so it imports the standard library alone.
 
-A flavor in which somebody runs on borrowed GPUs stays open: whoever asks for its share gets it by preemption, and only in an open flavor.
+Kueue goes by quota: it admits a job again and again with the flavor that comes first, until it gives the job up. Kueue knows a flavor's
+nodes by the taints in the ResourceFlavor, so a taint that no job tolerates closes it: the queue goes on to the team's next flavor, or lets
+the job wait in its place. No node gets that taint, and running work continues.
+
+A flavor in which work runs on borrowed GPUs stays open: their owner gets them back by preemption, and only in an open flavor.
 
 Kueue looks at waiting work again when its queue, its cohort or other work of them changes, and not when a flavor does (v0.19.0,
 pkg/controller/core/resourceflavor_controller.go and pkg/cache/queue/manager.go). So a round after a flavor was opened, a cohort without
-queues and without quota, which is there for this alone, is changed.
+queues and without quota, which exists for this alone, is changed.
 """
 
 from __future__ import annotations
@@ -31,32 +33,34 @@ HOLD_KEY = "flexspot.dev/stock-out"
 """Of the taint. A job that would rather wait for its flavor than take another one tolerates it."""
 UNTIL_ANNOTATION = "flexspot.dev/stock-out-until"
 """Of a flavor: until when it is closed. It outlives the taint by one round, until the work that waits is looked at again."""
+FIELD_MANAGER = "flexspot-stock-out-watch"
+"""The name under which the API server notes the fields that are written here."""
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 KARPENTER_POOL, GKE_POOL = "karpenter.sh/nodepool", "cloud.google.com/gke-nodepool"
 """Node labels that say which pool a node is of; a flavor of one pool has that pool's."""
 
 ROUND_SECONDS = 20.0
 PATIENCE_SECONDS = 300.0
-"""For how long a pod has no node before GKE's word counts: its autoscaler says it of each zone, and tries the next one."""
+"""For how long a pod has no node before GKE's report counts: its autoscaler reports each zone, and tries the next one."""
 _MOST_FAILURES = 15
 _CONFLICT = 409
 
 DEVICES = ("nvidia.com/gpu", "aws.amazon.com/neuron", "google.com/tpu")
-"""What pods ask for accelerators by. A flavor gives one of them, and its queues count the others at 0."""
+"""The resources of accelerators. A flavor gives one of them, and its queues count the others at 0."""
 
 Kube = dict[str, Any]
 StockOut = tuple[str, str, float]
 """A label of nodes, its value, and when the cloud last had none of them, in seconds since 1970."""
 
 
-def seconds(told: str | None) -> float:
-    """A time as Kubernetes writes it, in seconds since 1970; 0 for none."""
+def seconds(written: str | None) -> float:
+    """Return a time as Kubernetes writes it in seconds since 1970; 0 for none."""
     # Before Python 3.11, Z was no time zone.
-    return datetime.fromisoformat(told.replace("Z", "+00:00")).timestamp() if told else 0.0  # noqa: FURB162
+    return datetime.fromisoformat(written.replace("Z", "+00:00")).timestamp() if written else 0.0  # noqa: FURB162
 
 
 def first_and_last(event: Kube) -> tuple[float, float]:
-    """When an event was seen first and last, whichever API it was written by."""
+    """Return when an event was seen first and last, whichever API it was written by."""
     created = event.get("eventTime") or event["metadata"].get("creationTimestamp")
     series = event.get("series") or {}
     last = series.get("lastObservedTime") or event.get("lastTimestamp") or created
@@ -64,7 +68,7 @@ def first_and_last(event: Kube) -> tuple[float, float]:
 
 
 def karpenter_stock_outs(events: list[Kube]) -> list[StockOut]:
-    """What Karpenter says when no machine type and no zone of a pool is left.
+    """Return the pools of which Karpenter reports that no machine type and no zone is left.
 
     Source: karpenter v1.14.1, pkg/controllers/nodeclaim/lifecycle/events.go, and scheduling/nodeclaimtemplate.go: a NodeClaim is called
     after its pool, with a hyphen and a random end.
@@ -78,14 +82,14 @@ def karpenter_stock_outs(events: list[Kube]) -> list[StockOut]:
 
 
 def waits_for_a_node(pod: Kube) -> bool:
-    """Whether a pod is on no node, and shall be."""
+    """Return whether a pod is to run and has no node."""
     return not pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
 
 
 def gke_stock_outs(events: list[Kube], pods: dict[tuple[str, str], Kube], now: float) -> list[StockOut]:
-    """The same of GKE's autoscaler, which says it of a pod, in each zone for itself: as long as the pod has no node.
+    """Return the same of GKE's autoscaler, which reports each zone of a pod separately; only pods without a node count.
 
-    Source: the event's words in public records, such as kubectl's output of 2024-10-24: "Node scale up in zones us-central1-b associated
+    Source: the event's text in public records, such as kubectl's output of 2024-10-24: "Node scale up in zones us-central1-b associated
     with this pod failed: GCE out of resources. Pod is at risk of not being scheduled."
     """
     times: dict[tuple[str, str], tuple[float, float]] = {}
@@ -102,9 +106,9 @@ def gke_stock_outs(events: list[Kube], pods: dict[tuple[str, str], Kube], now: f
 
 
 def lent(queues: list[Kube], workloads: list[Kube]) -> set[str]:
-    """The flavors in which a queue holds more devices than are its own, and has work that runs.
+    """Return the flavors in which a queue holds more devices than it owns, and has running work.
 
-    By what is assigned and what is granted: the status of a queue says it, too, a while later.
+    Computed from quotas and admissions: the status of a queue follows a while later.
     """
     left: dict[tuple[str, str], int] = {}
     for queue in queues:
@@ -120,13 +124,13 @@ def lent(queues: list[Kube], workloads: list[Kube]) -> set[str]:
 
 
 def count(quantity: object) -> int:
-    """How many devices a quantity is, such as 4 or 1k."""
+    """Return the number of devices of a quantity, such as 4 or 1k."""
     text = str(quantity)
     return 1000 * int(text[:-1]) if text.endswith("k") else int(text)
 
 
 def _held(workload: Kube) -> list[tuple[tuple[str, str], int]]:
-    """The queue and the flavor of a workload's devices, and how many they are; nothing for one that holds none."""
+    """Return the queue and the flavor of a workload's devices, and their number; nothing for one that holds none."""
     admission = (workload.get("status") or {}).get("admission")
     if not admission or _has(workload, "Finished"):
         return []
@@ -147,47 +151,49 @@ def _has(workload: Kube, condition: str) -> bool:
 
 
 def closed_until(flavor: Kube, stock_outs: list[StockOut], hold: float) -> float:
-    """Until when a flavor is closed, in seconds since 1970; 0 where nothing was said of its pool, or it is not one pool's."""
+    """Return until when a flavor is closed, in seconds since 1970; 0 without a stock-out of its pool, or for one of several pools."""
     labels = flavor["spec"].get("nodeLabels") or {}
     return max((last + hold for label, value, last in stock_outs if labels.get(label) == value), default=0.0)
 
 
 def change_of(flavor: Kube, until: float, now: float) -> Kube | None:
-    """The patch that closes a flavor until then, or opens it, or ends that it was closed; None where it is as it should be.
+    """Return the patch that closes a flavor until then, opens it, or removes its annotation; None where it is as it should be.
 
-    It holds for the version that was read: a change of somebody else's in between is not overwritten.
+    It applies to the version that was read, so that it overwrites no other change.
     """
     taints = list(flavor["spec"].get("nodeTaints") or [])
     others = [each for each in taints if each["key"] != HOLD_KEY]
     written = (flavor["metadata"].get("annotations") or {}).get(UNTIL_ANNOTATION)
     version = flavor["metadata"]["resourceVersion"]
     if until > now:
-        told = datetime.fromtimestamp(until, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: UP017 -- images may have an older Python
-        if len(others) < len(taints) and written == told:
+        end = datetime.fromtimestamp(until, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: UP017 -- images may have an older Python
+        if len(others) < len(taints) and written == end:
             return None
         taint = {"key": HOLD_KEY, "value": "true", "effect": "NoSchedule"}
-        return {"metadata": {"resourceVersion": version, "annotations": {UNTIL_ANNOTATION: told}}, "spec": {"nodeTaints": [*others, taint]}}
+        return {"metadata": {"resourceVersion": version, "annotations": {UNTIL_ANNOTATION: end}}, "spec": {"nodeTaints": [*others, taint]}}
     if len(others) == len(taints) and written is None:
         return None
     if len(others) < len(taints):
-        # The annotation stays, for was_opened: this round Kueue may not know of it yet.
+        # The annotation stays for was_opened: in this round Kueue may not know of the change yet.
         return {"metadata": {"resourceVersion": version}, "spec": {"nodeTaints": others}}
     return {"metadata": {"resourceVersion": version, "annotations": {UNTIL_ANNOTATION: None}}}
 
 
 def was_opened(flavor: Kube) -> bool:
-    """Whether an earlier round opened a flavor, and what waits was not looked at again since."""
+    """Return whether an earlier round opened a flavor, and Kueue has not looked at waiting work since."""
     closed = any(each["key"] == HOLD_KEY for each in flavor["spec"].get("nodeTaints") or [])
     return not closed and UNTIL_ANNOTATION in (flavor["metadata"].get("annotations") or {})
 
 
 def call(environment: dict[str, str], path: str, patch: Kube | None = None) -> Kube:
-    """What the API server answers. Raises OSError (urllib.error.HTTPError) for what it refuses."""
+    """Return the API server's answer. Raises OSError (urllib.error.HTTPError) for a refusal."""
     folder = Path(environment[CREDENTIALS_VARIABLE])
     host = environment["KUBERNETES_SERVICE_HOST"]
     address = f"[{host}]" if ":" in host else host
+    # Strict, so that a field which the API server does not know is an error and not dropped.
+    written = f"?fieldManager={FIELD_MANAGER}&fieldValidation=Strict" if patch else ""
     request = urllib.request.Request(
-        f"https://{address}:{environment['KUBERNETES_SERVICE_PORT']}{path}",
+        f"https://{address}:{environment['KUBERNETES_SERVICE_PORT']}{path}{written}",
         method="PATCH" if patch else "GET",
         data=json.dumps(patch).encode() if patch else None,
         headers={"Authorization": f"Bearer {(folder / 'token').read_text()}", "Content-Type": "application/merge-patch+json"},
@@ -201,7 +207,7 @@ def _listed(environment: dict[str, str], path: str) -> list[Kube]:
     return call(environment, path).get("items") or []
 
 
-def _told(change: Kube) -> str:
+def _in_words(change: Kube) -> str:
     if "annotations" not in change["metadata"]:
         return "open again"
     until = change["metadata"]["annotations"][UNTIL_ANNOTATION]
@@ -221,7 +227,7 @@ def _pods_of(environment: dict[str, str], events: list[Kube]) -> dict[tuple[str,
 
 
 def look(environment: dict[str, str]) -> list[str]:
-    """One round: closes and opens flavors, and says which. Raises OSError when the API server refuses."""
+    """Close and open flavors once, and return a line for each change. Raises OSError when the API server refuses."""
     now, hold = time.time(), float(environment[HOLD_VARIABLE])
     events = [
         each
@@ -233,7 +239,7 @@ def look(environment: dict[str, str]) -> list[str]:
     open_for_owners = (
         lent(_listed(environment, f"{KUEUE}/clusterqueues"), _listed(environment, f"{KUEUE}/workloads")) if stock_outs else set()
     )
-    said: list[str] = []
+    changes: list[str] = []
     for flavor in _listed(environment, f"{KUEUE}/resourceflavors"):
         name = flavor["metadata"]["name"]
         until = 0.0 if name in open_for_owners else closed_until(flavor, stock_outs, hold)
@@ -241,7 +247,7 @@ def look(environment: dict[str, str]) -> list[str]:
         if change is None:
             continue
         if was_opened(flavor):
-            # First, so that a round in which it fails is done again. Any other weight is a change; without queues it weighs nothing.
+            # First, so that a round in which it fails is done again. Any other weight is a change; without queues it has no effect.
             weight = {"spec": {"fairSharing": {"weight": str(1 + int(now) % 1_000_000)}}}
             call(environment, f"{KUEUE}/cohorts/{environment[COHORT_VARIABLE]}", weight)
         try:
@@ -250,12 +256,12 @@ def look(environment: dict[str, str]) -> list[str]:
             if error.code != _CONFLICT:
                 raise
             continue
-        said.append(f"flavor {name}: {_told(change)}")
-    return said
+        changes.append(f"flavor {name}: {_in_words(change)}")
+    return changes
 
 
 def main() -> None:
-    """Looks until the pod is stopped. Raises OSError after five minutes without an answer, so that the kubelet starts it anew."""
+    """Look until the pod is stopped. Raises OSError after five minutes without an answer, so that the kubelet restarts it."""
     failures = 0
     while True:
         try:

@@ -1,13 +1,23 @@
-"""What has queued work go on to the next pool when the cloud has no machines for the first: one pod beside Kueue."""
+"""One pod beside Kueue, by which queued work goes on to the next pool when the cloud has no machines for the first."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+import hashlib
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.apps.v1 import Deployment
-from pulumi_kubernetes.core.v1 import ContainerArgs, EnvVarArgs, ResourceRequirementsArgs, ServiceAccount
+from pulumi_kubernetes.core.v1 import (
+    ConfigMap,
+    ConfigMapVolumeSourceArgs,
+    ContainerArgs,
+    EnvVarArgs,
+    ResourceRequirementsArgs,
+    ServiceAccount,
+    VolumeArgs,
+    VolumeMountArgs,
+)
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRuleArgs, RoleRefArgs, SubjectArgs
 
@@ -49,9 +59,11 @@ NAME = STOCK_OUT_WATCH.name
 CLUSTER_ROLE = COHORT = "flexspot-stock-out-watch"
 
 SELECTED = {"app.kubernetes.io/name": NAME, "app.kubernetes.io/instance": "flexspot"}
-"""What its pod is found by."""
+"""Labels that select its pod."""
 
-_SCRIPT = Path(__file__).with_name("stock_out_watch.py")
+_PROGRAM = Path(__file__).with_name("stock_out_watch.py")
+_FOLDER = "/opt/flexspot"
+_CHECKSUM = "flexspot.dev/program-sha256"
 _CREDENTIALS = "/var/run/secrets/kubernetes.io/serviceaccount"
 _RBAC = "rbac.authorization.k8s.io"
 
@@ -104,6 +116,8 @@ class StockOutWatch(pulumi.ComponentResource):
             spec={"parentName": args["cohort"]},
             opts=child,
         )
+        program = _PROGRAM.read_text(encoding="utf-8")
+        file = ConfigMap(f"{name}-program", metadata=metadata, data={_PROGRAM.name: program}, opts=child)
         made = Deployment(
             f"{name}-deployment",
             metadata=metadata,
@@ -114,8 +128,11 @@ class StockOutWatch(pulumi.ComponentResource):
                 labels=args["labels"],
                 node_selector=args.get("node_selector", {}),
                 tolerations=args.get("tolerations", []),
+                # A running interpreter does not read a changed file again, so a change replaces the pod.
+                annotations={_CHECKSUM: hashlib.sha256(program.encode()).hexdigest()},
+                volumes=[VolumeArgs(name="program", config_map=ConfigMapVolumeSourceArgs(name=NAME))],
             ),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[binding, cohort]),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[binding, cohort, file]),
         )
         where = f"{args['namespace']}/{NAME}"
         self.workload = made.id.apply(lambda _: where)
@@ -127,7 +144,7 @@ def _container(wanted: StockOuts) -> ContainerArgs:
     return ContainerArgs(
         name=NAME,
         image=wanted.image,
-        command=["python3", "-c", _SCRIPT.read_text(encoding="utf-8")],
+        command=["python3", f"{_FOLDER}/{_PROGRAM.name}"],
         env=[
             EnvVarArgs(name=CREDENTIALS_VARIABLE, value=_CREDENTIALS),
             EnvVarArgs(name=COHORT_VARIABLE, value=COHORT),
@@ -137,4 +154,5 @@ def _container(wanted: StockOuts) -> ContainerArgs:
             requests={"cpu": milli_quantity(STOCK_OUT_WATCH.cpu_milli), "memory": memory}, limits={"memory": memory}
         ),
         security_context=without_rights(),
+        volume_mounts=[VolumeMountArgs(name="program", mount_path=_FOLDER, read_only=True)],
     )

@@ -81,5 +81,5 @@ def test_every_pod_that_a_stack_runs_by_itself_names_its_account(stack: str) -> 
     deployments = as_shipped(stack).inputs_of("kubernetes:apps/v1:Deployment")
 
     accounts = {each["metadata"]["name"]: each["spec"]["template"]["spec"].get("serviceAccountName") for each in deployments}
-    # Both read the API server, so each has an account of its own with its token.
-    assert accounts == ({} if stack == "local" else {name: name for name in ("kube-state-metrics", "stock-out-watch")})
+    # It reads the API server, so it has an account of its own with its token.
+    assert accounts == ({} if stack == "local" else {"kube-state-metrics": "kube-state-metrics"})

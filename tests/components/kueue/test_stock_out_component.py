@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -35,7 +36,7 @@ def test_it_reads_what_it_judges_by_and_changes_flavors_and_a_cohort_of_its_own_
     assert (cohort["metadata"]["name"], cohort["spec"]) == ("flexspot-stock-out-watch", {"parentName": "ml-platform"})
 
 
-def test_its_pod_is_fit_for_restricted_pod_security_and_carries_its_program(register: Register) -> None:
+def test_its_pod_has_an_account_of_its_own_and_is_fit_for_restricted_pod_security(register: Register) -> None:
     tolerations = [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
     made = watch(register, hold_minutes=45, node_selector={"flexspot.dev/system": "true"}, tolerations=tolerations)
 
@@ -44,6 +45,7 @@ def test_its_pod_is_fit_for_restricted_pod_security_and_carries_its_program(regi
     [container] = pod["containers"]
     assert (deployment["spec"]["replicas"], deployment["spec"]["strategy"]) == (1, {"type": "Recreate"})
     assert (pod["nodeSelector"], pod["tolerations"]) == ({"kubernetes.io/os": "linux", "flexspot.dev/system": "true"}, tolerations)
+    assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == ("stock-out-watch", True)
     assert pod["securityContext"] == {"runAsNonRoot": True, "runAsUser": 65534, "seccompProfile": {"type": "RuntimeDefault"}}
     assert container["securityContext"] == {
         "allowPrivilegeEscalation": False,
@@ -52,8 +54,22 @@ def test_its_pod_is_fit_for_restricted_pod_security_and_carries_its_program(regi
     }
     assert container["resources"] == {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "64Mi"}}
     assert {each["name"]: each["value"] for each in container["env"]}["FLEXSPOT_HOLD_SECONDS"] == "2700"
-    assert container["command"][:2] == ["python3", "-c"]
-    ast.parse(container["command"][2], feature_version=(3, 9))
+
+
+def test_its_program_is_a_file_of_a_config_map_and_another_program_restarts_the_pod(register: Register) -> None:
+    made = watch(register)
+    [file] = made.of("kubernetes:core/v1:ConfigMap")
+    [deployment] = made.of("kubernetes:apps/v1:Deployment")
+    template = deployment["spec"]["template"]
+    [container] = template["spec"]["containers"]
+    [(name, program)] = file["data"].items()
+
+    ast.parse(program, feature_version=(3, 9))
+    assert template["metadata"]["annotations"] == {"flexspot.dev/program-sha256": sha256(program.encode()).hexdigest()}
+    assert template["spec"]["volumes"] == [{"name": "program", "configMap": {"name": file["metadata"]["name"]}}]
+    [mount] = container["volumeMounts"]
+    assert (mount["name"], mount["readOnly"]) == ("program", True)
+    assert container["command"] == ["python3", f"{mount['mountPath']}/{name}"]
 
 
 @pytest.mark.parametrize(

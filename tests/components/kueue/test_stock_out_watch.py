@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -222,9 +223,20 @@ def test_a_round_later_an_opened_flavor_is_known_by_its_annotation_and_forgets_i
     assert closed_again["spec"]["nodeTaints"] == [TAINT]
 
 
-def test_it_needs_nothing_but_what_every_python_has() -> None:
-    source = Path(stock_out_watch.__file__).read_text(encoding="utf-8")
+def test_it_knows_the_devices_of_the_catalog_which_it_cannot_import() -> None:
+    assert stock_out_watch.DEVICES == RESOURCES
 
-    imported = {line.split()[1].partition(".")[0] for line in source.splitlines() if line.startswith(("import ", "from "))}
-    assert imported <= sys.stdlib_module_names
-    assert stock_out_watch.DEVICES == RESOURCES, "what it cannot import from the catalog it says as the catalog does"
+
+def test_it_runs_as_a_file_beside_no_package_and_reports_an_api_server_that_does_not_answer(tmp_path: Path) -> None:
+    program = tmp_path / "watch.py"
+    program.write_bytes(Path(stock_out_watch.__file__).read_bytes())
+    server = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "1"}
+    environment = {stock_out_watch.CREDENTIALS_VARIABLE: str(tmp_path / "none"), stock_out_watch.HOLD_VARIABLE: "1800", **server}
+
+    # -I and -S: neither the checkout nor installed packages.
+    with subprocess.Popen([sys.executable, "-I", "-S", program], env=environment, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        line = running.stderr.readline()
+        running.terminate()
+
+    assert line.startswith("no answer (1 of 15): [Errno 2]")
