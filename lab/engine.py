@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from infra.deployment.cloud_run import PLUGINS, command_line, has_plugin, sdk_version
+from infra.deployment.cloud_run import PLUGINS, command_line, plugin_path, sdk_version
 from lab.providers.offline import OfflineProvider
 from lab.providers.serving import serve
 
@@ -61,11 +61,12 @@ def engine_for(kubeconfig: Path, tools: Tools) -> Generator[Engine]:
     environment = {"PULUMI_SKIP_UPDATE_CHECK": "true"}
     if not official:
         environment["PULUMI_HOME"] = _home_without_logs(kubeconfig.parent)
-    if official and has_plugin("kubernetes"):
+    plugin = plugin_path("kubernetes")
+    if official and plugin:
         yield Engine(None, environment, ())
         return
     missing = [] if official else [_missing(found)]
-    if not has_plugin("kubernetes"):
+    if plugin is None:
         missing.append(f"the Kubernetes provider plugin {PLUGINS['kubernetes']}")
     # Loads the Kubernetes client, which an offline preview does without.
     from lab.providers.kubernetes import KubernetesStandIn  # noqa: PLC0415

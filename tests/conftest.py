@@ -32,6 +32,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # No engine of a test sees the person's own plugins. And Pulumi would log what each of its processes does, zipped and encrypted, a third of
 # its CPU (pprof of `up` and `destroy` of dev-gke, 3.259.0, 2026-11-26), if that folder could be made. Workers have it from who starts them.
 if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["FLEXSPOT_PERSONS_PULUMI_HOME"] = os.environ.get("PULUMI_HOME", "")
     os.environ["PULUMI_HOME"] = tempfile.mkdtemp(prefix="pulumi-home-")
     (Path(os.environ["PULUMI_HOME"]) / "logs").touch()
     atexit.register(shutil.rmtree, os.environ["PULUMI_HOME"], ignore_errors=True)

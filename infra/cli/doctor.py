@@ -18,12 +18,11 @@ from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.values.errors import ExplainedError, SettingsError
 from infra.cli.diagnosis import Diagnosis, Piece, Purpose, Standing
 from infra.deployment.cloud_run import (
-    PLUGINS,
     backend_of,
     command_line,
-    has_plugin,
     missing_pieces,
     plugin_command,
+    plugin_path,
     require_access,
     require_passphrase,
     sdk_version,
@@ -197,8 +196,8 @@ def _lab(found: CommandLine | None, builder: _Builder) -> Iterator[Piece]:
     yield _engine(found, builder)
     own = [each for each in families() if not (fits and each.name == "pulumi")]
     yield builder.piece("programs of the lab", own, ", ".join(each.name for each in own if each.binaries))
-    if has_plugin("kubernetes"):
-        yield Piece("Kubernetes provider", Standing.HERE, f"the official plugin {PLUGINS['kubernetes']}")
+    if plugin := plugin_path("kubernetes"):
+        yield Piece("Kubernetes provider", Standing.HERE, f"the official plugin, {plugin}")
     else:
         said = f"the lab's own stands in, for labs alone; get the official one with `{plugin_command('kubernetes')}`"
         yield Piece("Kubernetes provider", Standing.HERE, said)

@@ -97,9 +97,17 @@ def asked(pulumi: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(command, 1, "", str(error))
 
 
-def has_plugin(name: str) -> bool:
-    """Whether the provider plugin `name` of the version that the SDK asks for is in Pulumi's plugin folder."""
-    return (plugin_folder() / f"resource-{name}-v{PLUGINS[name]}").is_dir()
+def plugin_path(name: str) -> Path | None:
+    """Return the program of a provider plugin, found as the engine finds it; None without one.
+
+    On PATH in any version, unless PULUMI_IGNORE_AMBIENT_PLUGINS forbids that; else in the plugin folder, in the version that the SDK asks
+    for and installed as a whole (pulumi 3.259, sdk/go/common/workspace/plugins.go, getPluginInfoAndPath).
+    """
+    program = f"pulumi-resource-{name}"
+    if os.environ.get("PULUMI_IGNORE_AMBIENT_PLUGINS", "").lower() not in {"1", "true"} and (found := shutil.which(program)):
+        return Path(found)
+    folder = plugin_folder() / f"resource-{name}-v{PLUGINS[name]}"
+    return folder / program if folder.is_dir() and not folder.with_name(f"{folder.name}.partial").exists() else None
 
 
 def plugin_folder() -> Path:
@@ -128,10 +136,10 @@ def missing_pieces(found: CommandLine | None, cloud: Platform) -> tuple[list[str
         missing.append(there)
         remedies.append(f"install Pulumi {sdk_version()} or later from https://www.pulumi.com/docs/install")
     for name in plugins_of(cloud):
-        if not has_plugin(name):
+        if plugin_path(name) is None:
             others = sorted(each.name.rpartition("-v")[2] for each in plugin_folder().glob(f"resource-{name}-v*") if each.is_dir())
             instead = f" (there: {', '.join(others)})" if others else ""
-            missing.append(f"resource plugin {name} {PLUGINS[name]} is not in {plugin_folder()}{instead}")
+            missing.append(f"resource plugin {name} {PLUGINS[name]} is neither on PATH nor in {plugin_folder()}{instead}")
             remedies.append(plugin_command(name))
     return missing, remedies
 

@@ -34,7 +34,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from cloud_world import CloudWorld
 from credential_servers import google, write_service_account
 
-from infra.deployment.cloud_run import PLUGINS
+from infra.deployment.cloud_run import PLUGINS, plugin_command, plugin_folder, plugin_path
 from lab.control_plane import ControlPlane
 from lab.home import LabHome
 from lab.progress import Silence
@@ -60,9 +60,12 @@ class Blow(StrEnum):
 
 
 class InterruptionGround:
-    """One stack on one machine with a lab. `found` and `seconds` are what an undisturbed run to a state leaves, and how long it takes."""
+    """One stack on one machine with a lab, and with `plugin`, the official Kubernetes provider, or a stand-in.
 
-    def __init__(self, world: CloudWorld, tools: Tools, stack: str, *, official: bool = False, small: bool = False) -> None:
+    `found` and `seconds` are what an undisturbed run to a state leaves, and how long it takes.
+    """
+
+    def __init__(self, world: CloudWorld, tools: Tools, stack: str, *, plugin: Path | None, small: bool = False) -> None:
         self.stack, self.world = stack, world
         root = world.checkout.folder / ".lab" if stack == "local" else world.folder / "labs"
         self._lab = ControlPlane(LabHome(root, "default"))
@@ -72,12 +75,12 @@ class InterruptionGround:
         try:
             self._lab.start(tools, Silence())
             world.serve_clusters_by(self._lab, tools)
-            if official:
-                self._use_official(tools)
+            if plugin is not None:
+                self._use_official(plugin, tools)
             elif stack == "local":
                 # As on a machine without the official parts: the stand-in of the lab itself.
                 shutil.rmtree(world.home / "plugins")
-            self._shipped = self._settings(official=official, small=small)
+            self._shipped = self._settings(official=plugin is not None, small=small)
             self.found[NOTHING] = self.all_there()
             self._measure()
         except BaseException:
@@ -169,13 +172,9 @@ class InterruptionGround:
         audio = {"name": "audio", "shares": {pools[0]["name"]: 1}}
         return {**self._shipped, "pools": [first, *pools[1:]], "teams": [*teams, audio]}
 
-    def _use_official(self, tools: Tools) -> None:
-        """The person's own Kubernetes plugin in the place of the stand-in's; the clouds' stay stand-ins."""
-        own = official_plugin()
-        if not own.is_dir():
-            raise FileNotFoundError(f"no official Kubernetes plugin at {own}")
-        shutil.rmtree(self.world.home / "plugins" / own.name)
-        (self.world.home / "plugins" / own.name).symlink_to(own)
+    def _use_official(self, plugin: Path, tools: Tools) -> None:
+        """Puts the official Kubernetes plugin on PATH, where the engine looks first; the clouds' stay stand-ins."""
+        self.world.environment["PATH"] = os.pathsep.join((str(self.world.programs), str(plugin.parent), self.world.environment["PATH"]))
         found = shutil.which("pulumi")
         if found and Path(found).resolve() != tools.binary("pulumi").resolve():
             (self.world.programs / "pulumi").unlink()
@@ -235,12 +234,6 @@ class Interruptions:
         return Trial(number, towards, seconds, blow, at, then, [problem] if problem else ground.problems(then))
 
 
-def official_plugin() -> Path:
-    """Where the person who runs this has Pulumi's Kubernetes plugin, if at all."""
-    home = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
-    return home / "plugins" / f"resource-kubernetes-v{PLUGINS['kubernetes']}"
-
-
 def _strike(pid: int, blow: Blow) -> list[psutil.Process]:
     """Ends the process, and returns all that it had started."""
     main = psutil.Process(pid)
@@ -269,7 +262,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--stack", choices=["local", "dev-gke"], default="local")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--plugins", choices=["official", "stand-in"], help="default: official where it is in PULUMI_HOME")
+    parser.add_argument("--plugins", choices=["official", "stand-in"], help="default: official where the engine would find it")
     parser.add_argument("--small", action="store_true", help="one pool and one team of dev-gke, for quick trials")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the trials there as well")
     return parser.parse_args()
@@ -286,13 +279,15 @@ def main() -> int:
     """Runs the trials that the command line asks for; returns the exit code."""
     asked = _arguments()
     _mind_signals()
-    official = official_plugin().is_dir() if asked.plugins is None else asked.plugins == "official"
+    plugin = None if asked.plugins == "stand-in" else plugin_path("kubernetes")
+    if plugin is None and asked.plugins == "official":
+        raise SystemExit(f"no Kubernetes plugin {PLUGINS['kubernetes']} on PATH or in {plugin_folder()}; {plugin_command('kubernetes')}")
     tools = ensure_tools(CHECKOUT / ".tools", Silence())
     done = wrong = 0
     with tempfile.TemporaryDirectory(prefix="interruptions-") as folder, google(PROJECTS) as address:
         world = CloudWorld(Path(folder) / "world", tools, {"google": address})
         write_service_account(world.folder / "service-account.json", address)
-        ground = InterruptionGround(world, tools, asked.stack, official=official, small=asked.small)
+        ground = InterruptionGround(world, tools, asked.stack, plugin=plugin, small=asked.small)
         try:
             for trial in Interruptions(ground, asked.seed).trials(asked.count):
                 done, wrong = done + 1, wrong + bool(trial.problems)
@@ -302,7 +297,7 @@ def main() -> int:
                         report.write(f"{trial.line}\n")
         finally:
             ground.close()
-    name = "official" if official else "stand-in"
+    name = "stand-in" if plugin is None else "official"
     print(f"{done} of {asked.count} interruptions of {asked.stack} with the {name} Kubernetes provider, {wrong} went wrong.")  # noqa: T201
     return 1 if wrong or done < asked.count else 0
 

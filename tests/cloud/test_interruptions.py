@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 from interruptions import InterruptionGround, Interruptions
+
+from infra.deployment.cloud_run import plugin_path
 
 if TYPE_CHECKING:
     from cloud_world import CloudWorld
@@ -20,8 +23,10 @@ pytestmark = [
 ]
 
 
-def test_the_run_after_an_interrupted_one_ends_well(bare_world: CloudWorld, tools: Tools) -> None:
-    ground = InterruptionGround(bare_world, tools, "local")
+def test_the_run_after_an_interrupted_one_ends_well(bare_world: CloudWorld, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The official Kubernetes provider where it is installed, else the stand-in.
+    monkeypatch.setenv("PULUMI_HOME", os.environ["FLEXSPOT_PERSONS_PULUMI_HOME"])
+    ground = InterruptionGround(bare_world, tools, "local", plugin=plugin_path("kubernetes"))
     try:
         # Few, and no cloud stack, of which one undisturbed run takes minutes.
         trials = list(Interruptions(ground, seed=1).trials(2))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from capacity.catalog.platform import Platform
-from infra.deployment.cloud_run import PLUGINS, command_line, missing_pieces, sdk_version
+from infra.deployment.cloud_run import PLUGINS, command_line, missing_pieces, plugin_path, sdk_version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,8 +67,23 @@ def test_a_plugin_of_another_version_is_named(machine: Path) -> None:
     put_plugin(machine, "kubernetes", PLUGINS["kubernetes"])
 
     assert missing_pieces(command_line(), Platform.GKE)[0] == [
-        f"resource plugin gcp {PLUGINS['gcp']} is not in {machine / 'home' / 'plugins'} (there: 9.0.0)"
+        f"resource plugin gcp {PLUGINS['gcp']} is neither on PATH nor in {machine / 'home' / 'plugins'} (there: 9.0.0)"
     ]
+
+
+def test_a_plugin_is_found_as_the_engine_finds_it(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert plugin_path("gcp") is None
+    put_plugin(machine, "gcp", PLUGINS["gcp"])
+    folder = machine / "home" / "plugins" / f"resource-gcp-v{PLUGINS['gcp']}"
+    assert plugin_path("gcp") == folder / "pulumi-resource-gcp"
+    folder.with_name(f"{folder.name}.partial").touch()
+    assert plugin_path("gcp") is None, "its installation was interrupted"
+
+    ambient = machine / "bin" / "pulumi-resource-gcp"
+    ambient.touch(0o755)
+    assert plugin_path("gcp") == ambient
+    monkeypatch.setenv("PULUMI_IGNORE_AMBIENT_PLUGINS", "true")
+    assert plugin_path("gcp") is None
 
 
 def test_the_plugins_versions_are_those_of_the_installed_sdks() -> None:
