@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pulumi
 
 from capacity.settings.network import Access
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from pulumi_aws.eks.outputs import ClusterCertificateAuthority, ClusterVpcConfig
-    from pulumi_gcp.container.outputs import ClusterControlPlaneEndpointsConfig, ClusterMasterAuth
+    from pulumi_gcp.container.outputs import ClusterControlPlaneEndpointsConfig
+
+BlockT = TypeVar("BlockT")
+
+
+def part_of(block: pulumi.Output[BlockT], read: Callable[[BlockT], str | None]) -> pulumi.Output[str]:
+    """Return a part of a block that the cloud fills in.
+
+    Such a block is an input as well, so a preview may know it without that part, which is then unknown. Outside a preview the part is empty
+    if the cloud leaves it out.
+    """
+
+    def known(found: BlockT | None) -> pulumi.Input[str]:
+        part = None if found is None else read(found)
+        if not part and pulumi.runtime.is_dry_run():
+            return pulumi.Output.from_input(pulumi.UNKNOWN)  # pyrefly: ignore[bad-return] -- the SDK's mark for any type
+        return part or ""
+
+    return block.apply(known)
 
 
 def kubeconfig_of(context: str, server: str, certificate: str | None, command: Mapping[str, Any]) -> str:
@@ -53,21 +72,6 @@ def eks_kubeconfig(context: str, cluster: str, region: str, endpoint: str, certi
     return kubeconfig_of(context, endpoint, certificate_authority, own)
 
 
-def certificate_of(authority: ClusterCertificateAuthority | None) -> str:
-    """The certificate, base64; empty where nobody has said it, as in a test without a cloud."""
-    return (authority.data or "") if authority else ""
-
-
-def security_group_of(network: ClusterVpcConfig | None) -> str:
-    """The security group that EKS makes for the cluster; empty where nobody has said it, as in a test without a cloud."""
-    return (network.cluster_security_group_id or "") if network else ""
-
-
-def vpc_of(network: ClusterVpcConfig | None) -> str:
-    """The VPC of a cluster; empty where nobody has said it, likewise."""
-    return (network.vpc_id or "") if network else ""
-
-
 _FLAGS: dict[str, str] = {Access.PRIVATE: " --internal-ip", Access.DNS_IAM: " --dns-endpoint", Access.PUBLIC_CIDRS: ""}
 
 
@@ -94,12 +98,7 @@ def gke_kubeconfig(context: str, host: str, ca_certificate: str | None) -> str:
     return kubeconfig_of(context, f"https://{host}", ca_certificate, plugin)
 
 
-def ca_certificate_of(auth: ClusterMasterAuth | None) -> str:
-    """The certificate, base64; empty where nobody has said it, as in a test without a cloud."""
-    return (auth.cluster_ca_certificate or "") if auth else ""
-
-
-def dns_name_of(endpoints: ClusterControlPlaneEndpointsConfig | None) -> str:
-    """The DNS name of the control plane; empty where nobody has said it, as in a test without a cloud."""
-    named = endpoints.dns_endpoint_config if endpoints else None
-    return (named.endpoint or "") if named else ""
+def dns_name_of(endpoints: ClusterControlPlaneEndpointsConfig) -> str | None:
+    """Return the DNS name of the control plane, None without one."""
+    named = endpoints.dns_endpoint_config
+    return named.endpoint if named else None

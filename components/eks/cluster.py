@@ -24,7 +24,7 @@ from components.eks.addons import ADDONS, AddonInstaller
 from components.eks.cluster_args import ClusterShape, EksClusterArgs, SystemPool
 from components.eks.system_nodes import role_name, system_node_group
 from components.iam import VERSION, Document, RoleShape, Statement, as_json, granted_role, service_trust
-from components.kubeconfig import certificate_of, eks_credentials_command, eks_kubeconfig, security_group_of
+from components.kubeconfig import eks_credentials_command, eks_kubeconfig, part_of
 from components.shared_args import check_role_options, ipv4_range
 
 ACCESSES = [Access.PRIVATE.value, Access.PUBLIC_CIDRS.value]
@@ -251,11 +251,10 @@ class EksCluster(pulumi.ComponentResource):
         self.cluster_name = cluster.name
         self.arn = cluster.arn
         self.endpoint = cluster.endpoint
-        self.certificate_authority = cluster.certificate_authority.apply(certificate_of)
+        self.certificate_authority = part_of(cluster.certificate_authority, lambda authority: authority.data)
         # Not an output: where the security groups of its nodes belong.
         self.vpc_id: pulumi.Output[str] = pulumi.Output.from_input(args["vpc_id"])
-        # The block is an input as well: with the id it stays unknown until EKS has answered, not known and empty in a preview.
-        self.security_group_id = pulumi.Output.all(cluster.id, cluster.vpc_config.apply(security_group_of)).apply(lambda known: known[1])
+        self.security_group_id = part_of(cluster.vpc_config, lambda network: network.cluster_security_group_id)
         found_by_karpenter = ec2.Tag(
             f"{name}-discovery-tag",
             resource_id=self.security_group_id,

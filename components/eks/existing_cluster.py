@@ -13,7 +13,7 @@ from pulumi_aws.eks.outputs import ClusterAccessConfig
 from capacity.catalog.versions import Addon, version_order
 from components.cloud_names import check_choice, check_cluster_name, check_place, cluster_arn
 from components.in_cluster import ReadObject, answered
-from components.kubeconfig import certificate_of, eks_credentials_command, eks_kubeconfig, security_group_of, vpc_of
+from components.kubeconfig import eks_credentials_command, eks_kubeconfig, part_of
 from components.shared_args import NodeTaint
 
 
@@ -136,10 +136,10 @@ class ExistingEksCluster(pulumi.ComponentResource):
         self.access: list[pulumi.Resource] = []
         self.arn = pulumi.Output.from_input(context)
         self.endpoint = cluster.endpoint
-        self.certificate_authority = cluster.certificate_authority.apply(certificate_of)
-        self.security_group_id = cluster.vpc_config.apply(security_group_of)
+        self.certificate_authority = part_of(cluster.certificate_authority, lambda authority: authority.data)
+        self.security_group_id = part_of(cluster.vpc_config, lambda network: network.cluster_security_group_id)
         # Not outputs: where the security groups of its nodes belong, and what else is asked of it.
-        self.vpc_id: pulumi.Output[str] = cluster.vpc_config.apply(vpc_of)
+        self.vpc_id = part_of(cluster.vpc_config, lambda network: network.vpc_id)
         self.kubernetes_version: pulumi.Output[str] = answered(cluster.version, _text)
 
         def in_order(parts: dict[str, Any]) -> str:

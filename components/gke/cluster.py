@@ -30,7 +30,7 @@ from capacity.settings.maintenance import Maintenance, MaintenanceExclusion, Wee
 from capacity.settings.network import Access
 from components.gke.cluster_args import ClusterShape, GkeClusterArgs, check_cluster
 from components.gke.system_nodes import cluster_autoscaling, first_pool_config, system_node_pool
-from components.kubeconfig import ca_certificate_of, context_name, dns_name_of, gke_credentials_command, gke_kubeconfig
+from components.kubeconfig import context_name, dns_name_of, gke_credentials_command, gke_kubeconfig, part_of
 
 
 @dataclass(frozen=True)
@@ -155,9 +155,9 @@ class GkeCluster(pulumi.ComponentResource):
         self.system_pool = None if shape.nodes is None else system_node_pool(name, shape, shape.nodes, cluster.name, self)
 
         self.cluster_name = cluster.name if shape.min_version is None else self._offered(name, shape, shape.min_version, cluster)
-        self.dns_endpoint = _answered(cluster, cluster.control_plane_endpoints_config.apply(dns_name_of))
+        self.dns_endpoint = part_of(cluster.control_plane_endpoints_config, dns_name_of)
         # The block holds a client's key, too, so all of it is a secret; the certificate is none.
-        self.ca_certificate = pulumi.Output.unsecret(_answered(cluster, cluster.master_auth.apply(ca_certificate_of)))
+        self.ca_certificate = pulumi.Output.unsecret(part_of(cluster.master_auth, lambda auth: auth.cluster_ca_certificate))
         by_name = shape.access == Access.DNS_IAM
         self.endpoint = self.dns_endpoint if by_name else cluster.endpoint
         context = context_name(shape.cluster, shape.region, shape.project)
@@ -195,11 +195,6 @@ class GkeCluster(pulumi.ComponentResource):
 
         offered = offered_versions(shape.region, shape.project, version, self)
         return pulumi.Output.all(cluster.name, cluster.master_version, offered).apply(checked, run_with_unknowns=True)
-
-
-def _answered(cluster: container.Cluster, part: pulumi.Output[str]) -> pulumi.Output[str]:
-    """A part of a block that is an input as well: with the id it stays unknown until GKE has answered, not known and empty in a preview."""
-    return pulumi.Output.all(cluster.id, part).apply(lambda known: known[1])
 
 
 def _cluster(shape: ClusterShape) -> container.ClusterArgs:

@@ -14,7 +14,7 @@ from capacity.catalog.versions import minor_version
 from capacity.settings.cluster import GkeMode
 from capacity.settings.network import Access
 from components.in_cluster import answered
-from components.kubeconfig import ca_certificate_of, context_name, dns_name_of, gke_credentials_command, gke_kubeconfig
+from components.kubeconfig import context_name, dns_name_of, gke_credentials_command, gke_kubeconfig, part_of
 
 
 class VersionNeedArgs(TypedDict):
@@ -200,8 +200,8 @@ class ExistingGkeCluster(pulumi.ComponentResource):
             limits=answered(cluster.cluster_autoscaling, _limits),
         ).apply(in_order)
         by_name = access == Access.DNS_IAM
-        host = cluster.control_plane_endpoints_config.apply(dns_name_of) if by_name else cluster.endpoint
-        certificate = pulumi.Output.unsecret(cluster.master_auth.apply(ca_certificate_of))
+        host = part_of(cluster.control_plane_endpoints_config, dns_name_of) if by_name else cluster.endpoint
+        certificate = pulumi.Output.unsecret(part_of(cluster.master_auth, lambda auth: auth.cluster_ca_certificate))
         context = context_name(called, location, args["project"])
         self.kubeconfig = pulumi.Output.all(host, certificate, self.cluster_name).apply(
             lambda known: gke_kubeconfig(context, known[0], None if by_name else known[1])

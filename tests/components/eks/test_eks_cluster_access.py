@@ -103,7 +103,10 @@ def test_the_kubeconfig_asks_awss_own_command_for_a_token_and_trusts_the_cluster
     )
 
 
-def test_in_a_preview_nothing_is_said_of_a_cluster_that_is_not_there() -> None:
-    known = outputs_of(Nothing(), lambda: EksCluster("eks", args()), preview=True)["known"]
+@pytest.mark.parametrize("identity", [None, "prod"])
+def test_in_a_preview_what_only_eks_can_answer_is_unknown_and_never_empty(identity: str | None) -> None:
+    cloud = Nothing()
+    cloud.identity = identity
+    known = outputs_of(cloud, lambda: EksCluster("eks", args()), preview=True)["known"]
 
     assert not any(known[name] for name in ("endpoint", "certificate_authority", "security_group_id", "kubeconfig"))

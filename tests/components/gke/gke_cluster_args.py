@@ -59,7 +59,9 @@ def cluster_outputs(**changes: Any) -> dict[str, Any]:
 
 
 class Nothing(Cloud):
-    """Answers as in a preview: there is no cluster yet, so there is nothing but its inputs."""
+    """Answers with inputs alone, as in the preview of a new cluster, or of a change to one that has an `identity`."""
+
+    identity: str | None = None
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        return None, dict(args.inputs)
+        return self.identity, dict(args.inputs)

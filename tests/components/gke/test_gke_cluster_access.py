@@ -115,9 +115,11 @@ def test_the_credentials_command_fits_the_access(change: dict[str, Any], flags: 
     assert command == "gcloud container clusters get-credentials prod --location us-central1 --project acme-ai-prod" + flags
 
 
-@pytest.mark.parametrize("access", ["private", "dns_iam"])
-def test_in_a_preview_nothing_is_said_of_a_cluster_that_is_not_there(access: str) -> None:
-    known = outputs_of(Nothing(), lambda: GkeCluster("gke", args(access=access)), preview=True)["known"]
+@pytest.mark.parametrize("access,identity", [("private", None), ("dns_iam", None), ("dns_iam", "gke-1")])
+def test_in_a_preview_what_only_gke_can_answer_is_unknown_and_never_empty(access: str, identity: str | None) -> None:
+    cloud = Nothing()
+    cloud.identity = identity
+    known = outputs_of(cloud, lambda: GkeCluster("gke", args(access=access)), preview=True)["known"]
 
     assert not any(known[name] for name in ("dns_endpoint", "ca_certificate", "kubeconfig"))
 
