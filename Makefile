@@ -93,7 +93,7 @@ bench: setup tools-all ## how long things take, as ratios within one run
 	$(call step,strategies over records of Spot,$(RUN)/python tests/bench_traces.py $(TRACES))
 	$(call step,overhead of checkpoints,$(RUN)/python tests/bench_runtime.py)
 	$(call step,a month of chargeback at three sizes,$(RUN)/python tests/bench_chargeback.py)
-	$(call step,labs,$(RUN)/python -m lab.bench)
+	$(call step,labs,$(RUN)/python tests/bench_lab.py)
 	$(call step,CPU of the tests,$(RUN)/python tests/bench_tiers.py)
 
 sbom: | $(UV) ## the bill of materials of the Python packages, in CycloneDX: dist/flexspot.cdx.json

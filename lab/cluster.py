@@ -20,14 +20,14 @@ from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 
 from capacity.plan.kueue_configuration import FRAMEWORKS, NAMESPACE
-from lab.parts.kueue import WEBHOOK_SECRET
+from lab.parts import WEBHOOK_SECRET
 
 if TYPE_CHECKING:
     import builtins
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from lab.part import LabContext
+    from lab.parts import LabContext
 
 
 KubeObject = dict[str, Any]

@@ -13,8 +13,7 @@ from filelock import FileLock, Timeout
 
 from lab.certificates import ensure_certificates
 from lab.home import LabState, StaleStateError, load_state
-from lab.part import LabContext, kubeconfig
-from lab.parts import PORTS, all_parts, controllers, store_and_server
+from lab.parts import PORTS, LabContext, all_parts, controllers, kubeconfig, store_and_server
 from lab.ports import Reservations, owner_of
 from lab.processes import (
     GRACE_SECONDS,
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from lab.home import LabHome
-    from lab.part import Part
+    from lab.parts import Part
     from lab.progress import Progress
     from lab.tools.build import Tools
 

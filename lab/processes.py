@@ -24,19 +24,16 @@ if TYPE_CHECKING:
 
     from lab.certificates import Certificates
     from lab.home import LabHome
-    from lab.part import Part
+    from lab.parts import Part
 
 
 _TIMEOUT_SECONDS = 5.0
 
 
 class Prober:
-    """Sends readiness probes, with the lab's own certificates where parts ask for any; usable by several threads."""
+    """Sends readiness probes, with the lab's own certificates; usable by several threads."""
 
-    def __init__(self, certificates: Certificates | None = None) -> None:
-        if certificates is None:
-            self._http = urllib3.PoolManager(timeout=_TIMEOUT_SECONDS, retries=False)
-            return
+    def __init__(self, certificates: Certificates) -> None:
         self._http = urllib3.PoolManager(
             ca_certs=str(certificates.certificate("ca")),
             cert_file=str(certificates.certificate("admin")),

@@ -14,13 +14,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from lab_monitoring import serving
 from made_month import TEAMS, made_month, write_blocks
 from rich.console import Console
 from rich.table import Table
 
 from capacity.chargeback.samples import month_period
 from lab.home import LabHome
-from lab.monitoring import serving
 from lab.progress import Silence
 from lab.tools.build import Tools, ensure_tools, family_named
 

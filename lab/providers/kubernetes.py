@@ -1,8 +1,11 @@
-"""The stand-in for the Kubernetes provider: it answers as the official one does, on the local control plane alone."""
+"""The stand-in for the Kubernetes provider: it answers as the official one does, on the local control plane alone.
+
+It is frozen: it gets no features. It exists for machines without the official plugin, and may only move closer to the recordings of that
+plugin in tests/lab/recordings, which judge it.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,14 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import grpc
 import yaml
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import provider_pb2
 from yaml import YAMLError
 
 from lab.providers import lifecycle, planning
 from lab.providers.api import CancelledError, LabApi, Refusal, UnreachableError
 from lab.providers.objects import NoNameError, name_of, namespace_of
 from lab.providers.readiness import rule_for
-from lab.providers.serving import PartialFailureError, ProviderError, abort, abort_partial
+from lab.providers.serving import PartialFailureError, ProviderError, StandIn, abort, abort_partial
 from lab.providers.settings import Settings, SettingsError, changed_settings, read_settings, require_loopback, server_of
 from lab.providers.values import decode, encode, plain
 
@@ -55,13 +58,14 @@ _RESTART_SECONDS = 30.0
 _DECODE_YAML = "kubernetes:yaml:decode"
 
 
-class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
+class KubernetesStandIn(StandIn):
     """Bound to the lab of one kubeconfig. Raises SettingsError when that leads off this machine.
 
     `patience_seconds` is how long a missing namespace, a missing kind and, up to half a minute, the API server itself are awaited.
     """
 
     def __init__(self, kubeconfig: Path, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        super().__init__("kubernetes", VERSION)
         require_loopback(server_of(kubeconfig))
         self._kubeconfig = kubeconfig
         self._patience_seconds = patience_seconds
@@ -80,18 +84,6 @@ class KubernetesStandIn(provider_pb2_grpc.ResourceProviderServicer):
     def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
         """What the engine would say of itself, which the official provider does not listen to either."""
         abort(context, "method Handshake not implemented", grpc.StatusCode.UNIMPLEMENTED)
-
-    def Attach(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """The engine says where it listens; nothing is told to it."""
-        return empty_pb2.Empty()
-
-    def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """The version of the real provider, which the engine compares with the SDK's."""
-        return plugin_pb2.PluginInfo(version=VERSION)
-
-    def GetSchema(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """A schema without types: programs in Python bring theirs along."""
-        return provider_pb2.GetSchemaResponse(schema=json.dumps({"name": "kubernetes", "version": VERSION}))
 
     def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """The provider's settings, refused when they lead elsewhere than the lab."""

@@ -24,6 +24,16 @@ from lab.providers.objects import (
     split_id,
     without_read_only,
 )
+from lab.providers.planning import (
+    FIELD_MANAGER,
+    SHARED_FIELD_MANAGER,
+    field_manager,
+    initial_api_version,
+    inputs_in,
+    live_part,
+    recorded,
+    with_secrets,
+)
 from lab.providers.readiness import NotReadyError, WaitForError, require_ready, timeout_of, wait_until_gone, wait_until_ready
 from lab.providers.serving import (
     PartialFailureError,
@@ -34,16 +44,6 @@ from lab.providers.serving import (
     not_updated,
     nothing_to_update,
     said,
-)
-from lab.providers.state import (
-    FIELD_MANAGER,
-    SHARED_FIELD_MANAGER,
-    field_manager,
-    initial_api_version,
-    inputs_in,
-    live_part,
-    recorded,
-    with_secrets,
 )
 from lab.providers.values import Properties, has_unknown, hyphenated, is_object, plain, underscored
 

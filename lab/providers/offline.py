@@ -6,17 +6,15 @@ What only a cloud can know stays unknown.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import provider_pb2
 
 from lab.providers.cloud_rules.rule_checks import refused_inputs
 from lab.providers.objects import NoNameError, autonamed, kind_of, resource_name, type_of, with_old_autoname
-from lab.providers.planning import diff_answer, differences, top_level
-from lab.providers.serving import abort
-from lab.providers.state import with_secrets
+from lab.providers.planning import diff_answer, differences, top_level, with_secrets
+from lab.providers.serving import StandIn, abort
 from lab.providers.values import Properties, decode, encode, has_secret, plain
 
 if TYPE_CHECKING:
@@ -29,24 +27,8 @@ UNANSWERED = frozenset({"gcp:container/getEngineVersions:getEngineVersions", "aw
 """What the program asks a cloud and goes on without: offline the answer has nothing in it."""
 
 
-class OfflineProvider(provider_pb2_grpc.ResourceProviderServicer):
+class OfflineProvider(StandIn):
     """Stands in for the provider `name` (`gcp`, `aws`, `kubernetes`) at the `version` of its SDK, in previews alone."""
-
-    def __init__(self, name: str, version: str) -> None:
-        self._name = name
-        self._version = version
-
-    def Attach(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """The engine says where it listens; nothing is told to it."""
-        return empty_pb2.Empty()
-
-    def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """The version, which the engine compares with the SDK's."""
-        return plugin_pb2.PluginInfo(version=self._version)
-
-    def GetSchema(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """A schema without types: programs in Python bring theirs along."""
-        return provider_pb2.GetSchemaResponse(schema=json.dumps({"name": self._name, "version": self._version}))
 
     def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
         """Any settings will do."""

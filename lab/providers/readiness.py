@@ -241,11 +241,6 @@ def _secret(live: KubeObject, _api: LabApi) -> Standing:
     return Standing(("the service account's token is not there yet",)) if token and not live.get("data") else READY
 
 
-def _replication_controller(live: KubeObject, api: LabApi) -> Standing:
-    wanted, available = _spec(live).get("replicas", 1), _status(live).get("availableReplicas", 0)
-    return READY if wanted == available else Standing((f"of {wanted} replicas {available} are available", *_pods(live, api)))
-
-
 _RULES = {
     "apps/v1/DaemonSet": Rule(_daemon_set, is_looked_at_by_read=True),
     "apps/v1/Deployment": Rule(_deployment, is_looked_at_by_read=True),
@@ -255,14 +250,13 @@ _RULES = {
     "v1/PersistentVolume": Rule(_volume, 300),
     "v1/PersistentVolumeClaim": Rule(_claim, 300),
     "v1/Pod": Rule(_pod, is_looked_at_by_read=True),
-    "v1/ReplicationController": Rule(_replication_controller),
     "v1/ResourceQuota": Rule(_quota, 60),
     "v1/Secret": Rule(_secret, 5),
     "v1/Service": Rule(_service, is_looked_at_by_read=True),
 }
 
 
-_DELETION_SECONDS = {"apps/v1/Deployment": 600.0, "apps/v1/StatefulSet": 600.0, "v1/ReplicationController": 600.0}
+_DELETION_SECONDS = {"apps/v1/Deployment": 600.0, "apps/v1/StatefulSet": 600.0}
 _DEFAULT_DELETION_SECONDS = 300.0
 
 _DELETED_WITHOUT_WAIT = {
@@ -272,7 +266,6 @@ _DELETED_WITHOUT_WAIT = {
     "batch/v1/Job",
     "v1/Namespace",
     "v1/Pod",
-    "v1/ReplicationController",
 }
 """The only kinds for which pulumi.com/skipAwait also means not to wait for the deletion."""
 

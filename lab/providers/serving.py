@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import grpc
-from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
 from lab.ports import HOST
 from lab.providers.objects import object_id, type_of
@@ -53,6 +55,29 @@ def abort_partial(context: grpc.ServicerContext, failure: PartialFailureError) -
     raise AssertionError("abort does not return")  # pyrefly: ignore[unreachable] -- grpc has no types that promise it
 
 
+class StandIn(provider_pb2_grpc.ResourceProviderServicer):
+    """What every stand-in answers: for the provider `name`, at the `version` of its SDK."""
+
+    def __init__(self, name: str, version: str) -> None:
+        self._name = name
+        self._version = version
+
+    def Attach(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """The engine says where it listens; nothing is sent to it."""
+        return empty_pb2.Empty()
+
+    def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """The version, which the engine compares with the SDK's."""
+        return plugin_pb2.PluginInfo(version=self._version)
+
+    def GetSchema(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """A schema without types: programs in Python bring theirs along."""
+        return provider_pb2.GetSchemaResponse(schema=json.dumps({"name": self._name, "version": self._version}))
+
+    def close(self) -> None:
+        """Ends all that waits, and connections."""
+
+
 _MESSAGE_BYTES = 400 * 1024 * 1024
 """As large as the engine's own limit: a state with many objects is one message."""
 
@@ -60,20 +85,12 @@ _WORKERS = 32
 """Calls under way at once. One that waits for an object holds a worker, so there are more than the engine's parallelism of 16."""
 
 
-@runtime_checkable
-class Closing(Protocol):
-    """A provider that has something to end."""
-
-    def close(self) -> None:
-        """Ends all that waits, and connections."""
-
-
 @contextmanager
-def serve(provider: provider_pb2_grpc.ResourceProviderServicer) -> Generator[int]:
+def serve(provider: StandIn) -> Generator[int]:
     """Serves `provider` on a free port of loopback while the context lasts; yields the port.
 
     For PULUMI_DEBUG_PROVIDERS=NAME:PORT, with which the engine attaches to a running provider instead of looking for a plugin.
-    A provider with a method `close` is closed at the end.
+    The provider is closed at the end.
     """
     options = [("grpc.max_receive_message_length", _MESSAGE_BYTES), ("grpc.max_send_message_length", _MESSAGE_BYTES)]
     server = grpc.server(ThreadPoolExecutor(_WORKERS), options=options)
@@ -84,9 +101,8 @@ def serve(provider: provider_pb2_grpc.ResourceProviderServicer) -> Generator[int
         yield port
     finally:
         stopped = server.stop(grace=1)
-        if isinstance(provider, Closing):
-            # A call that waits for an object would hold its worker, and with it the end of the program, for minutes.
-            provider.close()
+        # A call that waits for an object would hold its worker, and with it the end of the program, for minutes.
+        provider.close()
         stopped.wait()
 
 

@@ -104,6 +104,9 @@ def _require_bound_server(values: Properties, bound: Path) -> None:
     if isinstance(source, str) and "\n" not in source and not source.lstrip().startswith("{"):
         source = Path(source).expanduser()
     server = server_of(source, context, cluster)
+    if not urlsplit(server).netloc:
+        # The official provider's words, from client-go: what an unknown address that became "" looks like.
+        raise SettingsError(f'failed to initialize discovery client: host must be a URL or a host:port pair: "{server}"')
     if server != own:
         raise SettingsError(
             f"the provider's kubeconfig leads to {server}, but this stand-in provider serves the lab at {own} alone. "

@@ -15,7 +15,7 @@ from google.protobuf import json_format, struct_pb2
 from capacity.values.engine_marks import OUTPUT, RESOURCE, SECRET, SIGNATURE, UNKNOWN_TEXT, UNKNOWNS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 Properties = dict[str, Any]
 """JSON whose leaves may also be UNKNOWN, and whose values may be wrapped in Secret."""
@@ -78,44 +78,37 @@ def encode(properties: Properties) -> Any:
 
 def plain(value: Any) -> Any:
     """`value` without the wrapping of secrets; UNKNOWN stays. Shares nothing with `value`, so it may be changed."""
-    if isinstance(value, Secret):
-        return plain(value.value)
-    if is_object(value):
-        return {key: plain(each) for key, each in value.items()}
-    if is_list(value):
-        return [plain(each) for each in value]
-    return value
+    return plain(value.value) if isinstance(value, Secret) else _each(value, plain)
 
 
 def without_secrets(value: Any) -> Any:
     """`value` with UNKNOWN in the place of each secret. Shares nothing with `value`."""
-    if isinstance(value, Secret):
-        return UNKNOWN
-    if is_object(value):
-        return {key: without_secrets(each) for key, each in value.items()}
-    if is_list(value):
-        return [without_secrets(each) for each in value]
-    return value
+    return UNKNOWN if isinstance(value, Secret) else _each(value, without_secrets)
 
 
 def has_unknown(value: Any) -> bool:
     """Whether UNKNOWN is anywhere in `value`."""
-    if isinstance(value, Secret):
-        return has_unknown(value.value)
-    if is_object(value):
-        return any(has_unknown(each) for _, each in value.items())
-    if is_list(value):
-        return any(has_unknown(each) for each in value)
-    return value is UNKNOWN
+    return value is UNKNOWN or any(map(has_unknown, _parts(value)))
 
 
 def has_secret(value: Any) -> bool:
     """Whether a Secret is anywhere in `value`."""
+    return isinstance(value, Secret) or any(map(has_secret, _parts(value)))
+
+
+def _each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """`value` with its parts changed."""
+    if isinstance(value, Secret):
+        return Secret(change(value.value))
     if is_object(value):
-        return any(has_secret(each) for _, each in value.items())
-    if is_list(value):
-        return any(has_secret(each) for each in value)
-    return isinstance(value, Secret)
+        return {key: change(each) for key, each in value.items()}
+    return [change(each) for each in value] if is_list(value) else value
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, Secret):
+        return (value.value,)
+    return value.values() if is_object(value) else value if is_list(value) else ()
 
 
 def hyphenated(value: Any) -> Any:
@@ -131,14 +124,12 @@ def underscored(value: Any) -> Any:
 def _decoded(value: Any) -> Any:
     if is_object(value):
         return _decoded_object(value)
-    if is_list(value):
-        return [_decoded(each) for each in value]
     if isinstance(value, float) and value.is_integer():
         # Protobuf has only doubles; Kubernetes wants 3, not 3.0.
         return int(value)
     if isinstance(value, str) and value in UNKNOWNS:
         return UNKNOWN
-    return value
+    return _each(value, _decoded)
 
 
 def _decoded_object(value: Properties) -> Any:
@@ -158,16 +149,9 @@ def _encoded(value: Any) -> Any:
         return {SIGNATURE: SECRET, "value": _encoded(value.value)}
     if is_object(value):
         return {key: _encoded(each) for key, each in value.items() if each is not None}
-    if is_list(value):
-        return [_encoded(each) for each in value]
-    return UNKNOWN_TEXT if value is UNKNOWN else value
+    return UNKNOWN_TEXT if value is UNKNOWN else _each(value, _encoded)
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    if isinstance(value, Secret):
-        return Secret(_renamed(value.value, names))
-    if is_object(value):
-        return {names.get(key, key): _renamed(each, names) for key, each in value.items()}
-    if is_list(value):
-        return [_renamed(each, names) for each in value]
-    return value
+    named = {names.get(key, key): each for key, each in value.items()} if is_object(value) else value
+    return _each(named, lambda each: _renamed(each, names))

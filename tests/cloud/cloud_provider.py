@@ -16,11 +16,11 @@ from cloud_folder import CREATING, DELETING, THERE, Event, Held
 from cloud_refusals import CloudRefusalError, refuse_create, refuse_delete, refuse_update
 from cloud_resources import kinds
 from cluster_side import ClusterSide
+from declared_inputs import violations
 from engine_versions import TOKEN, engine_versions
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
-from lab.providers.cloud_rules.rule_checks import violations
 from lab.providers.cloud_rules.rule_differences import changes
 from lab.providers.objects import resource_name, type_of
 from lab.providers.offline import OfflineProvider
@@ -64,7 +64,7 @@ class CloudProvider(OfflineProvider):
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
         """The inputs, or what the real provider's validation refuses of them."""
         refused = violations(type_of(request.urn), decode(request.news))
-        failures = [provider_pb2.CheckFailure(property=each.path, reason=f"{each.path} {each.problem}") for each in refused]
+        failures = [provider_pb2.CheckFailure(property=each.place, reason=f"{each.place} {each.reason}") for each in refused]
         return provider_pb2.CheckResponse(inputs=request.news, failures=failures)
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
@@ -101,7 +101,9 @@ class CloudProvider(OfflineProvider):
         """Changes a resource in place."""
         inputs: dict[str, Any] = plain(decode(request.news))
         if request.preview:
-            return super().Update(request, context)
+            olds = decode(request.olds)
+            outputs = {**olds, **planned(olds, decode(request.old_inputs), decode(request.news))}
+            return provider_pb2.UpdateResponse(properties=encode(outputs))
         with self._asked(context, "update", request.urn, request.id) as (kind, settings), self._cloud.changing():
             held = self._cloud.get(kind.token, request.id)
             if held is None or not held.is_there:
@@ -184,6 +186,17 @@ class CloudProvider(OfflineProvider):
         self._cloud.note(Event(operation, urn, "refused" if problem else "done", identity, problem))
         if problem:
             abort(context, problem)
+
+
+def planned(outputs: Any, old_inputs: Any, news: Any) -> Any:
+    """The inputs of an update, with what the cloud has filled in inside their blocks, as the real providers plan it."""
+    if isinstance(outputs, Secret):
+        return Secret(planned(outputs.value, plain(old_inputs), plain(news)))
+    if not (is_object(outputs) and is_object(news)):
+        return news
+    before: dict[str, Any] = old_inputs if is_object(old_inputs) else {}
+    filled_in = {key: value for key, value in outputs.items() if key not in before}
+    return {**filled_in, **{key: planned(outputs.get(key), before.get(key), value) for key, value in news.items()}}
 
 
 def known_name(inputs: dict[str, Any]) -> str:

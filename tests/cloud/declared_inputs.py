@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lab.providers.cloud_rules.combinations import combination_problems
-from lab.providers.cloud_rules.rule_checks import violations
+from lab.providers.cloud_rules.resource_rules import rules_by_type
+from lab.providers.cloud_rules.rule_checks import RefusedInput, check_inputs, combination_problems
 from lab.providers.values import UNKNOWN, is_list, is_object
 
 if TYPE_CHECKING:
@@ -14,12 +14,21 @@ if TYPE_CHECKING:
     from program_declarations import Declared
 
 
+def violations(token: str, inputs: dict[str, Any]) -> list[RefusedInput]:
+    """What the provider refuses of a resource's inputs. A type without rules refuses nothing."""
+    rules = rules_by_type().get(token)
+    return [] if rules is None else check_inputs(rules, inputs)
+
+
 def refused_inputs(made: Iterable[Declared]) -> list[str]:
     """The violations of the clouds' resources among these, each with its resource's name."""
     of_clouds = [each for each in made if each.type.startswith(("gcp:", "aws:"))]
-    found = [f"{each.name}: {violation}" for each in of_clouds for violation in violations(each.type, as_sent(each.inputs))]
-    together = ((each, problem) for each in of_clouds for problem in combination_problems(each.type, as_sent(each.inputs)))
-    return found + [f"{each.name}: {path} {problem}" for each, (path, problem) in together]
+    found: list[str] = []
+    for each in of_clouds:
+        inputs = as_sent(each.inputs)
+        problems = (*violations(each.type, inputs), *combination_problems(each.type, inputs))
+        found += [f"{each.name}: {path} {problem}" for path, problem in problems]
+    return found
 
 
 def as_sent(value: Any) -> Any:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from program_declarations import COMPONENTS, id_of
 
+from lab.providers.cloud_rules.rule_differences import answered, deletes_first
 from lab.providers.planning import not_ignored
-from lab.providers.provider_answers import answered, deletes_first
 from lab.providers.values import UNKNOWN, is_list, is_object
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """What an edit of every setting of the shipped cloud stacks does: nothing that holds something goes without a word.
 
 The judges are the providers' rules (provider_rules), the engine's and the Kubernetes provider's own code as engine_steps and
-provider_answers have it, and what the clouds' APIs refuse (infra/deployment/api_refusals.yaml). `make test` plays a tenth of the edits,
+rule_differences has it, and what the clouds' APIs refuse (infra/deployment/api_refusals.yaml). `make test` plays a tenth of the edits,
 which has every kind of edit and every outcome; all of them are played nightly.
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from declared_inputs import violations
 from eks_declarations import (
     CLUSTER,
     NODE_CLASS,
@@ -19,8 +20,6 @@ from eks_declarations import (
     requirements,
 )
 from program_declarations import as_shipped, declared, plan_of, shipped
-
-from lab.providers.cloud_rules.rule_checks import violations
 
 ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 BINDING = "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"

@@ -13,13 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from pathlib import Path
 
-    from pulumi.runtime.proto import provider_pb2_grpc
+    from lab.providers.serving import StandIn
 
 
 @contextmanager
-def stack_of(
-    program: Callable[[], None], folder: Path, links: Path, **providers: provider_pb2_grpc.ResourceProviderServicer
-) -> Generator[automation.Stack]:
+def stack_of(program: Callable[[], None], folder: Path, links: Path, **providers: StandIn) -> Generator[automation.Stack]:
     """A stack of `program` with a state of its own in `folder`; `links` is the folder of the built tools."""
     (folder / "state").mkdir(parents=True, exist_ok=True)
     with ExitStack() as serving:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from lab_monitoring import KUBE_STATE_METRICS, PROMETHEUS, watched
 from monitored_ground import SHARES, add_unmanaged_node, create_pod, monitored_platform, submit, wait_until_placed
 from pod_record import recorded_pods
 from typer.testing import CliRunner
@@ -15,7 +16,6 @@ from typer.testing import CliRunner
 from infra.cli.app import app
 from lab.cluster import POD, condition
 from lab.exercise.play import release
-from lab.monitoring import KUBE_STATE_METRICS, PROMETHEUS, watched
 from lab.progress import Silence
 from lab.tools.build import Tools, ensure_tools, family_named
 

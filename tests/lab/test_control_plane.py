@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from lab.part import Part
+    from lab.parts import Part
     from lab.tools.build import Tools
 
 pytestmark = pytest.mark.lab

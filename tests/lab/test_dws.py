@@ -6,10 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from queue_fixtures import GKE, QueueGround, queues_of
-
-from lab.cluster import POD, condition
-from lab.dws import (
+from dws_provisioner import (
     JOB_ANNOTATION,
     OUTCOME_ANNOTATION,
     PROVISIONING_CLASS,
@@ -18,6 +15,9 @@ from lab.dws import (
     Outcome,
     provisioner,
 )
+from queue_fixtures import GKE, QueueGround, queues_of
+
+from lab.cluster import POD, condition
 from lab.exercise.play import JOB, NODE, running_pods
 
 if TYPE_CHECKING:

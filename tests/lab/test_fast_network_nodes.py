@@ -1,6 +1,6 @@
 """Pods that ask for EFA, on real Karpenter with fake nodes: they get a node with so many interfaces, and one that asks for huge pages none.
 
-The KWOK provider offers the interfaces that Karpenter's own provider counts (lab/parts/karpenter.py). The device plugin, which says the
+The KWOK provider offers the interfaces that Karpenter's own provider counts (lab/parts.py). The device plugin, which says the
 same of a node that is there, and NCCL are not part of this.
 """
 

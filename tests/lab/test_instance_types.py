@@ -9,7 +9,7 @@ from program_declarations import as_shipped
 
 from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.price_book import prices_of
-from lab.parts.karpenter import REGION, instance_types_json
+from lab.parts import REGION, instance_types_json
 
 
 def offered() -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from jobset_controller import JOB_SETS, JOBSET, job_sets
 from lab_fixtures import CHECKOUT
 from queue_fixtures import condition_of
 from torchrun_ends import UNDER_THE_LAUNCHER
@@ -12,7 +13,6 @@ from workload_ground import NODES, end, job_of, spot_platform, submit, uids, wai
 
 from lab.cluster import condition
 from lab.exercise.play import NODE, WORKLOAD, release
-from lab.jobsets import JOB_SETS, JOBSET, job_sets
 from lab.progress import Silence
 from lab.tools.build import ensure_tools, family_named
 

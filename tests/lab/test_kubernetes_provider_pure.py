@@ -23,10 +23,10 @@ from lab.providers.api import LabApi, Refusal
 from lab.providers.kubernetes import KubernetesStandIn
 from lab.providers.lifecycle import handed_over
 from lab.providers.objects import NoNameError, NoQuantityError, canonical, normalized
+from lab.providers.planning import with_secrets
 from lab.providers.readiness import timeout_of
 from lab.providers.serving import ProviderError
 from lab.providers.settings import Settings, SettingsError, read_settings
-from lab.providers.state import with_secrets
 from lab.providers.values import UNKNOWN, Secret
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def test_the_kubeconfig_may_be_a_path_a_text_an_object_or_left_out(own: Path) ->
     [
         ({"kubeconfig": _kubeconfig("https://10.0.0.1:6443")}, "leads to https://10.0.0.1:6443, but this stand-in provider serves the lab"),
         ({"kubeconfig": _kubeconfig("https://127.0.0.1:1")}, "leads to https://127.0.0.1:1, but"),
+        ({"kubeconfig": _kubeconfig("https://")}, 'discovery client: host must be a URL or a host:port pair: "https://"'),
         ({"context": "production"}, "'production'"),
         ({"enableServerSideApply": "false"}, "enableServerSideApply"),
         ({"renderYamlToDirectory": "out"}, "renderYamlToDirectory"),

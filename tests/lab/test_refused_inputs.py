@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from lab.providers.cloud_rules.combinations import RULES
 from lab.providers.cloud_rules.resource_rules import FILES
-from lab.providers.cloud_rules.rule_checks import refused_inputs
+from lab.providers.cloud_rules.rule_checks import RULES, refused_inputs
 from lab.providers.values import UNKNOWN, Secret
 
 POOL = "gcp:container/nodePool:NodePool"

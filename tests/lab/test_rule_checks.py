@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from declared_inputs import violations
 
 from lab.providers.cloud_rules.resource_rules import ResourceRules, camel_case, rules_by_type, rules_of
-from lab.providers.cloud_rules.rule_checks import check_inputs, has_format, violations
+from lab.providers.cloud_rules.rule_checks import check_inputs, has_format
 from lab.providers.values import UNKNOWN, Secret
 
 
@@ -17,7 +18,7 @@ def rules(**attributes: dict[str, Any]) -> ResourceRules:
 
 
 def problems(found: ResourceRules, **inputs: Any) -> list[str]:
-    return [f"{each.path} {each.problem}" for each in check_inputs(found, inputs)]
+    return [f"{each.place} {each.reason}" for each in check_inputs(found, inputs)]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_a_rule_of_a_security_group_has_exactly_one_source() -> None:
     given = {"securityGroupId": "sg-1", "ipProtocol": "tcp", "fromPort": 443, "toPort": 443}
 
     assert violations(rule, {**given, "cidrIpv4": "10.0.0.0/8"}) == []
-    assert [each.path for each in violations(rule, given)] == ["cidr_ipv4", "cidr_ipv6", "prefix_list_id", "referenced_security_group_id"]
+    assert [each.place for each in violations(rule, given)] == ["cidr_ipv4", "cidr_ipv6", "prefix_list_id", "referenced_security_group_id"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from dws_provisioner import PROVISIONING_REQUEST, REQUEST_LABEL, provisioner
 from karpenter_ground import NODE_CLAIM
 from queue_fixtures import GKE, QueueGround, queues_of
 from service_ground import nodes_of
@@ -25,7 +26,6 @@ from workload_ground import (
 
 from capacity.plan.queues import STAY_ANNOTATION
 from lab.cluster import condition
-from lab.dws import PROVISIONING_REQUEST, REQUEST_LABEL, provisioner
 from lab.exercise.play import NODE
 
 if TYPE_CHECKING:

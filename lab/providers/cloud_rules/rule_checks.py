@@ -1,7 +1,7 @@
-"""Refusing inputs as a provider's own validation does, before the cloud is asked.
+"""Refuse inputs as a provider's own validation does, before the cloud is asked.
 
-A preview that asks nobody is told what the real provider would end at, and nothing that it may take. The forms of texts have the names
-that the rule files give them.
+An offline preview reports what the real provider would end at, and nothing that it may take. The forms of texts have the names that the
+rule files give them. `RULES` are the providers' rules on several inputs of one resource together, `plan_rules` of the files.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lab.providers.cloud_rules.combinations import combination_problems
 from lab.providers.cloud_rules.resource_rules import rules_by_type
 from lab.providers.values import UNKNOWN, is_list, is_object, plain, without_secrets
 
@@ -22,6 +20,137 @@ if TYPE_CHECKING:
 
     from lab.providers.cloud_rules.resource_rules import Attribute, ResourceRules
     from lab.providers.values import Properties
+
+    Problems = Iterator[tuple[str, str]]
+
+
+def combination_problems(token: str, inputs: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is refused of the inputs of a new resource, each with the path of the rule files; what is not known yet is refused nowhere."""
+    return [found for rule in RULES.get(token, {}).values() for found in rule(inputs)]
+
+
+def _value_in(inputs: Any, *path: str) -> Any:
+    """The value at a path, None where there is none."""
+    for key in path:
+        if is_list(inputs):
+            inputs = inputs[0] if inputs else None
+        if not is_object(inputs):
+            return UNKNOWN if inputs is UNKNOWN else None
+        inputs = inputs.get(key)
+    return inputs
+
+
+def _given(value: Any) -> bool:
+    return value is not None and value is not UNKNOWN and value not in ([], "")
+
+
+def _node_version_and_no_pool(inputs: dict[str, Any]) -> Problems:
+    if _given(inputs.get("nodeVersion")) and inputs.get("removeDefaultNodePool") is True:
+        yield "node_version", "is not taken with remove_default_node_pool: the pool that it is of is taken away"
+
+
+def _node_version_is_the_masters(inputs: dict[str, Any]) -> Problems:
+    node, least = inputs.get("nodeVersion"), inputs.get("minMasterVersion")
+    if isinstance(node, str) and isinstance(least, str) and node.partition("-")[0] != least.partition("-")[0]:
+        yield "node_version", f"is {node!r}, and a new cluster's is its min_master_version, {least!r}"
+
+
+def _surge_of_other_strategies(inputs: dict[str, Any]) -> Problems:
+    place = ("clusterAutoscaling", "autoProvisioningDefaults", "upgradeSettings")
+    strategy = _value_in(inputs, *place, "strategy")
+    if strategy not in (None, UNKNOWN, "SURGE") and any(_given(_value_in(inputs, *place, key)) for key in ("maxSurge", "maxUnavailable")):
+        path = "cluster_autoscaling.auto_provisioning_defaults.upgrade_settings"
+        yield path, f"has max_surge or max_unavailable, which belong to the strategy SURGE and not to {strategy}"
+
+
+def _refresh_of_inline_pools(inputs: dict[str, Any]) -> Problems:
+    if inputs.get("skipNodePoolRefresh") is True and _given(inputs.get("nodePools")):
+        yield "skip_node_pool_refresh", "is not taken with node pools inside the cluster"
+
+
+def _all_of_auto_mode(inputs: dict[str, Any]) -> Problems:
+    parts = {
+        "compute_config.enabled": _value_in(inputs, "computeConfig", "enabled"),
+        "kubernetes_network_config.elastic_load_balancing.enabled": _value_in(
+            inputs, "kubernetesNetworkConfig", "elasticLoadBalancing", "enabled"
+        ),
+        "storage_config.block_storage.enabled": _value_in(inputs, "storageConfig", "blockStorage", "enabled"),
+    }
+    if UNKNOWN not in parts.values() and len({bool(each) for each in parts.values()}) > 1:
+        yield "compute_config", f"is of Auto Mode, of which {', '.join(parts)} are all true or all false"
+
+
+def _private_gateway(inputs: dict[str, Any]) -> Problems:
+    if inputs.get("connectivityType") == "private":
+        for name, key in (("allocation_id", "allocationId"), ("secondary_allocation_ids", "secondaryAllocationIds")):
+            if _given(inputs.get(key)):
+                yield name, "is of a public gateway, and connectivity_type is private"
+
+
+def _public_gateway(inputs: dict[str, Any]) -> Problems:
+    if inputs.get("connectivityType") in (None, "public") and _given(inputs.get("secondaryPrivateIpAddressCount")):
+        yield "secondary_private_ip_address_count", "is of a private gateway, and connectivity_type is public"
+
+
+def _only_with(name: str, key: str, other: str, allowed: Any) -> Callable[[dict[str, Any]], Problems]:
+    """`name` is taken only where the input `other` is `allowed`."""
+
+    def rule(inputs: dict[str, Any]) -> Problems:
+        # What Terraform does not set: the zero of its type.
+        if _given(inputs.get(key)) and inputs.get(key) not in (0, False) and inputs.get(other) not in (allowed, UNKNOWN):
+            yield name, f"is taken only where {other} is {str(allowed).lower()}"
+
+    return rule
+
+
+def _queue_name(inputs: dict[str, Any]) -> Problems:
+    name, fifo = inputs.get("name"), inputs.get("fifoQueue")
+    form = r"[0-9A-Za-z_-]{1,75}\.fifo" if fifo is True else "[0-9A-Za-z_-]{1,80}"
+    if isinstance(name, str) and fifo is not UNKNOWN and re.fullmatch(form, name) is None:
+        yield "name", f"is {name!r}, which is not of the form {form}"
+
+
+def _key_without_encryption(inputs: dict[str, Any]) -> Problems:
+    if _given(inputs.get("kmsKeyId")) and inputs.get("encrypted") not in (True, UNKNOWN):
+        yield "kms_key_id", "is taken only with encrypted: true"
+
+
+def _key_of_scratch(inputs: dict[str, Any]) -> Problems:
+    kind = inputs.get("deploymentType") or "SCRATCH_1"
+    if _given(inputs.get("kmsKeyId")) and kind is not UNKNOWN and not str(kind).startswith("PERSISTENT"):
+        yield "kms_key_id", f"is of PERSISTENT_1 and PERSISTENT_2 alone, and deployment_type is {kind}"
+
+
+RULES: dict[str, dict[str, Callable[[dict[str, Any]], Problems]]] = {
+    "gcp:container/cluster:Cluster": {
+        "on create: node_version is refused with remove_default_node_pool = true": _node_version_and_no_pool,
+        "on create: node_version, if set, must equal min_master_version (suffix after the first - aside)": _node_version_is_the_masters,
+        "cluster_autoscaling.auto_provisioning_defaults.upgrade_settings: max_surge and max_unavailable are refused unless strategy is "
+        "SURGE": _surge_of_other_strategies,
+        "skip_node_pool_refresh = true is refused with inline node_pool blocks": _refresh_of_inline_pools,
+    },
+    "aws:eks/cluster:Cluster": {
+        "compute_config.enabled, kubernetes_network_config.elastic_load_balancing.enabled and storage_config.block_storage.enabled must be "
+        "all true or all false": _all_of_auto_mode,
+    },
+    "aws:ec2/natGateway:NatGateway": {
+        "connectivity_type private refuses allocation_id and secondary_allocation_ids": _private_gateway,
+        "connectivity_type public refuses secondary_private_ip_address_count": _public_gateway,
+    },
+    "aws:ec2/placementGroup:PlacementGroup": {
+        "partition_count only with strategy partition": _only_with("partition_count", "partitionCount", "strategy", "partition"),
+        "spread_level only with strategy spread": _only_with("spread_level", "spreadLevel", "strategy", "spread"),
+    },
+    "aws:sqs/queue:Queue": {
+        "on create: the name must match ^[0-9A-Za-z_-]{1,80}$, or ^[0-9A-Za-z_-]{1,75}\\.fifo$ with fifo_queue": _queue_name,
+        "content_based_deduplication only with fifo_queue": _only_with(
+            "content_based_deduplication", "contentBasedDeduplication", "fifoQueue", allowed=True
+        ),
+    },
+    "aws:efs/fileSystem:FileSystem": {"on create: kms_key_id only with encrypted": _key_without_encryption},
+    "aws:fsx/lustreFileSystem:LustreFileSystem": {"kms_key_id: PERSISTENT_1 and PERSISTENT_2 alone": _key_of_scratch},
+}
+"""By type and by the text of `plan_rules` that each applies; a test names the texts that need more than one resource's inputs."""
 
 
 _MEMBER = (
@@ -81,28 +210,17 @@ _FORMATS: dict[str, Callable[[str], bool]] = {
 _KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}
 
 
-@dataclass(frozen=True, order=True)
-class Violation:
-    """One input that the provider refuses; `path` is the rule files'."""
+class RefusedInput(NamedTuple):
+    """One input that the provider refuses: where it is, and what is wrong."""
 
-    token: str
-    path: str
-    problem: str
-
-    def __str__(self) -> str:
-        return f"{self.token}: {self.path}: {self.problem}"
+    place: str
+    reason: str
 
 
-def violations(token: str, inputs: dict[str, Any]) -> list[Violation]:
-    """What the provider refuses of a resource's inputs. A type without rules refuses nothing; a value that is not known yet is none."""
-    rules = rules_by_type().get(token)
-    return [] if rules is None else check_inputs(rules, inputs)
-
-
-def check_inputs(rules: ResourceRules, inputs: dict[str, Any]) -> list[Violation]:
-    """The same with rules at hand."""
+def check_inputs(rules: ResourceRules, inputs: dict[str, Any]) -> list[RefusedInput]:
+    """What the provider refuses, by the paths of the rule files. A value that is not known yet is none."""
     known: dict[str, Any] = plain(inputs)
-    return sorted({Violation(rules.token, path, problem) for path, problem in _block(rules, "", known, known)})
+    return sorted({RefusedInput(*found) for found in _block(rules, "", known, known)})
 
 
 def _block(rules: ResourceRules, block: str, values: dict[str, Any], everything: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -227,28 +345,22 @@ _MADE_UP = "name"
 """What Pulumi's providers make up where a program leaves it out, though Terraform's must have it."""
 
 
-@dataclass(frozen=True)
-class RefusedInput:
-    """One input; `place` is the property in Pulumi's words, `reason` what is wrong, who says so, and what to do."""
-
-    place: str
-    reason: str
-
-
 def refused_inputs(token: str, inputs: Properties) -> list[RefusedInput]:
-    """The inputs of a resource that its provider refuses; none of a type that no rule file has.
+    """The inputs of a resource that its provider refuses, in Pulumi's words, each with who says so and what to do.
 
-    The rules are older than the providers that the SDKs bridge, so an argument that they do not know is passed over. Nor is a secret looked
-    at: what is wrong with an input is told with its value, to the terminal and to whatever keeps the output.
+    There are none of a type that no rule file has. The rules are older than the providers that the SDKs bridge, so an argument that they
+    do not know is passed over. Secrets are passed over, too: a refusal shows the value, to the terminal and to whatever keeps the output.
     """
     rules = rules_by_type().get(token)
     if rules is None:
         return []
     known = _bridged(rules, "", without_secrets(inputs))
-    found = [(each.path, each.problem) for each in check_inputs(rules, known) if _MADE_UP in known or each.path != _MADE_UP]
-    found += combination_problems(token, known)
+    found = [each for each in check_inputs(rules, known) if _MADE_UP in known or each.place != _MADE_UP]
     remedy = "say what it allows, or preview without --offline if your provider is a newer one that takes it"
-    return [RefusedInput(rules.place_of(path), f"{problem}, by the rules of {rules.source}; {remedy}") for path, problem in found]
+    return [
+        RefusedInput(rules.place_of(path), f"{problem}, by the rules of {rules.source}; {remedy}")
+        for path, problem in (*found, *combination_problems(token, known))
+    ]
 
 
 def _bridged(rules: ResourceRules, block: str, values: dict[str, Any]) -> dict[str, Any]:

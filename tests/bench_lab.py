@@ -1,4 +1,4 @@
-"""`python -m lab.bench`: how long a lab takes to start, as ratios within one run.
+"""`python tests/bench_lab.py`: how long a lab takes to start, as ratios within one run.
 
 The unit is the store and the API server alone, which is the least that any test against a real API server has to start.
 """

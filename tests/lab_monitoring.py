@@ -1,4 +1,4 @@
-"""A real Prometheus with a real kube-state-metrics over a lab, for as long as somebody asks."""
+"""Parts that a running lab gets for a while: a real Prometheus with a real kube-state-metrics. Not a test."""
 
 from __future__ import annotations
 
@@ -12,11 +12,24 @@ import urllib3
 import yaml
 
 from components.measurement import exporter_arguments
+from lab.certificates import ensure_certificates
 from lab.cluster import WaitTimeoutError
-from lab.part import Part
-from lab.parts.added import brought_up
-from lab.ports import HOST
-from lab.processes import GRACE_SECONDS, end
+from lab.parts import Part
+from lab.ports import HOST, Reservations
+from lab.processes import (
+    GRACE_SECONDS,
+    POLL_SECONDS,
+    PORT_ATTEMPTS,
+    READY_SECONDS,
+    PortTakenError,
+    Prober,
+    Running,
+    end,
+    never_ready,
+    spawn,
+    why_it_ended,
+)
+from lab.progress import interrupts_wait
 from lab.tools.build import family_named
 
 if TYPE_CHECKING:
@@ -25,6 +38,39 @@ if TYPE_CHECKING:
 
     from lab.home import LabHome
     from lab.tools.build import Tools
+
+
+def brought_up(home: LabHome, ports: Sequence[str], parts: Callable[[dict[str, int]], list[Part]]) -> tuple[list[Running], dict[str, int]]:
+    """Starts parts on free ports of these names and returns once all are ready; nothing is left of those that do not become so."""
+    for attempt in range(1, PORT_ATTEMPTS + 1):
+        running: list[Running] = []
+        try:
+            with Reservations() as reservations:
+                chosen = {name: reservations.choose() for name in ports}
+                for part in parts(chosen):
+                    with interrupts_wait():
+                        running.append(spawn(home, part))
+                    _wait_until_ready(home, part, running[-1], chosen)
+        except PortTakenError as error:
+            end(running, GRACE_SECONDS)
+            if attempt == PORT_ATTEMPTS:
+                raise error.again_and_again() from error
+        except BaseException:
+            end(running, GRACE_SECONDS)
+            raise
+        else:
+            return running, chosen
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _wait_until_ready(home: LabHome, part: Part, process: Running, ports: dict[str, int]) -> None:
+    prober, deadline = Prober(ensure_certificates(home.certificates)), time.monotonic() + READY_SECONDS
+    while not (prober.is_ready(part, ports) and process.listens_on(ports[name] for name in part.ports)):
+        if not process.is_alive:
+            raise why_it_ended(home, part, "start again")
+        if time.monotonic() > deadline:
+            raise never_ready(home, part)
+        time.sleep(POLL_SECONDS)
 
 
 KUBE_STATE_METRICS, PROMETHEUS = "kube-state-metrics", "prometheus"
@@ -97,8 +143,6 @@ def scraping(ports: dict[str, int], scrape_seconds: int, rules: Path | None) -> 
 Series = list[tuple[dict[str, str], float]]
 """Labels and value of each series."""
 
-_POLL_SECONDS = 0.1
-
 
 @dataclass(frozen=True)
 class PrometheusServer:
@@ -120,7 +164,7 @@ class PrometheusServer:
         while not look(found := self.instant(expression)):
             if time.monotonic() > deadline:
                 raise WaitTimeoutError(f"{expression} was not as wanted within {timeout_seconds:.0f} s; it was {found or 'nothing'}")
-            time.sleep(_POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
         return found
 
     def wait_until_scraped(self, moment: float, timeout_seconds: float = 60) -> None:

@@ -1,4 +1,4 @@
-"""JobSet's own controller with its webhooks over a lab, for as long as somebody asks."""
+"""JobSet's own controller with its webhooks over a running lab, for a while. Not a test."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from lab_monitoring import brought_up
 
 from lab.certificates import ensure_certificates
 from lab.cluster import Cluster, read_objects, wait_until_established
-from lab.part import Part
-from lab.parts.added import brought_up
+from lab.parts import Part
 from lab.ports import HOST
 from lab.processes import GRACE_SECONDS, POLL_SECONDS, end
 from lab.progress import LabError

@@ -137,7 +137,7 @@ _LOOK_UP_SECONDS = 2.0
 def provisioner(cluster: Cluster) -> Generator[None]:
     """Answers the cluster's requests of class queued-provisioning.gke.io while the context lasts, and removes its nodes at the end.
 
-    What becomes of a request is said by whoever makes it; see lab.dws. Raises at the end what went wrong in the meantime, such
+    What becomes of a request is said by whoever makes it; see OUTCOMES_PARAMETER. Raises at the end what went wrong in the meantime, such
     as ValueError for an outcome that there is not.
     """
     running = _Provisioner(Cluster(cluster.kubeconfig))
