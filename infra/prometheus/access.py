@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from capacity.values.errors import ExitCode, ExplainedError
+from infra.prometheus.signers import AwsSigner, GoogleSigner
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from infra.prometheus.signer import Signer
+    from infra.prometheus.signers import Signer
 
 
 HIDDEN = "(hidden)"
@@ -161,15 +162,11 @@ def _signer(address: SplitResult, auth: CloudAuth | None, aws_region: str | None
         if google and not _GOOGLE_PATH.fullmatch(address.path):
             remedy = f"write https://{_GOOGLE}/v1/projects/PROJECT/location/global/prometheus."
             raise _wrong(f"--prometheus is not where {_GOOGLE} has Prometheus' API.", remedy)
-        from infra.prometheus.google_signer import GoogleSigner  # noqa: PLC0415
-
         return GoogleSigner()
     if amazon and not _WORKSPACE.fullmatch(address.path):
         raise _wrong("--prometheus names no workspace.", f"write https://{host}/workspaces/WORKSPACE, such as ws-1234abcd-....")
     if taken := sorted(name for name in headers if name == "host" or name.startswith("x-amz-")):
         raise _wrong(f"a header {taken[0]} is given, which is part of AWS's signature.", "leave it out.")
-    from infra.prometheus.aws_signer import AwsSigner  # noqa: PLC0415
-
     of_host = amazon["region"].lower() if amazon else None
     return AwsSigner(_region(host, of_host, aws_region), is_certain=of_host is not None)
 

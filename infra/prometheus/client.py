@@ -17,7 +17,7 @@ from urllib3.exceptions import TimeoutError as HTTPTimeoutError
 
 from capacity.chargeback.samples import MalformedReplyError, Matrix, read_matrix
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.prometheus.signer import Reply
+from infra.prometheus.signers import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.prometheus.client import Answer, TooLargeError, read_reply
-from infra.prometheus.signer import Reply
+from infra.prometheus.signers import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping

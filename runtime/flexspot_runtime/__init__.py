@@ -10,10 +10,19 @@ from flexspot_runtime.checkpointer import Checkpointer
 from flexspot_runtime.contents import CheckpointFile, CheckpointReader, CheckpointWriter, CorruptCheckpointError
 from flexspot_runtime.group import CheckpointFailedError, Group
 from flexspot_runtime.interruption import INTERRUPTED_EXIT_CODE, Interrupted, Interruption, Notice
-from flexspot_runtime.interval import EverySeconds, InterruptionRate, LeastWaste, daly_seconds, young_seconds
 from flexspot_runtime.names import completion_index, share_of
 from flexspot_runtime.resumption import ForeignCheckpointError
-from flexspot_runtime.schedule import Clock, EverySteps, SystemClock, Timed
+from flexspot_runtime.schedule import (
+    Clock,
+    EverySeconds,
+    EverySteps,
+    InterruptionRate,
+    LeastWaste,
+    SystemClock,
+    Timed,
+    daly_seconds,
+    young_seconds,
+)
 from flexspot_runtime.status import ProgressFile
 from flexspot_runtime.storage import LocalFolder
 from flexspot_runtime.training import TrainingRun

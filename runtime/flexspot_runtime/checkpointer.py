@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 
 from flexspot_runtime.contents import CheckpointReader, CheckpointWriter
 from flexspot_runtime.group import ALONE, Barrier, CheckpointFailedError, Group
-from flexspot_runtime.interval import History
 from flexspot_runtime.marker import Marker, Shard
 from flexspot_runtime.names import DATA, JOB_VARIABLE, MARKERS, failure_name, group_name, marker_name, new_attempt, shard_name, step_of
 from flexspot_runtime.resumption import Kept, Resumption
-from flexspot_runtime.schedule import SYSTEM_CLOCK, Clock
+from flexspot_runtime.schedule import SYSTEM_CLOCK, Clock, History
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence

@@ -8,8 +8,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from flexspot_runtime.group import Action, Agreement, CheckpointFailedError
-from flexspot_runtime.interval import History
-from flexspot_runtime.schedule import Schedule, Timed
+from flexspot_runtime.schedule import History, Schedule, Timed
 
 if TYPE_CHECKING:
     from pathlib import Path

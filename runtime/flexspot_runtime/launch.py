@@ -146,14 +146,20 @@ def run(command: Sequence[str], ranks: int, grace_seconds: float | None = None, 
         return next(iter([*crashed, *failed]), 0)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m flexspot_runtime.launch", description="Starts ranks and passes SIGTERM on to them.")
-    parser.add_argument("--ranks", type=int, default=1, help="processes on this machine; 1 for a launcher of its own (default: 1)")
+def parser_of(module: str, description: str) -> argparse.ArgumentParser:
+    """The command line of a module that runs a command and passes SIGTERM on to it."""
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
     parser.add_argument(
         "--grace-seconds", type=float, default=None, help="from SIGTERM to the kill (default: $FLEXSPOT_GRACE_SECONDS or 15)"
     )
     parser.add_argument("command", nargs="+", help="what to run, after --")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line."""
+    parser = parser_of("flexspot_runtime.launch", "Starts ranks and passes SIGTERM on to them.")
+    parser.add_argument("--ranks", type=int, default=1, help="processes on this machine; 1 for a launcher of its own (default: 1)")
     chosen = parser.parse_args(arguments)
     return run(chosen.command, chosen.ranks, chosen.grace_seconds)
 

@@ -7,8 +7,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
-from flexspot_runtime.interval import History
 from flexspot_runtime.names import group_name, marker_name
+from flexspot_runtime.schedule import History
 
 _MAGIC = "flexspot-runtime"
 _HEADER_WORDS = 4

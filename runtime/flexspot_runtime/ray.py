@@ -13,7 +13,6 @@ Ray's state is in memory: a job that begins anew begins a new cluster, and resum
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import logging
 import os
@@ -26,7 +25,7 @@ import time
 from typing import TYPE_CHECKING
 
 from flexspot_runtime.interruption import INTERRUPTED_EXIT_CODE, Interruption
-from flexspot_runtime.launch import World
+from flexspot_runtime.launch import World, parser_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -219,12 +218,7 @@ def _told(first: _Link, interruption: Interruption) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m flexspot_runtime.ray", description="Runs a program on a Ray cluster of a job's pods.")
-    parser.add_argument(
-        "--grace-seconds", type=float, default=None, help="from SIGTERM to the kill (default: $FLEXSPOT_GRACE_SECONDS or 15)"
-    )
-    parser.add_argument("command", nargs="+", help="what to run, after --")
-    chosen = parser.parse_args(arguments)
+    chosen = parser_of("flexspot_runtime.ray", "Runs a program on a Ray cluster of a job's pods.").parse_args(arguments)
     return run(chosen.command, chosen.grace_seconds)
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from flexspot_runtime.group import Action, Agreement, CheckpointFailedError
 from flexspot_runtime.interruption import Interrupted
-from flexspot_runtime.interval import History
-from flexspot_runtime.schedule import Schedule, Timed
+from flexspot_runtime.schedule import History, Schedule, Timed
 from flexspot_runtime.status import Phase, RunStatus
 
 if TYPE_CHECKING:

@@ -85,7 +85,7 @@ class Results:
         return f"{self.folder}/{check_name(key)}"
 
 
-_LOG_OF_LEASES = logging.getLogger("flexspot_runtime")
+_LOG = logging.getLogger("flexspot_runtime")
 
 _EXTENSIONS_PER_LEASE = 3
 """So that one may fail."""
@@ -117,14 +117,14 @@ class LeaseKeeper:
     def __exit__(self, *_: object) -> None:
         self._end.set()
         self._thread.join()
-        self._give_back(list(self._held.values()))
+        self.give_back(list(self._held.values()))
 
     def hold(self, deliveries: list[Delivery]) -> None:
         """Keeps these from now on; gives them back if a warning came while they were received."""
         with self._lock:
             self._held.update({each.receipt: each for each in deliveries})
         if self._interruption.noticed:
-            self._give_back(deliveries)
+            self.give_back(deliveries)
 
     def begin(self, delivery: Delivery) -> bool:
         """Marks it as being worked on; False when it was given back meanwhile."""
@@ -144,7 +144,7 @@ class LeaseKeeper:
         pause = self._queue.lease_seconds / _EXTENSIONS_PER_LEASE
         while not self._end.wait(self._pause_seconds(pause)):
             if self._interruption.remaining_seconds() <= self._reserve_seconds:
-                self._give_back(list(self._held.values()))
+                self.give_back(list(self._held.values()))
                 return
             with self._lock:
                 held = list(self._held.values())
@@ -152,7 +152,7 @@ class LeaseKeeper:
                 try:
                     self._queue.extend(delivery)
                 except OSError as error:
-                    _LOG_OF_LEASES.warning("a lease could not be extended, another worker may get the task, too: %s", error)
+                    _LOG.warning("a lease could not be extended, another worker may get the task, too: %s", error)
 
     def _pause_seconds(self, longest: float) -> float:
         return max(0.0, min(longest, self._interruption.remaining_seconds() - self._reserve_seconds))
@@ -160,20 +160,18 @@ class LeaseKeeper:
     def _give_back_what_waits(self, _notice: Notice) -> None:
         with self._lock:
             waiting = [each for receipt, each in self._held.items() if receipt != self._begun]
-        self._give_back(waiting)
+        self.give_back(waiting)
 
-    def _give_back(self, deliveries: list[Delivery]) -> None:
+    def give_back(self, deliveries: list[Delivery], after_seconds: float = 0.0) -> None:
+        """Returns those that are still held to the queue, now or after a delay."""
         for delivery in deliveries:
             with self._lock:
                 if self._held.pop(delivery.receipt, None) is None:
                     continue
             try:
-                self._queue.give_back(delivery)
+                self._queue.give_back(delivery, after_seconds)
             except OSError as error:
-                _LOG_OF_LEASES.warning("a task could not be given back; another worker gets it when its lease ends: %s", error)
-
-
-_LOG = logging.getLogger("flexspot_runtime")
+                _LOG.warning("a task could not be given back; another worker gets it when its lease ends: %s", error)
 
 
 class GiveBack(Exception):  # noqa: N818 -- it asks for something; nothing is wrong
@@ -273,12 +271,12 @@ class Worker:
                 report.stored += 1
         except GiveBack:
             report.given_back += 1
-            self._give_back(delivery, leases, 0.0)
+            leases.give_back([delivery])
             return
         except Exception:  # noqa: BLE001 -- whatever a handler raises is one task's failure, not the worker's
             _LOG.exception("a task failed; it comes again")
             report.failed += 1
-            self._give_back(delivery, leases, self.retry_seconds)
+            leases.give_back([delivery], self.retry_seconds)
             return
         leases.release(delivery)
         try:
@@ -286,11 +284,3 @@ class Worker:
         except OSError as error:
             # It comes again and its result is found.
             _LOG.warning("a finished task could not be acknowledged: %s", error)
-
-    def _give_back(self, delivery: Delivery, leases: LeaseKeeper, after_seconds: float) -> None:
-        if not leases.release(delivery):
-            return
-        try:
-            self.queue.give_back(delivery, after_seconds)
-        except OSError as error:
-            _LOG.warning("a task could not be given back; it comes again when its lease ends: %s", error)

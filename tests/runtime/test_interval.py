@@ -4,7 +4,7 @@ import math
 
 import pytest
 from flexspot_runtime import EverySeconds, InterruptionRate, LeastWaste, daly_seconds, young_seconds
-from flexspot_runtime.interval import History
+from flexspot_runtime.schedule import History
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 from flexspot_runtime import EverySeconds, EverySteps, LeastWaste, Timed
-from flexspot_runtime.interval import History
+from flexspot_runtime.schedule import History
 
 
 def begun(schedule: Timed) -> Timed:

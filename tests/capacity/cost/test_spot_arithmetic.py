@@ -8,7 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from flexspot_runtime.interval import daly_seconds
+from flexspot_runtime.schedule import daly_seconds
 from hypothesis import example, given
 from hypothesis import strategies as st
 

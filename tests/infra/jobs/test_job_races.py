@@ -10,11 +10,10 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from capacity.values.errors import ExplainedError
-from infra.jobs import following
+from infra.jobs import submission
 from infra.jobs.access import JOB, JOB_SET, MAP, POD, WORKLOAD, TeamCluster, explained
-from infra.jobs.following import follow
 from infra.jobs.state import State
-from infra.jobs.submission import Script, states_of, stop, submit
+from infra.jobs.submission import Script, follow, states_of, stop, submit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -169,14 +168,15 @@ def test_a_server_that_is_busy_for_a_while_does_not_end_the_following(monkeypatc
     cluster.create(job(**DONE))
     answers = iter([503, 429, 0])
     told: list[str] = []
-    monkeypatch.setattr(following, "_POLL_SECONDS", 0.0)
+    job_states = submission.job_states
+    monkeypatch.setattr(submission, "_POLL_SECONDS", 0.0)
 
     def states_after(where: TeamCluster, work: str) -> Any:
         if status := next(answers):
             raise ApiException(status=status, reason="leader changed")
-        return states_of(where, work)
+        return job_states(where, work)
 
-    monkeypatch.setattr(following, "job_states", states_after)
+    monkeypatch.setattr(submission, "job_states", states_after)
 
     assert follow(cluster, "bert", told.append, told.append) is State.DONE
     assert told == ["the jobs cannot be seen: the API server is busy or broken; looking again", "bert is done"]

@@ -9,8 +9,7 @@ from kubernetes.client import ApiClient, Configuration
 
 from capacity.values.errors import ExplainedError
 from infra.jobs.access import TeamCluster
-from infra.jobs.following import LogTail, first_pod
-from infra.jobs.submission import Script, command_of, name_for, script_of, with_script
+from infra.jobs.submission import LogTail, Script, command_of, first_pod, name_for, script_of, with_script
 from infra.kubeconfig import Access
 
 if TYPE_CHECKING:
