@@ -39,7 +39,7 @@ LINTER_NEEDS = ("promql-parser", "pyyaml", "rich", "typer")
 """What of the platform's dependencies the linter needs, too."""
 
 LINTER_EXTRAS = ("own-rules",)
-_LINTER_COMMAND = "infra.cli.lint_app"
+_LINTER_COMMAND = "infra.cli.lint"
 _LINTER_PARTS = ("policies.rules", "policies.inventory.reading")
 """Folders whose modules are found by looking into them."""
 
@@ -61,7 +61,7 @@ import os
 gc.disable()
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-from flexspot_lint.infra.cli.lint_app import main  # noqa: E402
+from flexspot_lint.infra.cli.lint import main  # noqa: E402
 
 if __name__ == "__main__":
     main()

@@ -10,15 +10,13 @@ _status = 0
 
 
 def main() -> None:
-    """Run the command line. `flexspot lint` alone loads the linter's commands alone, and starts in two thirds of the time."""
+    """Run the command line."""
     global _status  # noqa: PLW0603 -- read by the handler below, which is given nothing
     # The first handler registered runs last.
     atexit.register(_end_at_once)
     try:
-        if sys.argv[1:2] == ["lint"]:
-            from infra.cli.lint_app import main as run  # noqa: PLC0415
-        else:
-            from infra.cli.app import main as run  # noqa: PLC0415
+        from infra.cli.app import main as run  # noqa: PLC0415
+
         run()
     except SystemExit as ended:
         _status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)

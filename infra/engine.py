@@ -119,9 +119,10 @@ class StackRun:
         """
         self._settle(self._stack(tell), tell, answers)
 
-    def outputs(self) -> dict[str, Any]:
-        """The stack's outputs."""
-        return {name: output.value for name, output in self._stack(lambda _: None).workspace.stack_outputs(self.stack).items()}
+    def outputs(self, *, secrets: bool = True) -> dict[str, Any]:
+        """The stack's outputs; without `secrets`, "[secret]" in place of each of those."""
+        found = self._stack(lambda _: None).workspace.stack_outputs(self.stack)
+        return {name: output.value if secrets or not output.secret else "[secret]" for name, output in found.items()}
 
     def _judged(self, operation: str, stack: automation.Stack, act: Callable[..., Any], **options: Any) -> Any:
         """Run an operation under the policy pack, configured by the stack's own rules file.

@@ -70,6 +70,16 @@ def may_be_open(backend_url: str | None, project: str, stack: str) -> bool:
     return bool(_part(latest, "pending_operations"))
 
 
+def deployed_resources(backend_url: str | None, project: str, stack: str) -> int | None:
+    """Return how many resources the state has, 0 without one; None where it is not in a file here."""
+    state = state_file(backend_url, project, stack)
+    if state is None:
+        return None
+    content = _content(state)
+    resources = _part(_part(_part(content, "checkpoint"), "latest"), "resources")
+    return len(cast("list[object]", resources)) if isinstance(resources, list) else 0
+
+
 def _part(content: object, key: str) -> object:
     return cast("dict[str, object]", content).get(key) if isinstance(content, dict) else None
 

@@ -34,7 +34,7 @@ FLEXSPOT = Path(sys.executable).with_name("flexspot")
 
 def report(url: str, out: Path) -> tuple[float, float, float]:
     """Runs the command; its seconds, its own processor seconds, and the most memory it had, in MiB."""
-    command = [FLEXSPOT, "chargeback", "--prometheus", url, "--month", MONTH, "--format", "json", "--out", str(out)]
+    command = [FLEXSPOT, "chargeback", "report", "--prometheus", url, "--month", MONTH, "--format", "json", "--out", str(out)]
     begun = time.perf_counter()
     with subprocess.Popen(command, cwd=Path(__file__).parents[1], stderr=subprocess.PIPE, text=True) as process:
         told = process.stderr.read() if process.stderr else ""

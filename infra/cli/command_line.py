@@ -1,19 +1,27 @@
-"""What every command line has: how it is started and ended, how its groups and their help are made, and which version it is of."""
+"""What every command line has: how it starts and ends, its table of commands, their help, and its version."""
 
 from __future__ import annotations
 
+import inspect
 import math
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import wraps
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
 from capacity.values.errors import ExplainedError
 from infra.collector import collect_rarely
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from types import FrameType
 
 
@@ -50,21 +58,7 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise InterruptedByPersonError
 
 
-class _FirstParagraph:
-    """A command or a group that a list of commands describes by the whole first paragraph of its help; click cuts it to one line."""
-
-    help: str | None = None
-
-    def get_short_help_str(self, limit: int = 0) -> str:  # noqa: ARG002 -- click's
-        """Return the first paragraph as one line."""
-        return " ".join((self.help or "").partition("\n\n")[0].split())
-
-
-class PlainGroup(_FirstParagraph, TyperGroup):
-    """A group of commands."""
-
-
-class FiniteCommand(_FirstParagraph, TyperCommand):
+class FiniteCommand(TyperCommand):
     """A command whose numbers are finite: the range of an option lets nan pass, and infinity where it has no end."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -77,21 +71,177 @@ class FiniteCommand(_FirstParagraph, TyperCommand):
         return left
 
 
-class _Commands(typer.Typer):
-    """What has commands of that kind."""
+class Format(StrEnum):
+    """How a report is printed: for people, or for programs."""
 
-    def command(self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **more: Any) -> Any:
-        """As typer's."""
-        return super().command(name, cls=cls or FiniteCommand, **more)
+    TEXT = "text"
+    JSON = "json"
 
 
-def command_group(words: str, **more: object) -> typer.Typer:
+class ReportFormat(StrEnum):
+    """How a report is printed: for people, for programs, or for a comment on a pull request."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+AsFormat = Annotated[Format, typer.Option("--format", help="text for people, json for programs.")]
+
+
+def with_options(name: str, options: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Put the parameters of `options` in place of a command's parameter of that name, which gets what `options` returns for them."""
+    shared = inspect.signature(options, eval_str=True).parameters
+
+    def extended(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters
+        listed = [option for key, one in own.items() for option in (shared.values() if key == name else (one,))]
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            command(**{name: options(**{key: given.pop(key) for key in shared})}, **given)
+
+        signature = inspect.Signature([each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in listed])
+        vars(run).update(__signature__=signature, __annotations__={each.name: each.annotation for each in listed})
+        return run
+
+    return extended
+
+
+class Command(NamedTuple):
+    """A function of a module below infra.cli, which is imported when the command runs or shows its help.
+
+    `help` is the command's line in lists, and the beginning of the function's docstring.
+    """
+
+    module: str
+    function: str
+    help: str
+    settings: Mapping[str, Any] = MappingProxyType({})
+
+    def loaded(self, name: str) -> Any:
+        """Return the command of that name."""
+        # Relative, because a wheel has this package under another name.
+        function = getattr(import_module(f".{self.module}", __package__), self.function)
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=_SETTINGS)
+        settings = {**_SETTINGS, **self.settings}
+        alone.command(name, cls=FiniteCommand, short_help=self.help, context_settings=settings)(function)
+        return get_command(alone)
+
+
+class Group(NamedTuple):
+    """Commands under one name."""
+
+    help: str
+    commands: Mapping[str, Command]
+
+    def loaded(self, name: str) -> Any:
+        """Return the group of that name."""
+        return get_command(command_group(self.help, self.commands, name=name, short_help=self.help, add_completion=False))
+
+
+Table = Mapping[str, Command | Group]
+
+LINTER_COMMANDS: dict[str, Command | Group] = {
+    "lint": Command("lint", "lint", "Check Kubernetes manifests by the same policies as previews."),
+    "rules": Group(
+        "The rules that lint, previews and clusters judge by.",
+        {
+            "list": Command("lint", "list_rules", "List every rule with its code, its severity, its level, and what it finds."),
+            "test": Command("lint", "try_rules", "Test the configuration's own rules on fixtures."),
+        },
+    ),
+}
+"""Those that the linter's own distribution has, too."""
+
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
+class _Loaded(Mapping[str, Any]):
+    """The commands of a table, each loaded when it is looked up."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def __getitem__(self, name: str) -> Any:
+        return self._table[name].loaded(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+
+class LazyGroup(TyperGroup):
+    """A group that loads no command to list it. `instead` has what to use in place of commands that do not exist, by their words."""
+
+    table: Table = MappingProxyType({})
+    instead: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands: Any = _Loaded(self.table)
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 -- typer's
+        """Return the names in the order of the table."""
+        return [*self.commands]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 -- typer's
+        """Write each command with its line of help."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.help) for name, each in self.table.items()])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Raises UsageError for a command that does not exist, with the one to use where that is known."""
+        words = " ".join((*ctx.command_path.split()[1:], args[0]))
+        instead = getattr(ctx.find_root().command, "instead", self.instead)
+        if words in instead:
+            ctx.fail(f"there is no command `{words}`; use `flexspot {instead[words]}`.")
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Return what may follow: names and lines of help need no module."""
+        self.commands = {name: TyperCommand(name, short_help=each.help) for name, each in self.table.items()}
+        return super().shell_complete(ctx, incomplete)
+
+
+def command_group(words: str, table: Table, instead: Mapping[str, str] | None = None, **more: Any) -> typer.Typer:
     """A group of commands with the help text `words`.
 
     Plain, because Rich's tables cut the names of options where a terminal has 80 columns.
     """
-    names = {"help_option_names": ["-h", "--help"]}
-    return _Commands(cls=PlainGroup, help=words, no_args_is_help=True, rich_markup_mode=None, context_settings=names, **more)  # pyrefly: ignore[bad-argument-type] -- typer's own
+    kind = type("Commands", (LazyGroup,), {"table": table} | ({} if instead is None else {"instead": instead}))
+    group = typer.Typer(cls=kind, help=words, no_args_is_help=True, rich_markup_mode=None, context_settings=_SETTINGS, **more)
+    # Without commands of its own typer takes it for a group because it has a callback.
+    group.callback(help=words)(_nothing)
+    return group
+
+
+def _nothing() -> None:
+    """Runs before each command of a group."""
+
+
+def _print_version(context: typer.Context, asked: bool) -> None:  # noqa: FBT001 -- typer's callback
+    if asked:
+        typer.echo(f"{context.command.name} {own_version()}")
+        raise typer.Exit
+
+
+_Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and nothing else.")]
+
+
+def _with_version(shown: _Version = False) -> None:
+    """Runs before each command of an application."""
+
+
+def application(
+    name: str, words: str, table: Table, instead: Mapping[str, str] | None = None, *, add_completion: bool = False
+) -> typer.Typer:
+    """A command line of its own, which prints its version on request."""
+    made = command_group(words, table, instead, name=name, add_completion=add_completion, pretty_exceptions_enable=False)
+    made.callback(help=words)(_with_version)
+    return made
 
 
 LINTER = "flexspot_lint"

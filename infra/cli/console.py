@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import IO, TYPE_CHECKING
 
 from rich.console import Console, RenderHook
@@ -58,13 +57,6 @@ out, err = new_console(soft_wrap=True), new_console(stderr=True, soft_wrap=True)
 _QUIET_SECONDS = 15.0
 TABLE_WIDTH = 110
 """A table is drawn at least so wide: a narrow terminal wraps its lines rather than losing what they say."""
-
-
-class Format(StrEnum):
-    """How a report is printed: for people, or for programs."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 class ConsoleProgress:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
 
 from capacity.catalog.data_files import DataFileError
-from capacity.values.errors import ExitCode, ExplainedError
+from capacity.chargeback.saved_report import ReportError
+from capacity.values.errors import ExitCode, ExplainedError, SettingsError
+from infra.project import project_here
+from infra.rules import checked_stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from capacity.plan.build import StackPlan
 
 
 FoundT = TypeVar("FoundT")
@@ -33,12 +40,10 @@ def given_file(path: Path, read: Callable[[Path], FoundT], form: str) -> FoundT:
 
 def saved_report(path: Path, read: Callable[[Path], FoundT], *, period: str = "") -> FoundT:
     """What `read` finds in it. `period`: options that the report must have been made with. Raises ExplainedError."""
-    from capacity.chargeback.saved_report import ReportError  # noqa: PLC0415
-
     try:
         return read(path)
     except (ReportError, OSError) as error:
-        made = " ".join(filter(None, ("flexspot chargeback", period, "--format json --out FILE")))
+        made = " ".join(filter(None, ("flexspot chargeback report", period, "--format json --out FILE")))
         raise ExplainedError(
             f"the report {path} cannot be used.", f"write one with {made}.", exit_code=ExitCode.BAD_USAGE, evidence=(told(error),)
         ) from error
@@ -47,3 +52,36 @@ def saved_report(path: Path, read: Callable[[Path], FoundT], *, period: str = ""
 def told(error: Exception) -> str:
     """Why a file cannot be used, without its name."""
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+
+
+Stack = Annotated[str, typer.Option("--stack", "-s", help="Which stack: NAME of Pulumi.NAME.yaml in the project's folder of stacks.")]
+
+
+def planned(stack: str) -> StackPlan:
+    """The settings of a stack and their plan. Raises ExplainedError with everything that is wrong with them."""
+    return of_stack(stack, checked_stack)
+
+
+def of_stack(stack: str, read: Callable[[Path], FoundT]) -> FoundT:
+    """What `read` finds in the stack's file. Raises ExplainedError with everything that is wrong with it."""
+    project = project_here()
+    path = project.stack_file(stack)
+    try:
+        return read(path)
+    except SettingsError as error:
+        told = tuple(map(str, error.problems))
+        remedy = "fix each line above, then run again."
+        raise ExplainedError(f"{project.shown(path)} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told) from error
+
+
+def write_whole(path: Path, text: str, what: str = "") -> None:
+    """Write the whole file or nothing: no reader sees half a file. `what` names its content in the error. Raises ExplainedError."""
+    half = path.with_name(f".{path.name}.half")
+    try:
+        half.write_text(text, encoding="utf-8", newline="")
+        half.replace(path)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        remedy = "name a file in an existing, writable folder."
+        named = f"{what} cannot be written to {path}" if what else f"{path} cannot be written"
+        raise ExplainedError(f"{named}: {error.strerror or error}.", remedy, exit_code=ExitCode.BAD_USAGE) from error

@@ -79,7 +79,7 @@ def test_the_linter_leads_to_nothing_of_the_platform(build: dict[str, Any]) -> N
     )
 
     assert [each for each in modules if each.startswith(heavy)] == []
-    assert {"infra.cli.lint_app", "policies.lint.run", "policies.own_rules.evaluation", "policies.rules.ami_not_pinned"} <= set(modules)
+    assert {"infra.cli.lint", "policies.lint.run", "policies.own_rules.evaluation", "policies.rules.ami_not_pinned"} <= set(modules)
 
 
 def test_the_linter_needs_what_the_platform_has_of_it_too(build: dict[str, Any]) -> None:

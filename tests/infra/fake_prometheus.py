@@ -84,7 +84,7 @@ def served(fake: FakePrometheus, tls: ssl.SSLContext | None = None) -> Generator
 
 def reported(fake: FakePrometheus, *arguments: str | Path, code: int | None = 0) -> str:
     """What `flexspot chargeback` prints on standard output, or says of an error. `code` is how it must end; None: in any way."""
-    result = CliRunner().invoke(app, ["chargeback", "--prometheus", fake.url, *map(str, arguments)], env={"COLUMNS": "160"})
+    result = CliRunner().invoke(app, ["chargeback", "report", "--prometheus", fake.url, *map(str, arguments)], env={"COLUMNS": "160"})
     explained = result.exception if isinstance(result.exception, ExplainedError) else None
     ended = result.exit_code if explained is None else explained.exit_code
     assert code in {None, ended}, result.output

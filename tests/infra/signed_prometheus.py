@@ -180,7 +180,7 @@ def without_clouds(nowhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def told_of(url: str, ca: Path, *arguments: str | Path, code: int, hidden: tuple[str, ...]) -> str:
     """What `chargeback` says of a server, an ExplainedError as `main` would show it; nothing `hidden` is in it."""
-    result = CliRunner().invoke(app, ["chargeback", "--prometheus", url, "--ca", str(ca), *map(str, (*DAY, *arguments))])
+    result = CliRunner().invoke(app, ["chargeback", "report", "--prometheus", url, "--ca", str(ca), *map(str, (*DAY, *arguments))])
     error = result.exception if isinstance(result.exception, ExplainedError) else None
     shown = result.output if error is None else str(error)
     assert not [each for each in hidden if each in shown]

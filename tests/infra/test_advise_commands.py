@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-OTHER_COMMANDS = pytest.mark.nightly(held_by="test_each_price_of_the_book_is_told_with_its_source_its_day_and_whether_somebody_checked_it")
 P4D = ("-m", "p4d.24xlarge", "-r", "us-east-1")
 COURSE = ("--on-demand-usd", "32.77", "--spot-usd", "12.50")
 OWN_PRICE = """\
@@ -80,14 +79,15 @@ def test_a_job_whose_spot_price_nobody_knows_is_told_the_price_that_would_decide
 
 
 def test_the_arithmetic_says_what_it_can_without_a_spot_price() -> None:
-    spot = data("spot", *UNPRICED, "--hours", "72", "--interruptions-per-hour", "0.25")
+    asked = ("job", *UNPRICED, "--hours", "72", "--checkpoint-minutes", "2", "--details", "--active-hours-per-day", "5")
+    found, told = data(*asked), run(*asked)
+    spot = found["on_spot"]
 
     assert (spot["spot_usd_per_hour"], spot["usd_per_useful_hour"]) == (None, None)
     assert float(spot["break_even_spot_usd_per_hour"]) == pytest.approx(23.07, abs=0.01)
-    assert "not known: give --spot-usd" in run("spot", *UNPRICED, "--hours", "72", "--interruptions-per-hour", "0.25")
-    for command in (("units", *UNPRICED), ("idle", *UNPRICED, "--active-hours-per-day", "5")):
-        assert data(*command)["spot"] is None
-        assert "no Spot price of p4d.24xlarge in eu-central-1 is known" in run(*command)
+    assert (found["units"]["spot"], found["idle"]["spot"]) == (None, None)
+    assert "not known: give --spot-usd" in told
+    assert "no Spot price of p4d.24xlarge in eu-central-1 is known" in told
 
 
 @pytest.mark.parametrize(
@@ -108,10 +108,11 @@ def test_a_job_that_cannot_be_advised_on_is_bad_usage(arguments: tuple[str, ...]
 def test_a_price_file_of_ones_own_goes_first(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(OWN_PRICE.format("on-demand"))
 
-    found = data("units", *P4D, "--prices", str(tmp_path / "own.yaml"))
+    asked = ("job", *P4D, "--hours", "1", "--details")
+    found = data(*asked, "--prices", str(tmp_path / "own.yaml"))
 
-    assert found["on-demand"]["usd_per_gpu_hour"] == "1.2500"
-    assert "there is no file" in run("units", *P4D, "--prices", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
+    assert found["units"]["on-demand"]["usd_per_gpu_hour"] == "1.2500"
+    assert "there is no file" in run(*asked, "--prices", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
 
 
 def test_a_mixture_is_read_from_a_file(tmp_path: Path) -> None:
@@ -121,18 +122,11 @@ def test_a_mixture_is_read_from_a_file(tmp_path: Path) -> None:
         f"  - {{name: serving, {place}, work_hours: 730, user_facing: true}}\n"
     )
 
-    assert data("mix", str(tmp_path / "mix.yaml"))["method"] == "hybrid"
-    assert "USD at most for all runs" in run("mix", str(tmp_path / "mix.yaml"))
-
-
-@pytest.mark.parametrize(
-    "text,told", [("jobs: []", "at least 1 item"), ("jobs: [{name: x}]", "jobs.0.cloud: Field required"), ("{", "is not YAML")]
-)
-def test_a_mixture_that_cannot_be_used_is_bad_usage(text: str, told: str, tmp_path: Path) -> None:
-    (tmp_path / "mix.yaml").write_text(text)
-
-    assert told in run("mix", str(tmp_path / "mix.yaml"), code=ExitCode.BAD_USAGE)
-    assert "cannot be read" in run("mix", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
+    assert data("job", "--jobs", str(tmp_path / "mix.yaml"))["method"] == "hybrid"
+    assert "USD at most for all runs" in run("job", "--jobs", str(tmp_path / "mix.yaml"))
+    assert "there is no file" in run("job", "--jobs", str(tmp_path / "none.yaml"), code=ExitCode.BAD_USAGE)
+    (tmp_path / "mix.yaml").write_text("jobs: [{name: x}]")
+    assert "jobs.0.cloud: Field required" in run("job", "--jobs", str(tmp_path / "mix.yaml"), code=ExitCode.BAD_USAGE)
 
 
 def test_a_reservation_is_advised_from_use_or_a_baseline(tmp_path: Path) -> None:
@@ -158,19 +152,20 @@ def test_a_reservation_needs_a_use_and_a_price(arguments: tuple[str, ...], told:
 
 
 def test_spot_says_what_interruptions_cost_and_where_it_stops_paying() -> None:
-    found = data("spot", *P4D, *COURSE, "--hours", "72", "--interruptions-per-hour", "0.25", "--deadline-hours", "110")
+    asked = ("job", *P4D, "--checkpoint-minutes", "2", "--details")
+    found = data(*asked, *COURSE, "--hours", "72", "--deadline-hours", "110")["on_spot"]
 
     assert found["best_interval_minutes"] == pytest.approx(29.665, abs=1e-3)
     assert found["gang_share_taken"] == 0.5
     assert found["usd_per_useful_hour"] == "14.86"
     assert 0 <= found["late_share"] <= found["late_share_at_most"] <= 1
-    shown = run("spot", *P4D, "--hours", "1", "--interruptions-per-hour", "0.25", "--deadline-hours", "2")
+    shown = run(*asked, "--hours", "1", "--deadline-hours", "2")
     # The last column of the guide's table: one figure a record, then their mean.
     guide = (CHECKOUT / "docs" / "guides" / "costs.md").read_text(encoding="utf-8")
     *records, mean = (float(each) for each in re.findall(r"^\| (?:availability|preemption|mean).* ([\d.]+) \|$", guide, re.MULTILINE))
     measured = f"it cost {min(records):.2f} to {max(records):.2f} times the least possible, {mean:.2f} on average"
     assert measured in " ".join(shown.split())
-    assert "never ends" in run("spot", *P4D, "--hours", "500", "--interruptions-per-hour", "1", "--interval-minutes", "30000")
+    assert "never ends" in run(*asked, "--hours", "500", "--interruptions-per-hour", "1", "--interval-minutes", "30000")
 
 
 def test_a_reservation_has_the_price_of_the_contract_where_nothing_else_is_given(tmp_path: Path) -> None:
@@ -182,20 +177,21 @@ def test_a_reservation_has_the_price_of_the_contract_where_nothing_else_is_given
 
 
 def test_units_are_those_that_were_asked_for() -> None:
-    shown = run("units", *P4D, *COURSE, "--gpus", "8", "--epoch-hours", "4", "--requests-per-gpu-second", "40")
+    shown = run("job", *P4D, *COURSE, "--hours", "1", "--gpus", "8", "--epoch-hours", "4", "--requests-per-gpu-second", "40")
 
     assert "USD per epoch" in shown
     assert "131.08" in shown
     assert "experiment" not in shown
-    assert "has no GPUs" in run("units", "-m", "c7i.xlarge", "-r", "us-east-1", code=ExitCode.BAD_USAGE)
+    assert "has no GPUs" in run("job", "-m", "c7i.xlarge", "-r", "us-east-1", "--hours", "1", "--details", code=ExitCode.BAD_USAGE)
 
 
 def test_an_idle_pool_is_told_for_on_demand_and_spot() -> None:
-    found = data("idle", *P4D, *COURSE, "--nodes", "8", "--active-hours-per-day", "10", "--start-minutes", "0", "--idle-minutes", "0")
+    asked = ("job", *P4D, "--hours", "1", "--active-hours-per-day", "10")
+    found = data(*asked, *COURSE, "--nodes", "8", "--restart-minutes", "0", "--idle-minutes", "0")["idle"]
 
     assert found["always_on_usd"] == "191376.80"
     assert (found["on-demand"]["saved_percent"], found["spot"]["saved_percent"]) == ("58.3", "84.1")
-    assert "always on, on demand" in run("idle", *P4D, "--active-hours-per-day", "10")
+    assert "always on, on demand" in run(*asked)
 
 
 def test_strategies_are_played_over_zones(tmp_path: Path) -> None:
@@ -251,8 +247,6 @@ def test_a_notice_into_which_no_checkpoint_fits_is_bad_usage(tmp_path: Path) -> 
     "asked",
     [
         ("job", "--hours", "72", "--checkpoint-minutes", "2"),
-        *(pytest.param(each, marks=OTHER_COMMANDS) for each in (("units", "--gpus", "8"), ("idle", "--active-hours-per-day", "10"))),
-        ("spot", "--hours", "72", "--interruptions-per-hour", "0.25"),
         ("reserve", "--baseline-nodes", "2", "--discount-percent", "40"),
     ],
 )

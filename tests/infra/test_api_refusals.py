@@ -11,7 +11,7 @@ import pytest
 from setting_edits import settings_of
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.stack_commands import show_doubts
+from infra.cli.stacks.deploying import show_doubts
 from infra.deployment.api_refusals import (
     AWS_PROVIDER,
     EKS_CLUSTER,

@@ -96,7 +96,7 @@ def test_a_finance_tool_gets_a_focus_dataset_in_one_piece_that_sums_to_all_that_
 
 def test_what_a_focus_dataset_leaves_out_is_told_on_standard_error_and_is_exit_code_1(prometheus: FakePrometheus) -> None:
     prometheus.month.node("new", 0, HOUR, machine="p9.48xlarge")
-    arguments = ["chargeback", "--prometheus", prometheus.url, *DAY, "--format", "focus", "--billing-account", "12-34"]
+    arguments = ["chargeback", "report", "--prometheus", prometheus.url, *DAY, "--format", "focus", "--billing-account", "12-34"]
     result = CliRunner().invoke(app, arguments)
 
     assert result.exit_code == 1

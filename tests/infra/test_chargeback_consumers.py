@@ -12,9 +12,8 @@ from chargeback_months import HOUR, Month
 from fake_prometheus import FakePrometheus, reported, served
 
 from capacity.chargeback.report import IdlePolicy
-from infra.cli.chargeback_consumers import consumer_data, consumer_tables
-from infra.cli.chargeback_html import report_html
-from infra.cli.chargeback_report import report_data, report_markdown, report_text
+from infra.cli.money.chargeback_formats import document, report_data, report_html
+from infra.cli.money.chargeback_tables import consumer_data, consumer_tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +73,7 @@ def test_a_spreadsheet_gets_rows_that_sum_to_what_the_nodes_cost_and_runs_no_for
 
 def test_a_person_reads_who_cost_most_what_is_left_over_and_what_was_idle() -> None:
     report = month().report(IdlePolicy.PROPORTIONAL)
-    shown, marked, page = report_text(report, 2), report_markdown(report, 2), report_html(report)
+    shown, marked, page = document(report, 2).text(), document(report, 2).markdown(), report_html(report)
 
     for told in ("workloads that cost most", "users that cost most", "Job ns-vision/big", "(1 more)", "(idle GPUs)", "(no user)"):
         assert told in shown

@@ -24,8 +24,8 @@ from capacity.chargeback.reconciling import Reason, Reconciliation, reconcile
 from capacity.chargeback.report import ExtraCost, ExtraKind, IdlePolicy, Report
 from capacity.chargeback.saved_report import read_report
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.chargeback_focus import COLUMNS, report_focus
-from infra.cli.chargeback_report import report_json
+from infra.cli.money.chargeback_focus import COLUMNS, report_focus
+from infra.cli.money.chargeback_formats import report_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,7 +133,7 @@ def held_against_itself(report: Report, folder: Path) -> Reconciliation:
 
 @pytest.mark.parametrize("policy", IdlePolicy)
 def test_held_against_the_report_as_if_it_were_a_bill_the_dataset_leaves_nothing_unexplained(policy: IdlePolicy, tmp_path: Path) -> None:
-    """By `flexspot chargeback-reconcile`, which knows FOCUS from the clouds' own exports and the report from its JSON alone."""
+    """By `flexspot chargeback reconcile`, which knows FOCUS from the clouds' own exports and the report from its JSON alone."""
     report = mixed_report(policy)
     found = held_against_itself(report, tmp_path)
 

@@ -1,4 +1,4 @@
-"""`flexspot chargeback-rules`: a rules file on stdout, and what is said of a label that is none."""
+"""`flexspot chargeback rules`: a rules file on stdout, and what is said of a label that is none."""
 
 from __future__ import annotations
 
@@ -10,22 +10,17 @@ from capacity.telemetry import rule_groups, rules_spec
 from infra.cli.app import app
 
 
-def test_the_rules_are_printed_as_a_file_for_prometheus() -> None:
-    result = CliRunner().invoke(app, ["chargeback-rules"])
+def test_the_rules_are_printed_as_a_file_for_prometheus_about_the_part_with_the_labels() -> None:
+    every = CliRunner().invoke(app, ["chargeback", "rules"])
+    part = CliRunner().invoke(app, ["chargeback", "rules", "--label", "cluster=prod", "--label", "region=eu=1"])
 
-    assert result.exit_code == 0
-    assert yaml.safe_load(result.stdout) == rules_spec(rule_groups())
-
-
-def test_with_labels_the_rules_are_about_a_part_and_say_so() -> None:
-    result = CliRunner().invoke(app, ["chargeback-rules", "--label", "cluster=prod", "--label", "region=eu=1"])
-
-    assert yaml.safe_load(result.stdout) == rules_spec(rule_groups({"cluster": "prod", "region": "eu=1"}))
+    assert yaml.safe_load(every.stdout) == rules_spec(rule_groups())
+    assert yaml.safe_load(part.stdout) == rules_spec(rule_groups({"cluster": "prod", "region": "eu=1"}))
 
 
 @pytest.mark.parametrize("label", ["cluster", "cluster=", "=prod", "my-cluster=prod", "1st=prod"])
 def test_a_label_that_prometheus_would_not_take_is_bad_usage(label: str) -> None:
-    result = CliRunner().invoke(app, ["chargeback-rules", "--label", label])
+    result = CliRunner().invoke(app, ["chargeback", "rules", "--label", label])
 
     assert result.exit_code == 2
     assert "is not NAME=VALUE of a Prometheus label" in " ".join(result.output.replace("│", "").split())

@@ -14,6 +14,7 @@ import pytest
 from command_line import flexspot
 from typer import BadParameter
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from infra.cli.app import app
 
@@ -26,7 +27,7 @@ FLEXSPOT = Path(sys.executable).with_name("flexspot")
 
 @pytest.mark.slow
 def test_help_loads_neither_the_lab_nor_a_kubernetes_client() -> None:
-    program = "import sys, infra.cli.app; print([m for m in sys.modules if m.partition('.')[0] in ('lab', 'kubernetes', 'pulumi')])"
+    program = "import sys, infra.cli.app; print([m for m in sys.modules if m.partition('.')[0] in ('lab', 'kubernetes', 'pulumi', 'yaml')])"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert shown.stdout == "[]\n"
@@ -55,31 +56,45 @@ def required(command: Any, asked: Any) -> list[str]:
     return [word for option in needed for word in ((option.opts[0], "1") if option.opts[0].startswith("-") else ("1",))]
 
 
+@pytest.mark.parametrize(
+    "words,told",
+    [
+        (("lab", "begin"), "No such command 'begin'"),
+        (("deploy",), "use `flexspot up`"),
+        (("advise", "mix"), "use `flexspot advise job`"),
+        (("refresh", "-s", "local"), "use `flexspot preview --refresh`"),
+    ],
+)
+def test_an_unknown_command_is_bad_usage_with_the_one_to_use(words: tuple[str, ...], told: str) -> None:
+    refused = CliRunner().invoke(app, words)
+
+    assert refused.exit_code == 2
+    assert told in refused.output
+    assert "destroy" not in refused.output
+
+
+def test_the_line_of_a_command_in_lists_begins_its_help() -> None:
+    for command in leaves(get_command(app)):
+        assert " ".join(command.help.split()).startswith(command.short_help.rstrip(".")), command.name
+
+
+def test_shell_completion_offers_commands_without_loading_them() -> None:
+    offered = CliRunner().invoke(
+        app, [], prog_name="flexspot", env={"_FLEXSPOT_COMPLETE": "complete_bash", "COMP_WORDS": "flexspot adv", "COMP_CWORD": "1"}
+    )
+
+    assert offered.output.split() == ["advise"]
+
+
 @pytest.mark.slow
-def test_an_unknown_command_is_bad_usage() -> None:
-    refused = flexspot("lab", "begin")
+def test_a_lab_that_cannot_be_is_bad_usage_with_what_is_allowed() -> None:
+    refused, missing = flexspot("lab", "status", "--lab", "Not A Name"), flexspot("lab", "kubeconfig", "--lab", "never-made")
 
-    assert refused.returncode == 2
-    assert "No such command 'begin'" in refused.stderr
-
-
-@pytest.mark.slow
-def test_a_bad_lab_name_is_bad_usage_with_what_is_allowed() -> None:
-    refused = flexspot("lab", "status", "--lab", "Not A Name")
-
-    assert refused.returncode == 2
+    assert (refused.returncode, missing.returncode) == (2, 2)
     assert "error: 'Not A Name' is not a name for a lab." in refused.stderr
     assert "what to do: use 1 to 32 lower-case letters" in refused.stderr
-    assert "Traceback" not in refused.stderr
-
-
-@pytest.mark.slow
-def test_the_kubeconfig_of_a_lab_that_is_not_there_is_bad_usage() -> None:
-    refused = flexspot("lab", "kubeconfig", "--lab", "never-made")
-
-    assert refused.returncode == 2
-    assert "there is no lab never-made" in refused.stderr
-    assert refused.stdout == ""
+    assert "there is no lab never-made" in missing.stderr
+    assert missing.stdout == ""
 
 
 @pytest.mark.lab

@@ -9,9 +9,9 @@ import pytest
 from pulumi import automation
 
 from components.monthly_cost import MonthlyCost, SpendingArgs
-from infra.cli import cost_line
-from infra.cli.cost_line import DeployedCost, show_cost_line
-from infra.cli.stacks import planned
+from infra.cli.given_files import planned
+from infra.cli.stacks import deploying as cost_line
+from infra.cli.stacks.deploying import DeployedCost, show_cost_line
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.stack_commands import ask, show_drift, told_answers
+from infra.cli.stacks.deploying import ask, show_drift, told_answers
 from infra.deployment.drift import Drift
 
 if TYPE_CHECKING:

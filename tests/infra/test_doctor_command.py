@@ -119,7 +119,7 @@ def test_what_was_built_before_needs_no_go(machine: Machine) -> None:
 
 def test_a_full_disk_is_told_before_a_build_fails_on_it(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.has_go("1.26.6")
-    monkeypatch.setattr("infra.cli.doctor.room_in", full)
+    monkeypatch.setattr("infra.cli.stacks.doctor.room_in", full)
 
     engine = machine.piece("preview", "pulumi")
     assert engine["state"] == "missing"

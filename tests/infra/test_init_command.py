@@ -24,8 +24,8 @@ from capacity.cost.plan_comparison import budget_checks
 from capacity.cost.plan_cost import plan_cost
 from capacity.plan.build import plan_of_stack_file
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli import init_commands
-from infra.cli.init_commands import Questions
+from infra.cli.stacks import init as init_commands
+from infra.cli.stacks.init import Questions
 from infra.new_project.answers import GPUS_AT_MOST, Answers
 from infra.new_project.files import project_files
 from infra.new_project.stack_files import shares

@@ -175,7 +175,7 @@ def test_a_new_project_goes_up_on_a_lab_of_its_own_and_plain_pulumi_finds_nothin
                 done = installed.run("bash", "-c", line.replace("up -s local", "up -s local --yes"), folder=tmp_path)
                 assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
         own = installed.flexspot("lab", "pulumi", "stack", "output", "own", "-s", "local", folder=tmp_path).stdout.strip()
-        pack = installed.flexspot("policy-pack", folder=tmp_path).stdout.strip()
+        pack = installed.flexspot("rules", "pack", folder=tmp_path).stdout.strip()
         plain = installed.flexspot(
             *("lab", "pulumi", "preview", "-s", "local", "--policy-pack", f"{pack}/pack", "--non-interactive", "--json"), folder=tmp_path
         )
@@ -191,7 +191,7 @@ def test_a_new_project_goes_up_on_a_lab_of_its_own_and_plain_pulumi_finds_nothin
 
 def test_the_installed_policies_are_a_directory_pack_that_pulumis_python_host_can_start(installed: Installed, tmp_path: Path) -> None:
     """The host runs `bin/python` of `virtualenv`, as seen from the pack, with the pack's folder (pulumi: sdk/python/toolchain/pip.go)."""
-    told = installed.flexspot("policy-pack", folder=tmp_path)
+    told = installed.flexspot("rules", "pack", folder=tmp_path)
     assert told.returncode == 0, told.stderr
     pack = Path(told.stdout.rstrip("\n"))
     assert pack.is_relative_to(installed.environment)

@@ -45,7 +45,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     """With the checkout's own linter in the place of the one that uv would install: test_linter_alone.py installs it."""
     uvx = folder.parent / "bin" / "uvx"
     uvx.parent.mkdir(exist_ok=True)
-    linter = f"{sys.executable} -c 'from infra.cli.lint_app import main; main()'"
+    linter = f"{sys.executable} -c 'from infra.cli.lint import main; main()'"
     uvx.write_text(
         f'#!/usr/bin/env bash\n[ "$1 $2 $3" = "--from $SOURCE/policies/lint flexspot-lint" ] || exit 3\nshift 3\nexec {linter} "$@"\n'
     )

@@ -83,11 +83,12 @@ def test_the_local_stack_goes_up_takes_back_what_was_changed_by_hand_and_goes_do
 
     assert checkout.flexspot("preview", "-s", "local").stdout.endswith("no change.\n"), "without a look nothing is seen"
     shown = checkout.flexspot("preview", "-s", "local", "--refresh")
+    assert shown.returncode == 1
     assert "1 would be updated" in shown.stdout
     ceiling = 'spec.limits["nvidia.com/gpu"]'
     [line] = [line for line in shown.stdout.splitlines() if ceiling in line]
     assert line.split("│")[1:5] == [each.join("  ") for each in ("NodePool l4-spot-node-pool", ceiling, "4       ", "400  ")]
-    looked = checkout.flexspot("refresh", "-s", "local")
+    looked = checkout.flexspot("preview", "-s", "local", "--refresh", "--write-state")
     assert looked.returncode == 1
     assert ceiling in looked.stdout
     assert checkout.kubectl(*limit) == "400", "a look changes nothing"
@@ -101,7 +102,7 @@ def test_the_local_stack_goes_up_takes_back_what_was_changed_by_hand_and_goes_do
     back = checkout.flexspot("up", "-s", "local", "--yes")
     assert back.returncode == 0, back.stdout + back.stderr
     assert checkout.kubectl(*limit) == "4"
-    assert checkout.flexspot("refresh", "-s", "local").returncode == 0
+    assert checkout.flexspot("preview", "-s", "local", "--refresh").returncode == 0
 
     # Without a look it leaves what it does not know of.
     checkout.kubectl(*raised)

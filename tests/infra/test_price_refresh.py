@@ -18,8 +18,8 @@ from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.fresh_prices import on_demand_usd, product_filters, service_usd, spot_usd, usage_items
 from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import ServiceItem, prices_of
-from infra.cli import price_refresh
-from infra.cli.stacks import planned
+from infra.cli.given_files import planned
+from infra.cli.money import prices as price_refresh
 from infra.project import project_here
 
 if TYPE_CHECKING:

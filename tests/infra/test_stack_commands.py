@@ -1,4 +1,4 @@
-"""`flexspot up`, `preview`, `refresh` and `destroy` as a person meets them, from a checkout of the test's own."""
+"""`flexspot up`, `preview` and `destroy` as a person meets them, from a checkout of the test's own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 ASKING = {"up": ["--yes"], "destroy": ["--yes"]}
 
 
-@pytest.mark.parametrize("command", ["up", "preview", "refresh", "destroy"])
+@pytest.mark.parametrize("command", ["up", "preview", "outputs", "destroy"])
 def test_an_unknown_stack_is_bad_usage_with_those_that_exist(command: str, checkout: OwnCheckout) -> None:
     refused = checkout.flexspot(command, "-s", "locall", *ASKING.get(command, []))
 
@@ -31,7 +31,7 @@ def test_an_unknown_stack_is_bad_usage_with_those_that_exist(command: str, check
 
 
 @pytest.mark.parametrize(
-    "command,cloud,provider", [("up", "gke", "gcp"), ("preview", "eks", "aws"), ("refresh", "gke", "gcp"), ("destroy", "eks", "aws")]
+    "command,cloud,provider", [("up", "gke", "gcp"), ("preview", "eks", "aws"), ("outputs", "gke", "gcp"), ("destroy", "eks", "aws")]
 )
 def test_a_cloud_stack_without_the_official_plugins_opens_no_state(
     command: str, cloud: str, provider: str, checkout: OwnCheckout, tmp_path: Path
@@ -68,11 +68,15 @@ def test_an_id_that_is_given_for_what_was_made_must_be_one(checkout: OwnCheckout
     assert "--made URN=ID" in refused.stderr
 
 
-def test_offline_there_is_nothing_to_look_at(checkout: OwnCheckout) -> None:
-    refused = checkout.flexspot("preview", "-s", "local", "--offline", "--refresh")
+@pytest.mark.parametrize(
+    "options,remedy",
+    [(("--offline", "--refresh"), "remove one of them"), (("--write-state",), "add both"), (("--not-made", "urn"), "add both")],
+)
+def test_options_of_a_preview_that_exclude_each_other_are_bad_usage(options: tuple[str, ...], remedy: str, checkout: OwnCheckout) -> None:
+    refused = checkout.flexspot("preview", "-s", "local", *options)
 
     assert refused.returncode == 2
-    assert "remove one of them" in refused.stderr
+    assert remedy in refused.stderr
 
 
 @pytest.mark.parametrize("command", [("up", "-s", "local", "--yes"), ("lab", "pulumi", "preview", "-s", "local")], ids=["up", "lab pulumi"])

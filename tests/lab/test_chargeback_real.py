@@ -56,7 +56,9 @@ def report(url: str, start: int, end: int) -> dict[str, Any]:
     period = [
         argument for name, at in (("--from", start), ("--to", end)) for argument in (name, datetime.fromtimestamp(at, UTC).isoformat())
     ]
-    result = CliRunner().invoke(app, ["chargeback", "--prometheus", url, *period, "--step", str(SCRAPE_SECONDS), "--format", "json"])
+    result = CliRunner().invoke(
+        app, ["chargeback", "report", "--prometheus", url, *period, "--step", str(SCRAPE_SECONDS), "--format", "json"]
+    )
     assert result.exit_code == 0, f"something is missing from the sums:\n{result.output}"
     return dict(json.loads(result.stdout))
 

@@ -16,8 +16,8 @@ from capacity.catalog.machines import Cloud
 from capacity.catalog.price_book import prices_of
 from capacity.chargeback.node_costs import PriceTimes
 from capacity.chargeback.queries import CENTRAL, Question
-from infra.cli import chargeback_words as words
-from infra.cli.chargeback_report import report_data
+from infra.cli.money import chargeback_tables as words
+from infra.cli.money.chargeback_formats import report_data
 
 SPOT = {"machine": "p4d.24xlarge", "region": "us-east-1", "capacity_type": "spot"}
 P5 = {"machine": "p5.48xlarge", "region": "us-east-1", "capacity_type": "reserved"}

@@ -16,7 +16,7 @@ from capacity.chargeback.charges import LineKey
 from capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from capacity.chargeback.queries import CENTRAL, PLATFORM, Owner, Question
 from capacity.chargeback.report import IdlePolicy
-from infra.cli import chargeback_words as words
+from infra.cli.money import chargeback_tables as words
 
 
 @pytest.fixture

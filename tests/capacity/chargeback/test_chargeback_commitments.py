@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from capacity.chargeback.queries import CENTRAL, PLATFORM
 from capacity.chargeback.report import IdlePolicy
-from infra.cli import chargeback_words as words
+from infra.cli.money import chargeback_tables as words
 
 P5 = {"machine": "p5.48xlarge", "region": "us-east-1"}
 P5_USD, CENT = Decimal("55.04"), Decimal("0.01")

@@ -7,7 +7,7 @@ from decimal import Decimal
 from chargeback_months import HOUR, Month
 
 from capacity.chargeback.queries import Question, label_of, queries
-from infra.cli import chargeback_words as words
+from infra.cli.money import chargeback_tables as words
 
 TEAM = label_of("flexspot.dev/team")
 

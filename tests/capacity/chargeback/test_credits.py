@@ -22,8 +22,8 @@ from capacity.chargeback.credits import Credit, moments_of, read_credits
 from capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from capacity.chargeback.queries import CENTRAL
 from capacity.chargeback.report import IdlePolicy, Report
-from infra.cli import chargeback_words as words
-from infra.cli.chargeback_report import report_csv, report_data
+from infra.cli.money import chargeback_tables as words
+from infra.cli.money.chargeback_formats import report_csv, report_data
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,7 +19,7 @@ from capacity.chargeback.bills.entries import Bill, BillError
 from capacity.chargeback.bills.files import read_bill
 from capacity.chargeback.reconciling import reconcile
 from capacity.chargeback.saved_report import read_report
-from infra.cli.reconcile_report import reconcile_json
+from infra.cli.money.saved_reports import reconcile_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

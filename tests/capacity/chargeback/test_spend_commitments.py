@@ -19,8 +19,8 @@ from capacity.chargeback.charging import charge
 from capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from capacity.chargeback.queries import CENTRAL
 from capacity.chargeback.report import IdlePolicy
-from infra.cli import chargeback_words as words
-from infra.cli.chargeback_report import report_data
+from infra.cli.money import chargeback_tables as words
+from infra.cli.money.chargeback_formats import report_data
 
 if TYPE_CHECKING:
     from capacity.catalog.price_book import PriceFile

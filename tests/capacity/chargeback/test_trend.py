@@ -1,4 +1,4 @@
-"""`flexspot chargeback-trend` over saved reports: what a person and a program get, and what is refused or told."""
+"""`flexspot chargeback trend` over saved reports: what a person and a program get, and what is refused or told."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from capacity.values.errors import ExplainedError
 from infra.cli.app import app
-from infra.cli.chargeback_report import report_json
+from infra.cli.money.chargeback_formats import report_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ def saved(folder: Path, month: str, teams: dict[str, str], until: str | None = N
 
 
 def run(paths: list[Path], form: str = "json", code: int = 0) -> str:
-    arguments = ["chargeback-trend", "--format", form, *(word for path in paths for word in ("--report", str(path)))]
+    arguments = ["chargeback", "trend", "--format", form, *(word for path in paths for word in ("--report", str(path)))]
     result = CliRunner().invoke(app, arguments, env={"COLUMNS": "160"})
     if isinstance(result.exception, ExplainedError):
         assert result.exception.exit_code == code
@@ -142,4 +142,4 @@ def test_reports_that_cannot_be_put_side_by_side_are_refused(tmp_path: Path, oth
 def test_what_is_no_file_and_no_report_is_refused_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("[" * 100_000)
     for path in (tmp_path / "bad.json", tmp_path / "none.json", tmp_path):
-        assert "write one with flexspot chargeback --month" in run([path], code=2)
+        assert "write one with flexspot chargeback report --month" in run([path], code=2)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.cli.review_commands import ask_providers
+from infra.cli.stacks.review import ask_providers
 from infra.review.resource_changes import Becomes, as_the_engine_marks, resource_changes
 from lab.providers.values import UNKNOWN
 

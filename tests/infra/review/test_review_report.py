@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 from made_reviews import POOL, pool, review_of
 
-from infra.cli.review_formats import review_json, review_sarif
-from infra.cli.review_report import MARKER, Review, review_markdown, show_review
+from infra.cli.stacks.review import review_json, review_sarif
+from infra.cli.stacks.review_report import MARKER, Review, review_markdown, show_review
 from infra.review.resource_changes import Becomes
 from infra.review.stack_previews import StackPreview
 from infra.review.stack_review import StackReview, cost_of_untouched

@@ -1,0 +1,1 @@
+"""Commands on money: what capacity costs before it is used, and who pays for it afterwards."""

@@ -1,0 +1,1 @@
+"""Commands on a project's stacks: from their files to what is deployed."""

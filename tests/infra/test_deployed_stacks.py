@@ -1,0 +1,59 @@
+"""`flexspot stacks`, `outputs` and `kubeconfig`: what is known of stacks without asking a cloud, and what deployed ones give."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock, create_autospec
+
+import pytest
+from typer.testing import CliRunner
+
+from capacity.values.errors import ExplainedError
+from infra.cli.app import app
+from infra.engine import StackRun
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.output
+
+
+@pytest.mark.slow
+def test_stacks_are_listed_with_what_their_state_says_where_it_is_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = tmp_path / ".pulumi" / "stacks" / "flexspot" / "dev-eks.json"
+    state.parent.mkdir(parents=True)
+    state.write_text(json.dumps({"version": 3, "checkpoint": {"latest": {"resources": [{}, {}]}}}))
+
+    monkeypatch.setenv("PULUMI_BACKEND_URL", f"file://{tmp_path}")
+    in_files = {each["stack"]: each for each in json.loads(run("stacks", "--format", "json"))}
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "s3://states")
+
+    assert {name: in_files[name]["resources"] for name in ("dev-eks", "prod-gke", "local")} == {"dev-eks": 2, "prod-gke": 0, "local": 0}
+    assert (in_files["prod-gke"]["cloud"], in_files["prod-gke"]["environment"]) == ("gke", "prod")
+    assert "not known here: flexspot outputs -s prod-gke" in run("stacks")
+
+
+@pytest.mark.parametrize(
+    "given,command,told",
+    [
+        ({"cluster": "dev", "buckets": {"checkpoints": "s3://a"}}, "outputs", 'cluster: dev\nbuckets: {\n  "checkpoints": "s3://a"\n}\n'),
+        ({"credentials_command": "aws eks update-kubeconfig"}, "kubeconfig", "aws eks update-kubeconfig\n"),
+    ],
+)
+def test_a_deployed_stack_gives_its_outputs_and_the_way_to_its_cluster(
+    given: dict[str, Any], command: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployed = create_autospec(StackRun, instance=True)
+    deployed.outputs.return_value = given
+    monkeypatch.setattr("infra.cli.stacks.deployed.stack_run", MagicMock(return_value=nullcontext(deployed)))
+
+    assert run(command, "-s", "local") == told
+    given.clear()
+    with pytest.raises(ExplainedError, match="stack local is not deployed"):
+        run(command, "-s", "local")
