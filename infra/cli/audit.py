@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 
-from capacity.values.errors import ExitCode, ExplainedError
+from capacity.values.errors import ExplainedError
 from infra.audit import MOST_MINUTES, NEW_MINUTES
 from infra.audit.formats import as_json, as_text
-from infra.cli.command_line import AsFormat, Format
+from infra.cli.command_line import AsFormat, Format, bad_usage
 from infra.cli.lint import Config, FailOn, Select, choosing, configuration_of, print_whole
 
 if TYPE_CHECKING:
@@ -89,4 +89,4 @@ def _save(manifests: Mapping[str, dict[str, Any]], folder: Path) -> None:
 
 def _unwritable(folder: Path, error: OSError, remedy: str = "") -> ExplainedError:
     problem = f"the objects with findings cannot be written to {folder}: {error.strerror or error}."
-    return ExplainedError(problem, remedy or "name a writable folder with free space.", exit_code=ExitCode.BAD_USAGE)
+    return bad_usage(problem, remedy or "name a writable folder with free space.")

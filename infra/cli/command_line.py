@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from capacity.values.errors import ExplainedError
+from capacity.values.errors import ExitCode, ExplainedError
 from infra.collector import collect_rarely
 
 if TYPE_CHECKING:
@@ -56,6 +56,11 @@ class InterruptedByPersonError(BaseException):
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise InterruptedByPersonError
+
+
+def bad_usage(problem: str, remedy: str, evidence: tuple[str, ...] = ()) -> ExplainedError:
+    """The error for a command that cannot be meant, or for input that cannot be used."""
+    return ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE, evidence=evidence)
 
 
 class FiniteCommand(TyperCommand):

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from capacity.catalog.data_files import DataFileError
-from capacity.chargeback.saved_report import ReportError
-from capacity.values.errors import ExitCode, ExplainedError, SettingsError
+from capacity.values.errors import SettingsError
+from infra.cli.command_line import bad_usage
 from infra.project import project_here
-from infra.rules import checked_stack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,26 +26,24 @@ def given_file(path: Path, read: Callable[[Path], FoundT], form: str) -> FoundT:
     try:
         return read(path)
     except FileNotFoundError as error:
-        raise ExplainedError(
-            f"there is no file {path}.", f"give the path of an existing file; {form}.", exit_code=ExitCode.BAD_USAGE
-        ) from error
+        raise bad_usage(f"there is no file {path}.", f"give the path of an existing file; {form}.") from error
     except OSError as error:
         told = f"{path} cannot be read: {error.strerror or error}."
-        raise ExplainedError(told, f"give a file that you can read; {form}.", exit_code=ExitCode.BAD_USAGE) from error
+        raise bad_usage(told, f"give a file that you can read; {form}.") from error
     except (DataFileError, UnicodeDecodeError) as error:
         remedy = f"fix it; {form}."
-        raise ExplainedError(f"{path} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(str(error),)) from error
+        raise bad_usage(f"{path} cannot be used.", remedy, evidence=(str(error),)) from error
 
 
 def saved_report(path: Path, read: Callable[[Path], FoundT], *, period: str = "") -> FoundT:
     """What `read` finds in it. `period`: options that the report must have been made with. Raises ExplainedError."""
+    from capacity.chargeback.saved_report import ReportError  # noqa: PLC0415 -- most given files are none
+
     try:
         return read(path)
     except (ReportError, OSError) as error:
         made = " ".join(filter(None, ("flexspot chargeback report", period, "--format json --out FILE")))
-        raise ExplainedError(
-            f"the report {path} cannot be used.", f"write one with {made}.", exit_code=ExitCode.BAD_USAGE, evidence=(told(error),)
-        ) from error
+        raise bad_usage(f"the report {path} cannot be used.", f"write one with {made}.", evidence=(told(error),)) from error
 
 
 def told(error: Exception) -> str:
@@ -59,6 +56,8 @@ Stack = Annotated[str, typer.Option("--stack", "-s", help="Which stack: NAME of 
 
 def planned(stack: str) -> StackPlan:
     """The settings of a stack and their plan. Raises ExplainedError with everything that is wrong with them."""
+    from infra.rules import checked_stack  # noqa: PLC0415 -- the rules are loaded only for who plans a stack
+
     return of_stack(stack, checked_stack)
 
 
@@ -71,7 +70,7 @@ def of_stack(stack: str, read: Callable[[Path], FoundT]) -> FoundT:
     except SettingsError as error:
         told = tuple(map(str, error.problems))
         remedy = "fix each line above, then run again."
-        raise ExplainedError(f"{project.shown(path)} cannot be used.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told) from error
+        raise bad_usage(f"{project.shown(path)} cannot be used.", remedy, evidence=told) from error
 
 
 def write_whole(path: Path, text: str, what: str = "") -> None:
@@ -84,4 +83,4 @@ def write_whole(path: Path, text: str, what: str = "") -> None:
         half.unlink(missing_ok=True)
         remedy = "name a file in an existing, writable folder."
         named = f"{what} cannot be written to {path}" if what else f"{path} cannot be written"
-        raise ExplainedError(f"{named}: {error.strerror or error}.", remedy, exit_code=ExitCode.BAD_USAGE) from error
+        raise bad_usage(f"{named}: {error.strerror or error}.", remedy) from error

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 
-from capacity.values.errors import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode
 from capacity.workloads.kinds import KINDS, manifests_yaml, objects_of, template_yaml
 from capacity.workloads.requests import WorkloadError
-from infra.cli.command_line import Format, with_options
+from infra.cli.command_line import Format, bad_usage, with_options
 from infra.cli.console import out
 from infra.cli.given_files import Stack, planned
 from infra.cli.tables import as_json, show
@@ -102,7 +102,7 @@ def rendered(plan: Plan, kind: str, fields: Mapping[str, Any], cannot: str = "ca
     except WorkloadError as error:
         told = tuple(map(str, error.problems))
         remedy = "fix each line above, then run again; --set FIELD=VALUE gives inputs that have no option of their own."
-        raise ExplainedError(f"{error.whose} {cannot}.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=told) from error
+        raise bad_usage(f"{error.whose} {cannot}.", remedy, evidence=told) from error
 
 
 def _set(settings: Iterable[str]) -> dict[str, Any]:
@@ -262,7 +262,7 @@ def _jobs(kubeconfig: Path | None, context: str | None, team: str | None, name: 
     found = states_of(cluster, name)
     if name is not None and not found:
         remedy = "see `flexspot jobs list`; --team names another team."
-        raise ExplainedError(f"there is no job {name} in namespace {cluster.namespace}.", remedy, exit_code=ExitCode.BAD_USAGE)
+        raise bad_usage(f"there is no job {name} in namespace {cluster.namespace}.", remedy)
     return cluster, found
 
 

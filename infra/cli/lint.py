@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.verdict import Severity
-from infra.cli.command_line import LINTER_COMMANDS, AsFormat, Format, application, started
+from infra.cli.command_line import LINTER_COMMANDS, AsFormat, Format, application, bad_usage, started
 from infra.project import here
 
 if TYPE_CHECKING:
@@ -212,10 +211,8 @@ def _write_baseline(report: Report, path: Path | None) -> None:
     try:
         path.write_text(written_baseline(report, path), encoding="utf-8")
     except OSError as error:
-        from capacity.values.errors import ExitCode, ExplainedError  # noqa: PLC0415
-
         remedy = "name a file in an existing, writable folder."
-        raise ExplainedError(f"the baseline {path} cannot be written: {error.strerror}.", remedy, exit_code=ExitCode.BAD_USAGE) from error
+        raise bad_usage(f"the baseline {path} cannot be written: {error.strerror}.", remedy) from error
     err.print(f"{path}: {len(report.open)} findings are accepted until they are gone.")
 
 
@@ -256,7 +253,7 @@ def try_rules(
     configuration = configuration_of(config)
     if not configuration.own:
         where = f"{config} has no own rules" if config else "no flexspot-lint.yaml here or above has own rules"
-        raise ExplainedError(f"{where}.", "docs/lint.md says how to write one.", exit_code=ExitCode.BAD_USAGE)
+        raise bad_usage(f"{where}.", "docs/lint.md says how to write one.")
     words = {verdict: word for word, verdict in WORDS.items()}
     right = 0
     told: list[str] = []

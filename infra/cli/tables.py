@@ -6,19 +6,20 @@ import csv
 import io
 import json
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from capacity.values.quantities import cents
+from capacity.values.quantities import SECONDS_OF_AN_HOUR, cents
 from capacity.values.shown_text import printable
 from infra.cli.console import table_console
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from decimal import Decimal
+    from fractions import Fraction
 
     from rich.console import Console
 
@@ -179,3 +180,26 @@ def as_json(content: object) -> str:
 def _plain(value: Any) -> str:
     """Money is text, so that no program rounds it."""
     return str(value)
+
+
+_PLACES = Decimal("1e-9")
+"""Quantities are rounded to so much of an hour: of the dearest machine that is a ten-millionth of a dollar."""
+
+
+def hours_of(seconds: Fraction) -> Decimal:
+    """Hours, rounded."""
+    with localcontext(prec=60):
+        return (Decimal(seconds.numerator) / seconds.denominator / SECONDS_OF_AN_HOUR).quantize(_PLACES)
+
+
+def text_of(number: Decimal) -> str:
+    """As FOCUS writes numbers: a point, no exponent, no digit that says nothing."""
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def priced(which: str, usd_per_hour: Fraction, hours: Decimal) -> dict[str, str]:
+    """The unit price and the cost at it, which is their product to the last digit, as FOCUS has it."""
+    with localcontext(prec=60):
+        price = Decimal(usd_per_hour.numerator) / usd_per_hour.denominator
+        return {f"{which}UnitPrice": text_of(price), f"{which}Cost": text_of(price * hours)}

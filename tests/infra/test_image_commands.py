@@ -5,9 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any
 
-import boto3
 import pytest
-from botocore.exceptions import NoCredentialsError
 from moto import mock_aws
 from moto.ssm.models import Parameter, ssm_backends
 from typer.testing import CliRunner
@@ -134,24 +132,6 @@ def test_a_dry_run_shows_what_is_listed_and_writes_nothing(folder: Path) -> None
 @pytest.mark.usefixtures("aws", "folder")
 def test_a_version_without_images_is_told_and_nothing_is_written() -> None:
     assert "AWS lists no image for Kubernetes 1.99 in us-east-1." in images("refresh", "--kubernetes", "1.99", code=ExitCode.UNMET)
-
-
-@pytest.mark.usefixtures("folder")
-def test_without_credentials_a_person_is_told_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    library: Any = boto3
-
-    class Client:
-        def get_paginator(self, _operation: str) -> Any:
-            raise NoCredentialsError
-
-    def client(_service: str, **_options: Any) -> Client:
-        return Client()
-
-    monkeypatch.setattr(library, "client", client)
-
-    assert images("refresh", code=ExitCode.UNMET) == (
-        "AWS did not answer with images: NoCredentialsError.\nWhat to do: log in as for the aws command; ssm:GetParametersByPath is needed."
-    )
 
 
 @pytest.mark.usefixtures("folder")

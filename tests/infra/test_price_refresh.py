@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from datetime import UTC, datetime
 from decimal import Decimal
 from types import SimpleNamespace
@@ -24,6 +23,8 @@ from infra.project import project_here
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from infra.price_lists import Told
 
 SPOT, ON_DEMAND = CapacityType.SPOT, CapacityType.ON_DEMAND
 
@@ -258,12 +259,6 @@ def test_a_file_that_is_no_price_file_or_in_no_folder_is_refused_before_anybody_
     assert f"there is no folder {nowhere.parent} to write own.yaml into." in refresh("--cloud", "aws", "--file", nowhere, code=2)
 
 
-def test_a_library_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "boto3", None)
-
-    assert "--extra prices-aws" in refresh("--cloud", "aws", "--file", tmp_path / "x.yaml", "--region", "us-east-1", code=2)
-
-
 @pytest.mark.parametrize(
     "products,usd",
     [
@@ -294,7 +289,7 @@ def test_without_regions_those_of_all_stacks_are_asked_for_by_one_command(monkey
     def services_of_region(_region: str) -> list[tuple[ServiceItem, Decimal | None]]:
         return [(ServiceItem.CLUSTER, None)]
 
-    def listed(cloud: Cloud, _told: price_refresh.Told) -> SimpleNamespace:
+    def listed(cloud: Cloud, _told: Told) -> SimpleNamespace:
         assert cloud is Cloud.AWS
         of = {"on-demand": "a list of this test"}
         return SimpleNamespace(name="list", sources=of, citations=of, of_region=of_region, services_of_region=services_of_region)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,11 +27,12 @@ from capacity.cost.spot_arithmetic import (
     usd_per_useful_hour,
 )
 from capacity.settings.stack_file import said, shown
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.command_line import AsFormat, Format
+from capacity.values.errors import ExplainedError
+from infra.cli.command_line import AsFormat, Format, bad_usage, with_options
 from infra.cli.console import out
 from infra.cli.given_files import given_file
 from infra.cli.money.machine_prices import (
+    JobOptions,
     Number,
     OnDemandUsd,
     PricesFile,
@@ -54,64 +55,12 @@ if TYPE_CHECKING:
     from capacity.cost.estimates import Estimate
 
 
+@with_options("work", JobOptions)
 def job(
-    machine: Annotated[
-        str | None, typer.Option("--machine", "-m", help="The cloud's name of the machine type: p4d.24xlarge, a2-highgpu-8g.")
-    ] = None,
-    region: Annotated[str | None, typer.Option("--region", "-r", help="The region whose prices apply.")] = None,
-    hours: Annotated[
-        float | None, typer.Option("--hours", help="Hours that the work takes on --nodes machines without interruptions.")
-    ] = None,
+    work: JobOptions,
     jobs: Annotated[
         Path | None,
         typer.Option("--jobs", metavar="FILE", help="Instead: YAML with `jobs`, each with a name and the fields of this job in JSON."),
-    ] = None,
-    nodes: Annotated[int, typer.Option("--nodes", help="How many machines work at the same time.")] = 1,
-    interruptible: Annotated[
-        bool, typer.Option("--interruptible/--not-interruptible", help="Whether the work may be stopped at any time.")
-    ] = True,
-    checkpoint_minutes: Annotated[
-        float | None, typer.Option("--checkpoint-minutes", help="Minutes that the work pauses for a checkpoint, if it makes any.")
-    ] = None,
-    piece_hours: Annotated[
-        float | None, typer.Option("--piece-hours", help="Hours of the longest piece that can be repeated on its own: a trial, a batch.")
-    ] = None,
-    user_facing: Annotated[bool, typer.Option("--user-facing", help="Users wait for its answers, as of a model server.")] = False,
-    interactive: Annotated[bool, typer.Option("--interactive", help="Somebody works in it now and then, as in a notebook.")] = False,
-    start_within: Annotated[float | None, typer.Option("--start-within-hours", help="Hours from now within which it must start.")] = None,
-    deadline: Annotated[float | None, typer.Option("--deadline-hours", help="Hours from now within which it must end.")] = None,
-    steady: Annotated[bool, typer.Option("--steady", help="It runs around the clock for a year.")] = False,
-    shared: Annotated[bool, typer.Option("--shared", help="Several teams compete for the capacity.")] = False,
-    guaranteed: Annotated[bool, typer.Option("--guaranteed", help="The team needs a guaranteed share.")] = False,
-    data_region: Annotated[str | None, typer.Option("--data-region", help="The region of its data, if another.")] = None,
-    data_gib: Annotated[int, typer.Option("--data-gib", help="GiB of data that each start reads.")] = 0,
-    interruptions: Annotated[
-        float | None,
-        typer.Option(
-            "--interruptions-per-hour", help="Interruptions of one node per hour. Default: 0.25, the course's figure; measure yours."
-        ),
-    ] = None,
-    share_taken: Annotated[
-        float | None,
-        typer.Option(
-            "--gang-share-taken",
-            help="The share of a gang's nodes that one interruption takes. Default: 0.5, from records; 0: one node at a time.",
-        ),
-    ] = None,
-    gang_interruptions: Annotated[
-        float | None,
-        typer.Option(
-            "--gang-interruptions-per-hour", help="Measured interruptions per hour of the whole gang; overrides the two options above."
-        ),
-    ] = None,
-    restart_minutes: Annotated[
-        float | None, typer.Option("--restart-minutes", help="Minutes from a new node to work. Default: 10.")
-    ] = None,
-    spot_wait: Annotated[
-        float | None, typer.Option("--spot-wait-hours", help="Hours until Spot capacity comes. Default: 0.5, an assumption.")
-    ] = None,
-    flex_wait: Annotated[
-        float | None, typer.Option("--flex-start-wait-hours", help="Hours until DWS gives capacity. Default: 12, an assumption.")
     ] = None,
     details: Annotated[
         bool, typer.Option("--details", help="Also show what interruptions on Spot cost, and what a unit of work costs.")
@@ -156,35 +105,14 @@ def job(
 
     Spot, hybrid, flex-start, queued, reserved or on-demand, with cost, wait and reasons. For a file also the savings over all on-demand.
     """
-    if jobs is not None and machine is region is hours is None:
+    if jobs is not None and work.machine is work.region is work.work_hours is None:
         _mix(jobs, prices_file, form)
         return
-    if jobs is not None or machine is None or region is None or hours is None:
+    if jobs is not None or work.machine is None or work.region is None or work.work_hours is None:
         raise typer.BadParameter("give --machine, --region and --hours, or alone --jobs FILE.")
     written = {
-        "cloud": cloud_of(machine),
-        "region": region,
-        "machine": machine,
-        "work_hours": hours,
-        "nodes": nodes,
-        "interruptible": interruptible,
-        "checkpoint_minutes": checkpoint_minutes,
-        "piece_hours": piece_hours,
-        "user_facing": user_facing,
-        "interactive": interactive,
-        "start_within_hours": start_within,
-        "deadline_hours": deadline,
-        "steady": steady,
-        "shared": shared,
-        "guaranteed": guaranteed,
-        "data_region": data_region,
-        "data_gib": data_gib,
-        "interruptions_per_node_hour": interruptions,
-        "gang_share_taken": share_taken,
-        "gang_interruptions_per_hour": gang_interruptions,
-        "restart_minutes": restart_minutes,
-        "spot_wait_hours": spot_wait,
-        "flex_start_wait_hours": flex_wait,
+        **asdict(work),
+        "cloud": cloud_of(work.machine),
         "on_demand_usd_per_hour": usd("--on-demand-usd", on_demand_usd),
         "spot_usd_per_hour": usd("--spot-usd", spot_usd),
         "flex_start_usd_per_hour": usd("--flex-start-usd", flex_usd),
@@ -210,7 +138,7 @@ def job(
     for name, part in shown_parts.items():
         _PARTS[name](part)
     if shown_parts and prices.spot_usd_per_hour is None:
-        out.print(f"no Spot price of {machine} in {region} is known: so Spot is left out; give it with --spot-usd.")
+        out.print(f"no Spot price of {work.machine} in {work.region} is known: so Spot is left out; give it with --spot-usd.")
     show_prices(prices)
 
 
@@ -266,7 +194,7 @@ class _Arithmetic:
         gpu = machines_of(self.needs.cloud)[machine].gpu
         if gpu is None:
             remedy = "name a machine with GPUs; `flexspot settings check` shows those of a stack."
-            raise ExplainedError(f"{machine} has no GPUs.", remedy, exit_code=ExitCode.BAD_USAGE)
+            raise bad_usage(f"{machine} has no GPUs.", remedy)
         rows: dict[str, dict[str, str | None] | None] = {"on-demand": None, "spot": None}
         for name, price in self._bought():
             hour = unit_costs.usd_per_gpu_hour(price, gpu.count)
@@ -362,7 +290,7 @@ def _explained(error: ValidationError) -> ExplainedError:
             f"{where} (is {shown(each['input'])}): {problem}{f'; {allowed}' if allowed else ''}" if where else f"the job: {problem}"
         )
     remedy = "change the options that set them; `flexspot advise job --help` says what each means."
-    return ExplainedError("this job cannot be advised on.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=tuple(told))
+    return bad_usage("this job cannot be advised on.", remedy, evidence=tuple(told))
 
 
 def _prices(needs: JobNeeds, prices_file: Path | None) -> MachinePrices:

@@ -22,8 +22,8 @@ from capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from capacity.chargeback.queries import queries
 from capacity.chargeback.report import IdlePolicy, read_extra_costs
 from capacity.telemetry import rules_yaml
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.command_line import with_options
+from capacity.values.errors import ExitCode
+from infra.cli.command_line import bad_usage, with_options
 from infra.cli.console import err
 from infra.cli.given_files import given_file, write_whole
 from infra.cli.money.chargeback_focus import report_focus
@@ -120,10 +120,9 @@ def report(
     asked = read.period()
     period = period_begun(asked, now)
     if form is ChargebackFormat.FOCUS and not billing_account.strip():
-        raise ExplainedError(
+        raise bad_usage(
             "FOCUS needs the id of the billed account, but none is given.",
             "give it with --billing-account, as in --billing-account 123456789012.",
-            exit_code=ExitCode.BAD_USAGE,
         )
     extra = () if storage is None else given_file(storage, read_extra_costs, _GUIDE)
     granted = () if credit is None else given_file(credit, read_credits, _GUIDE)

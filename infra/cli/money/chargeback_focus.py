@@ -23,10 +23,11 @@ from capacity.chargeback.charges import ChargeKind
 from capacity.chargeback.nodes import UNKNOWN
 from capacity.chargeback.queries import CENTRAL, NO_TEAM, NONE, PLATFORM
 from capacity.chargeback.report import HOUR, ExtraKind
-from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.rounding import to_cents
 from capacity.values.shown_text import spreadsheet_cell
+from infra.cli.command_line import bad_usage
 from infra.cli.money.chargeback_formats import utc
+from infra.cli.tables import hours_of, priced, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,33 +35,6 @@ if TYPE_CHECKING:
     from capacity.catalog.contract import SpendCommitment
     from capacity.chargeback.charges import Charge, LineKey, Supply
     from capacity.chargeback.report import ExtraCost, Report, SpentPlan
-
-
-_PLACES = Decimal("1e-9")
-"""Quantities are rounded to so much of an hour: of the dearest machine that is a ten-millionth of a dollar."""
-
-
-def priced(which: str, usd_per_hour: Fraction, hours: Decimal) -> dict[str, str]:
-    """The unit price and the cost at it, which is their product to the last digit, as FOCUS has it."""
-    with localcontext(prec=60):
-        price = Decimal(usd_per_hour.numerator) / usd_per_hour.denominator
-        return {f"{which}UnitPrice": text_of(price), f"{which}Cost": text_of(price * hours)}
-
-
-def hours_of(seconds: Fraction) -> Decimal:
-    """Hours, rounded."""
-    with localcontext(prec=60):
-        return (Decimal(seconds.numerator) / seconds.denominator / HOUR).quantize(_PLACES)
-
-
-def text_of(number: Decimal) -> str:
-    """As FOCUS writes numbers: a point, no exponent, no digit that says nothing."""
-    text = f"{number:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-UNIT = "USD"
-"""Of CommitmentDiscountQuantity, which is an amount of spend where the category is Spend."""
 
 
 def committed_cost(charge: Charge) -> dict[str, str]:
@@ -92,7 +66,8 @@ def _named(plan: SpendCommitment, usd: Fraction) -> dict[str, str]:
         "CommitmentDiscountName": spreadsheet_cell(plan.name),
         "CommitmentDiscountQuantity": text_of(quantity),
         "CommitmentDiscountType": plan.kind.value,
-        "CommitmentDiscountUnit": UNIT,
+        # Of an amount of spend, as the category is Spend.
+        "CommitmentDiscountUnit": "USD",
     }
 
 
@@ -363,11 +338,10 @@ def _cloud_of(extra: ExtraCost, clouds: set[Cloud]) -> Cloud:
         return extra.cloud
     if len(clouds) == 1:
         return next(iter(clouds))
-    raise ExplainedError(
+    raise bad_usage(
         f"it is not known which cloud bills {extra.kind} {extra.what or f'of {extra.team}'}, as the report has nodes of "
         f"{' and '.join(sorted(clouds)) or 'no cloud whose prices are known'}.",
         "give each cost in the file of --storage its cloud, as in cloud: aws.",
-        exit_code=ExitCode.BAD_USAGE,
     )
 
 

@@ -1,10 +1,10 @@
-"""What the commands of `flexspot advise` ask in common, and what they print: tables for people, JSON for programs."""
+"""What the commands of `flexspot advise` have in common: options of machines, prices and jobs, and the prices that they come to."""
 
 from __future__ import annotations
 
 import math
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
@@ -19,8 +19,9 @@ from capacity.catalog.machines import Cloud, machines_of
 from capacity.catalog.price_book import prices_of
 from capacity.cost.costed_plan import MachinePrices, machine_prices
 from capacity.cost.figures import day_of, days_of, price_data
-from capacity.values.errors import ExitCode, ExplainedError, nearest
+from capacity.values.errors import ExplainedError, nearest
 from capacity.values.quantities import cents
+from infra.cli.command_line import bad_usage
 from infra.cli.console import out
 from infra.cli.given_files import given_file
 from infra.cli.tables import as_json
@@ -82,7 +83,7 @@ def cloud_of(machine: str) -> Cloud:
         if machine in machines_of(cloud):
             return cloud
     known = [name for cloud in Cloud for name in machines_of(cloud)]
-    raise ExplainedError(f"no catalog has a machine {machine}.", nearest(machine, known), exit_code=ExitCode.BAD_USAGE)
+    raise bad_usage(f"no catalog has a machine {machine}.", nearest(machine, known))
 
 
 PRICE_FORM = "its form is that of capacity/catalog/prices"
@@ -135,7 +136,7 @@ def spot_price(prices: MachinePrices, machine: str, region: str) -> Decimal:
     """The Spot price. Raises ExplainedError where none is known."""
     if prices.spot_usd_per_hour is None:
         problem = f"no Spot price of {machine} in {region} is known."
-        raise ExplainedError(problem, "give it with --spot-usd.", exit_code=ExitCode.BAD_USAGE)
+        raise bad_usage(problem, "give it with --spot-usd.")
     return prices.spot_usd_per_hour
 
 
@@ -170,3 +171,63 @@ def money(usd: Decimal | None) -> str | None:
 def finite(number: float) -> float | None:
     """JSON has no word for what never ends."""
     return round(number, 4) if math.isfinite(number) else None
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """The options that describe a job: fields of JobNeeds as they stand."""
+
+    machine: Annotated[
+        str | None, typer.Option("--machine", "-m", help="The cloud's name of the machine type: p4d.24xlarge, a2-highgpu-8g.")
+    ] = None
+    region: Annotated[str | None, typer.Option("--region", "-r", help="The region whose prices apply.")] = None
+    work_hours: Annotated[
+        float | None, typer.Option("--hours", help="Hours that the work takes on --nodes machines without interruptions.")
+    ] = None
+    nodes: Annotated[int, typer.Option("--nodes", help="How many machines work at the same time.")] = 1
+    interruptible: Annotated[
+        bool, typer.Option("--interruptible/--not-interruptible", help="Whether the work may be stopped at any time.")
+    ] = True
+    checkpoint_minutes: Annotated[
+        float | None, typer.Option("--checkpoint-minutes", help="Minutes that the work pauses for a checkpoint, if it makes any.")
+    ] = None
+    piece_hours: Annotated[
+        float | None, typer.Option("--piece-hours", help="Hours of the longest piece that can be repeated on its own: a trial, a batch.")
+    ] = None
+    user_facing: Annotated[bool, typer.Option("--user-facing", help="Users wait for its answers, as of a model server.")] = False
+    interactive: Annotated[bool, typer.Option("--interactive", help="Somebody works in it now and then, as in a notebook.")] = False
+    start_within_hours: Annotated[float | None, typer.Option("--start-within-hours", help="Hours from now within which it must start.")] = (
+        None
+    )
+    deadline_hours: Annotated[float | None, typer.Option("--deadline-hours", help="Hours from now within which it must end.")] = None
+    steady: Annotated[bool, typer.Option("--steady", help="It runs around the clock for a year.")] = False
+    shared: Annotated[bool, typer.Option("--shared", help="Several teams compete for the capacity.")] = False
+    guaranteed: Annotated[bool, typer.Option("--guaranteed", help="The team needs a guaranteed share.")] = False
+    data_region: Annotated[str | None, typer.Option("--data-region", help="The region of its data, if another.")] = None
+    data_gib: Annotated[int, typer.Option("--data-gib", help="GiB of data that each start reads.")] = 0
+    interruptions_per_node_hour: Annotated[
+        float | None,
+        typer.Option(
+            "--interruptions-per-hour", help="Interruptions of one node per hour. Default: 0.25, the course's figure; measure yours."
+        ),
+    ] = None
+    gang_share_taken: Annotated[
+        float | None,
+        typer.Option(
+            "--gang-share-taken",
+            help="The share of a gang's nodes that one interruption takes. Default: 0.5, from records; 0: one node at a time.",
+        ),
+    ] = None
+    gang_interruptions_per_hour: Annotated[
+        float | None,
+        typer.Option(
+            "--gang-interruptions-per-hour", help="Measured interruptions per hour of the whole gang; overrides the two options above."
+        ),
+    ] = None
+    restart_minutes: Annotated[float | None, typer.Option("--restart-minutes", help="Minutes from a new node to work. Default: 10.")] = None
+    spot_wait_hours: Annotated[
+        float | None, typer.Option("--spot-wait-hours", help="Hours until Spot capacity comes. Default: 0.5, an assumption.")
+    ] = None
+    flex_start_wait_hours: Annotated[
+        float | None, typer.Option("--flex-start-wait-hours", help="Hours until DWS gives capacity. Default: 12, an assumption.")
+    ] = None

@@ -17,8 +17,8 @@ from capacity.cost.costed_plan import read_json
 from capacity.cost.figures import day_of, days_of, price_data
 from capacity.cost.programs.declared import read_program
 from capacity.cost.programs.program_cost import compared, program_cost
-from capacity.values.errors import ExitCode, ExplainedError, nearest
-from infra.cli.command_line import ReportFormat
+from capacity.values.errors import nearest
+from infra.cli.command_line import ReportFormat, bad_usage
 from infra.cli.console import out, table_console
 from infra.cli.given_files import given_file
 from infra.cli.money.machine_prices import PRICE_FORM, with_own
@@ -244,9 +244,7 @@ def show_cost_of_program(
         each for book in books.values() for _, each, _ in book.prices
     }
     if region is not None and region not in known:
-        raise ExplainedError(
-            f"--region is {region}, of which no price is known.", f"{nearest(region, known)}.", exit_code=ExitCode.BAD_USAGE
-        )
+        raise bad_usage(f"--region is {region}, of which no price is known.", f"{nearest(region, known)}.")
     if prices is not None:
         own = _cloud_of(prices)
         books[own] = with_own(books[own], prices)

@@ -12,7 +12,8 @@ import platformdirs
 import typer
 
 from capacity.chargeback.samples import BRIDGED_STEPS, Period, PeriodError, month_period, period_between
-from capacity.values.errors import ExitCode, ExplainedError
+from capacity.values.errors import ExplainedError
+from infra.cli.command_line import bad_usage
 from infra.cli.console import ConsoleProgress
 from infra.prometheus.access import CloudAuth, access_to
 from infra.prometheus.client import PrometheusClient
@@ -89,7 +90,7 @@ class PrometheusOptions:
         except PeriodError as error:
             raise _bad_period(error) from error
         problem = "the period of the report is missing, or given twice."
-        raise ExplainedError(problem, "give --month, or --from and --to.", exit_code=ExitCode.BAD_USAGE)
+        raise bad_usage(problem, "give --month, or --from and --to.")
 
 
 def period_begun(asked: Period, now: int) -> Period:
@@ -102,7 +103,7 @@ def period_begun(asked: Period, now: int) -> Period:
 
 def _bad_period(error: PeriodError) -> ExplainedError:
     problem, _, remedy = str(error).partition("; ")
-    return ExplainedError(f"{problem}.", f"{remedy}.", exit_code=ExitCode.BAD_USAGE)
+    return bad_usage(f"{problem}.", f"{remedy}.")
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from capacity.chargeback.samples import Period
 from capacity.cost.costed_plan import MachinePrices
 from capacity.cost.figures import price_used
 from capacity.cost.reservation import advise_reservation, read_use
-from capacity.values.errors import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode
 from capacity.values.quantities import as_decimal
-from infra.cli.command_line import AsFormat, Format, with_options
+from infra.cli.command_line import AsFormat, Format, bad_usage, with_options
 from infra.cli.console import out, table_console
 from infra.cli.given_files import write_whole
 from infra.cli.money import machine_prices
@@ -93,20 +93,8 @@ def _history(reach: Reach) -> str:
     return f"history: {days:.1f} days in the hours from {reach.first:%Y-%m-%d %H:%M} to {reach.last:%Y-%m-%d %H:%M} UTC{gone}."
 
 
-HEADINGS = (
-    "machine",
-    "region",
-    "mean",
-    "peak",
-    "pays if used",
-    "commit to",
-    "used",
-    "covers",
-    "USD a month",
-    "saved",
-    "one fewer",
-    "one more",
-)
+_COSTS = ("USD a month", "saved", "one fewer", "one more")
+HEADINGS = ("machine", "region", "mean", "peak", "pays if used", "commit to", "used", "covers", *_COSTS)
 
 
 def _table(advice: CommitmentAdvice) -> Table:
@@ -247,7 +235,6 @@ def _price(usd: Decimal | None) -> str | None:
 _DAY = 86_400
 _LONGEST_DAYS = 1100
 
-
 _ONLY_READING = ("month", "start", "end", "match", "header", "ca", "token_file", "token_env", "auth", "aws_region")
 """Options that have an effect only where Prometheus is read."""
 
@@ -310,8 +297,8 @@ def reserve(
     names = {"start": "--from", "end": "--to", "auth": "--prometheus-auth"}
     idle = [names.get(key, f"--{key.replace('_', '-')}") for key in _ONLY_READING if getattr(read, key) != getattr(plain, key)]
     if prometheus is None and idle:
-        told = ", ".join(idle)
-        raise typer.BadParameter(f"nothing is read from Prometheus, so these have no effect: {told}; give --prometheus or leave it out.")
+        have_none = f"nothing is read from Prometheus, so these have no effect: {', '.join(idle)}"
+        raise typer.BadParameter(f"{have_none}; give --prometheus or leave it out.")
     terms = _terms(term_years, reserved_usd, discount, on_demand_usd)
     one = None if machine is None or region is None else (machine, region)
     if prometheus is None and not history:
@@ -321,7 +308,7 @@ def reserve(
         return
     if (terms.committed_usd_per_hour or terms.on_demand_usd_per_hour) and one is None:
         raise typer.BadParameter("a price is that of one machine; give --machine and --region, or the prices in a file with --prices.")
-    discard = _nothing
+    discard = None
     if prometheus is None:
         found = read_machine_hours(history or ())
     else:
@@ -329,9 +316,12 @@ def reserve(
         whole = read.month is read.start is read.end is None
         period = _last_days(days, now) if whole else period_begun(read.period(), now)
         found, discard = _measured(read.source(prometheus, step, now), period, write_history)
-    complete = _advised(_of(found, machine, region), prices_file, terms, form)
-    discard()
-    if not complete:
+    book = own_prices(prices_file)
+    advice = advise_commitments(_of(found, machine, region), book, terms)
+    show_commitments(advice, found.notes, book, form)
+    if discard is not None:
+        discard()
+    if not advice.complete:
         raise typer.Exit(ExitCode.UNMET)
 
 
@@ -342,10 +332,6 @@ def _terms(years: int, reserved_usd: str | None, discount: str | None, on_demand
         raise typer.BadParameter("give either --reserved-usd or --discount-percent.")
     on_demand = usd("--on-demand-usd", on_demand_usd)
     return Terms(years, usd("--reserved-usd", reserved_usd), percent("--discount-percent", discount), on_demand)
-
-
-def _nothing() -> None:
-    """No answers of Prometheus are kept."""
 
 
 def _by_use(one: tuple[str, str], used: Path | tuple[int, int], prices_file: Path | None, terms: Terms, form: Format) -> None:
@@ -389,19 +375,8 @@ def _of(found: MachineHours, machine: str | None, region: str | None) -> Machine
     nodes = {kind: each for kind, each in found.nodes.items() if machine in {None, kind.machine} and region in {None, kind.region}}
     if not nodes:
         there = ", ".join(sorted({f"{kind.machine} in {kind.region}" for kind in found.nodes}))
-        raise ExplainedError(
-            f"the history has no {machine or 'machine'} in {region or 'any region'}.",
-            f"it has {there}.",
-            exit_code=ExitCode.BAD_USAGE,
-        )
+        raise bad_usage(f"the history has no {machine or 'machine'} in {region or 'any region'}.", f"it has {there}.")
     return replace(found, nodes=nodes)
-
-
-def _advised(found: MachineHours, prices_file: Path | None, terms: Terms, form: Format) -> bool:
-    book = own_prices(prices_file)
-    advice = advise_commitments(found, book, terms)
-    show_commitments(advice, found.notes, book, form)
-    return advice.complete
 
 
 def _show_reservation(advice: ReservationAdvice, hours: int, form: Format, prices: MachinePrices) -> None:

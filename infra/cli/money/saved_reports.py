@@ -20,13 +20,13 @@ from capacity.chargeback.bills.gcp import FAMILY
 from capacity.chargeback.reconciling import Reason
 from capacity.chargeback.saved_report import read_report, read_teams
 from capacity.chargeback.trend import trend_of
-from capacity.values.errors import ExitCode, ExplainedError
+from capacity.values.errors import ExitCode
 from capacity.values.shown_text import spreadsheet_cell
-from infra.cli.command_line import ReportFormat
+from infra.cli.command_line import ReportFormat, bad_usage
 from infra.cli.given_files import saved_report, told
 from infra.cli.money.chargeback_formats import utc
-from infra.cli.money.prices import library
 from infra.cli.tables import Document, Table, as_csv, as_json
+from infra.optional_libraries import library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -225,9 +225,7 @@ def _percent(written: str) -> Decimal:
     except InvalidOperation:
         percent = Decimal(-1)
     if not percent.is_finite() or not 0 <= percent <= MAX_PERCENT:
-        raise ExplainedError(
-            f"--tolerance-percent is {written!r}.", f"give a number from 0 to {MAX_PERCENT}, such as 2.", exit_code=ExitCode.BAD_USAGE
-        )
+        raise bad_usage(f"--tolerance-percent is {written!r}.", f"give a number from 0 to {MAX_PERCENT}, such as 2.")
     return percent
 
 
@@ -240,10 +238,9 @@ def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
             for row in read_delivery(path, seen, month.start, month.end):
                 bill.add(row)
         except (BillError, OSError) as error:
-            raise ExplainedError(
+            raise bad_usage(
                 f"the bill {path} cannot be used.",
                 "export it again as docs/guides/chargeback.md says; nothing of it was compared.",
-                exit_code=ExitCode.BAD_USAGE,
                 evidence=(told(error),),
             ) from error
     return bill

@@ -1,23 +1,37 @@
-"""`flexspot stacks`, `outputs` and `kubeconfig`: which stacks there are, and what those that are deployed give."""
+"""How a stack is reached, and `flexspot stacks`, `outputs` and `kubeconfig`: which there are, and what deployed ones give."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+import tempfile
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from capacity.catalog.platform import Platform
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.stack_file import read_stack_file
 from capacity.values.errors import ExitCode, ExplainedError, SettingsError
 from infra.cli.command_line import AsFormat, Format
-from infra.cli.console import out
+from infra.cli.console import ConsoleProgress, out
 from infra.cli.given_files import Stack, planned
 from infra.cli.lab import lab_home
-from infra.cli.stacks.deploying import Lab, stack_run
 from infra.cli.tables import as_json, show
-from infra.project import Project, project_here
+from infra.project import STAND_IN, Project, project_here, without_secrets
 from infra.state_file import SCHEME, deployed_resources
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from capacity.plan.build import StackPlan
+    from infra.engine import StackRun
+    from lab.tools.build import Family, Tools
+
+
+Lab = Annotated[str, typer.Option("--lab", help="The lab that a `cloud: local` stack is deployed to.")]
 
 
 def stacks(lab: Lab = "default", form: AsFormat = Format.TEXT) -> None:
@@ -93,3 +107,71 @@ def _outputs(stack: str, lab: str) -> dict[str, Any]:
     if not found:
         raise ExplainedError(f"stack {stack} is not deployed.", f"deploy it: flexspot up -s {stack}", exit_code=ExitCode.UNMET)
     return found
+
+
+@contextmanager
+def stack_run(stack: str, found: StackPlan, lab: str) -> Generator[StackRun]:
+    """The stack, checked, with everything that the engine needs to run over it."""
+    settings = found.settings
+    with ExitStack() as resources:
+        if isinstance(settings, EksSettings | GkeSettings):
+            from infra.deployment.cloud_run import cloud_run  # noqa: PLC0415
+
+            run, notes = cloud_run(stack, settings, resources)
+            _say(notes)
+            yield run
+        else:
+            yield _local_run(stack, lab, resources)
+
+
+@contextmanager
+def offline_run(stack: str) -> Generator[StackRun]:
+    """The stack over offline providers, with a backend that is thrown away afterwards."""
+    from infra.engine import StackRun  # noqa: PLC0415
+    from lab.engine import offline_engine  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as folder, offline_engine(ready_engine) as engine:
+        _say(engine.notes)
+        _, secret = without_secrets(project_here().stack_file(stack).read_text(encoding="utf-8"))
+        if secret:
+            _say((f"offline: the secrets in {', '.join(secret)} are not read; the program gets {STAND_IN!r} for each.",))
+        yield StackRun(stack, Path(folder) / "project", f"file://{folder}", engine.root, engine.environment, secrets=False)
+
+
+def ready_engine() -> Tools:
+    """The engine alone: an offline preview needs none of the lab's other programs."""
+    from lab.tools.build import family_named  # noqa: PLC0415
+
+    return _ready_tools((family_named("pulumi"),))
+
+
+def _ready_tools(wanted: tuple[Family, ...] | None = None) -> Tools:
+    from lab.tools.build import ensure_tools  # noqa: PLC0415
+
+    with closing(ConsoleProgress()) as progress:
+        return ensure_tools(project_here().tools, progress, wanted=wanted)
+
+
+def _say(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        out.print(f"[dim]{note}[/]")
+
+
+def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
+    """A run against a lab: its state is kept with the lab's own, so that neither outlives the other."""
+    from infra.engine import StackRun  # noqa: PLC0415
+    from infra.program import KUBECONFIG_VARIABLE  # noqa: PLC0415
+    from lab.control_plane import ControlPlane  # noqa: PLC0415
+    from lab.engine import engine_for, state_url  # noqa: PLC0415
+
+    home = lab_home(lab)
+    control_plane = ControlPlane(home)
+    # Before the tools: without them in the cache, they are compiled for minutes.
+    control_plane.require_made()
+    tools = _ready_tools()
+    control_plane.require_running(tools)
+    engine = resources.enter_context(engine_for(home.kubeconfig, tools))
+    _say(engine.notes)
+    os.environ[KUBECONFIG_VARIABLE] = str(home.kubeconfig)
+    backend = os.environ.get("PULUMI_BACKEND_URL") or state_url(home)
+    return StackRun(stack, home.folder / "project", backend, engine.root, engine.environment)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
-import tempfile
-from contextlib import ExitStack, closing, contextmanager
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -20,18 +17,20 @@ from capacity.cost.plan_cost import plan_cost
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.values.errors import ExitCode, ExplainedError
 from capacity.values.names import is_production
-from infra.cli.console import ConsoleProgress, out, table_console
+from infra.cli.command_line import bad_usage
+from infra.cli.console import out, table_console
 from infra.cli.given_files import Stack, planned
 from infra.cli.lab import lab_home, show_next_steps
+from infra.cli.stacks.deployed import Lab, offline_run, stack_run
 from infra.cli.tables import Table, print_table, shown_usd
 from infra.deployment import api_refusals, losses
 from infra.deployment.api_refusals import ApiRefusals, check_tried
 from infra.deployment.drift import Drifts
 from infra.deployment.losses import Losses, check_permissions
-from infra.project import STAND_IN, project_here, without_secrets
+from infra.project import project_here
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pulumi.automation import EngineEvent
 
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from infra.deployment.drift import Drift
     from infra.deployment.losses import Loss
     from infra.engine import StackRun
-    from lab.tools.build import Family, Tools
 
 
 _MONTHLY_COST = "flexspot:index:MonthlyCost"
@@ -90,11 +88,6 @@ def _more(now: Decimal, before: Decimal | None) -> str:
 
 
 _ROWS = 40
-
-
-def bad_usage(problem: str, remedy: str) -> ExplainedError:
-    """A command that cannot be meant."""
-    return ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE)
 
 
 def require_somebody_to_ask(command: str, *, yes: bool) -> None:
@@ -181,8 +174,6 @@ TryRefused = Annotated[
     typer.Option("--try-refused", metavar="RULE", help="Try although the cloud is known to refuse this. Use it when the command asks."),
 ]
 
-Lab = Annotated[str, typer.Option("--lab", help="The lab that a `cloud: local` stack is deployed to.")]
-
 
 def preview(
     stack: Stack,
@@ -214,7 +205,7 @@ def preview(
     if (write_state and not refresh) or ((made or not_made) and not write_state):
         raise bad_usage("the state is written only with --refresh --write-state.", "add both, or leave out the other options on the state.")
     found, heard, answers = planned(stack), Heard(), told_answers(made, not_made)
-    with _offline_run(stack) if offline else stack_run(stack, found, lab) as run:
+    with offline_run(stack) if offline else stack_run(stack, found, lab) as run:
         if write_state:
             run.settle(_tell, answers)
             run.refresh(_tell, color=out.is_terminal, hear=heard.drifts.hear)
@@ -351,71 +342,3 @@ def _changes(changes: Mapping[str, int]) -> bool:
 def _show(changes: Mapping[str, int], verb: str) -> None:
     told = [f"{count} {verb} {_WORDS[kind]}" for kind, count in changes.items() if kind in _WORDS and count]
     out.print(", ".join(told) if told else "no change.")
-
-
-@contextmanager
-def stack_run(stack: str, found: StackPlan, lab: str) -> Generator[StackRun]:
-    """The stack, checked, with everything that the engine needs to run over it."""
-    settings = found.settings
-    with ExitStack() as resources:
-        if isinstance(settings, EksSettings | GkeSettings):
-            from infra.deployment.cloud_run import cloud_run  # noqa: PLC0415
-
-            run, notes = cloud_run(stack, settings, resources)
-            _say(notes)
-            yield run
-        else:
-            yield _local_run(stack, lab, resources)
-
-
-@contextmanager
-def _offline_run(stack: str) -> Generator[StackRun]:
-    """The stack over offline providers, with a backend that is thrown away afterwards."""
-    from infra.engine import StackRun  # noqa: PLC0415
-    from lab.engine import offline_engine  # noqa: PLC0415
-
-    with tempfile.TemporaryDirectory() as folder, offline_engine(ready_engine) as engine:
-        _say(engine.notes)
-        _, secret = without_secrets(project_here().stack_file(stack).read_text(encoding="utf-8"))
-        if secret:
-            _say((f"offline: the secrets in {', '.join(secret)} are not read; the program gets {STAND_IN!r} for each.",))
-        yield StackRun(stack, Path(folder) / "project", f"file://{folder}", engine.root, engine.environment, secrets=False)
-
-
-def ready_engine() -> Tools:
-    """The engine alone: an offline preview needs none of the lab's other programs."""
-    from lab.tools.build import family_named  # noqa: PLC0415
-
-    return _ready_tools((family_named("pulumi"),))
-
-
-def _ready_tools(wanted: tuple[Family, ...] | None = None) -> Tools:
-    from lab.tools.build import ensure_tools  # noqa: PLC0415
-
-    with closing(ConsoleProgress()) as progress:
-        return ensure_tools(project_here().tools, progress, wanted=wanted)
-
-
-def _say(notes: tuple[str, ...]) -> None:
-    for note in notes:
-        out.print(f"[dim]{note}[/]")
-
-
-def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
-    """A run against a lab: its state is kept with the lab's own, so that neither outlives the other."""
-    from infra.engine import StackRun  # noqa: PLC0415
-    from infra.program import KUBECONFIG_VARIABLE  # noqa: PLC0415
-    from lab.control_plane import ControlPlane  # noqa: PLC0415
-    from lab.engine import engine_for, state_url  # noqa: PLC0415
-
-    home = lab_home(lab)
-    control_plane = ControlPlane(home)
-    # Before the tools: without them in the cache, they are compiled for minutes.
-    control_plane.require_made()
-    tools = _ready_tools()
-    control_plane.require_running(tools)
-    engine = resources.enter_context(engine_for(home.kubeconfig, tools))
-    _say(engine.notes)
-    os.environ[KUBECONFIG_VARIABLE] = str(home.kubeconfig)
-    backend = os.environ.get("PULUMI_BACKEND_URL") or state_url(home)
-    return StackRun(stack, home.folder / "project", backend, engine.root, engine.environment)

@@ -18,8 +18,8 @@ from capacity.adopting.proposal import Asked, in_words, propose, stack_text
 from capacity.adopting.reading import from_objects, from_state
 from capacity.adopting.terraform_eks import finish
 from capacity.adopting.terraform_state import MOST_BYTES, read_state
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.command_line import AsFormat, Format
+from capacity.values.errors import ExplainedError
+from infra.cli.command_line import AsFormat, Format, bad_usage
 from infra.cli.console import new_console, out
 from infra.project import project_here
 
@@ -74,10 +74,10 @@ def import_stack(
     lists = cluster_too or kubeconfig is not None or context is not None
     if state is None and not lists:
         problem = "neither a state nor a cluster is given."
-        raise ExplainedError(problem, "give a state's file, or --from-cluster.", exit_code=ExitCode.BAD_USAGE)
+        raise bad_usage(problem, "give a state's file, or --from-cluster.")
     for path in (out_file, *((ids / CLOUD_IDS, ids / CLUSTER_IDS) if ids is not None else ())):
         if path is not None and path.exists():
-            raise ExplainedError(f"{path} already exists.", "name another file, or move it.", exit_code=ExitCode.BAD_USAGE)
+            raise bad_usage(f"{path} already exists.", "name another file, or move it.")
     _known_name(stack)
     found, source = _read(state, kubeconfig if lists else None, context, lists=lists)
     proposal = propose(found, Asked(owner, environment, account, region, cluster))
@@ -100,7 +100,7 @@ def import_stack(
 def _known_name(stack: str) -> None:
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", stack):
         problem = "--stack is not a valid stack name."
-        raise ExplainedError(problem, "allowed: letters, digits, hyphens, underscores and dots.", exit_code=ExitCode.BAD_USAGE)
+        raise bad_usage(problem, "allowed: letters, digits, hyphens, underscores and dots.")
 
 
 def _read(state: str | None, kubeconfig: Path | None, context: str | None, *, lists: bool) -> tuple[Any, str]:
@@ -133,12 +133,12 @@ def _content(state: str) -> bytes:
     path = Path(state)
     try:
         if not path.is_file():
-            raise ExplainedError(f"{path} is not a file.", "name a Terraform state.", exit_code=ExitCode.BAD_USAGE)
+            raise bad_usage(f"{path} is not a file.", "name a Terraform state.")
         with path.open("rb") as file:
             return file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         problem = f"{state!r} cannot be read: {getattr(error, 'strerror', None) or 'it is not a path'}."
-        raise ExplainedError(problem, "name a Terraform state.", exit_code=ExitCode.BAD_USAGE) from error
+        raise bad_usage(problem, "name a Terraform state.") from error
 
 
 def _project() -> str:
@@ -156,7 +156,7 @@ def _write(path: Path, text: str) -> None:
             file.write(text)
     except OSError as error:
         problem = f"{path} cannot be written: {error.strerror or error}."
-        raise ExplainedError(problem, "name a file in a writable folder with free space.", exit_code=ExitCode.BAD_USAGE) from error
+        raise bad_usage(problem, "name a file in a writable folder with free space.") from error
 
 
 def _data(stack: str, proposal: Proposal, adopted: Adoption, text: str) -> dict[str, Any]:

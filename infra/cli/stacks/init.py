@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from capacity.catalog.platform import Platform
-from capacity.values.errors import ExitCode, ExplainedError
+from capacity.values.errors import ExplainedError
+from infra.cli.command_line import bad_usage
 from infra.cli.console import out
 from infra.new_project import answers as parts
 from infra.new_project.answers import checked_gpus, wrong
@@ -148,9 +149,7 @@ class Questions:
             return check(given)
         if not self.asks:
             if default is None:
-                raise ExplainedError(
-                    f"{option} is not given, and this run asks no questions.", f"give {option} ({question}).", exit_code=ExitCode.BAD_USAGE
-                )
+                raise bad_usage(f"{option} is not given, and this run asks no questions.", f"give {option} ({question}).")
             return check(default)
         while True:
             told: str = typer.prompt(question, default=default)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capacity.cost.plan_comparison import comparison_data
-from capacity.values.errors import ExitCode, ExplainedError, SettingsError, nearest
-from infra.cli.command_line import own_version
+from capacity.values.errors import ExitCode, SettingsError, nearest
+from infra.cli.command_line import bad_usage, own_version
 from infra.cli.console import err
-from infra.cli.stacks.deploying import ready_engine
+from infra.cli.stacks.deployed import ready_engine
 from infra.cli.stacks.review_report import Review, left_out, review_markdown, show_review, state_of, verdict_words
 from infra.cli.tables import as_json
 from infra.project import FILE, project_here
@@ -157,7 +157,7 @@ def review(
     files = _stack_files(repository, project, base_commit, head_commit)
     for name in stacks or ():
         if name not in files:
-            raise ExplainedError(f"there is no stack {name} on either side.", f"{nearest(name, files)}.", exit_code=ExitCode.BAD_USAGE)
+            raise bad_usage(f"there is no stack {name} on either side.", f"{nearest(name, files)}.")
     asked = sorted(set(stacks)) if stacks else affected(changed, files)
     touched = "1 changed file" if len(changed) == 1 else f"{len(changed)} changed files"
     err.print(f"{touched}; {len(asked)} of {len(files)} stacks may be another: {', '.join(asked) or 'none'}")

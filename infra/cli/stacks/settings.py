@@ -15,8 +15,8 @@ from capacity.plan.model import plan_data
 from capacity.plan.project_needs import KEY_ROLE, project_needs
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.stack_schema import stack_file_schema
-from capacity.values.errors import ExitCode, ExplainedError, SettingsError
-from infra.cli.command_line import AsFormat, Format
+from capacity.values.errors import ExitCode, SettingsError
+from infra.cli.command_line import AsFormat, Format, bad_usage
 from infra.cli.console import out
 from infra.cli.given_files import Stack, planned
 from infra.cli.tables import as_json, show
@@ -83,7 +83,7 @@ def needs(
         _project_needs(stack, found.plan, found.settings, form)
         return
     if not isinstance(found.settings, EksSettings):
-        raise ExplainedError(f"stack {stack} is in no cloud.", "name a stack with cloud: gke or eks.", exit_code=ExitCode.BAD_USAGE)
+        raise bad_usage(f"stack {stack} is in no cloud.", "name a stack with cloud: gke or eks.")
     listed, services = quota_needs(found.plan, found.settings), deployer_services(found.settings)
     if form is Format.JSON:
         quotas = [_need_data(each) | {"uses": [asdict(use) for use in each.uses]} for each in listed]

@@ -22,11 +22,12 @@ from capacity.plan.versions import version_plan
 from capacity.settings.platform import EksSettings
 from capacity.settings.stack_file import read_stack_file
 from capacity.values.errors import ExitCode, ExplainedError, SettingsError
+from infra.cli.command_line import bad_usage
 from infra.cli.console import err, out
 from infra.cli.given_files import Stack, of_stack, write_whole
-from infra.cli.money.prices import refused
 from infra.cli.tables import show
 from infra.optional_libraries import library
+from infra.price_lists import refused
 from infra.project import project_here
 
 if TYPE_CHECKING:
@@ -117,15 +118,12 @@ def eks_stacks(names: list[str] | None) -> dict[str, EksSettings]:
         if isinstance(settings, EksSettings):
             found[name] = settings
         elif names:
-            raise ExplainedError(
+            raise bad_usage(
                 f"stack {name} is not on EKS.",
                 "name a stack with cloud: eks; on GKE images and add-ons come with `cluster.release_channel`.",
-                exit_code=ExitCode.BAD_USAGE,
             )
     if not found:
-        raise ExplainedError(
-            "there is no stack on EKS.", f"create one in {project.shown(project.stacks)} first.", exit_code=ExitCode.BAD_USAGE
-        )
+        raise bad_usage("there is no stack on EKS.", f"create one in {project.shown(project.stacks)} first.")
     return found
 
 
@@ -275,7 +273,7 @@ def _next_minor(now: str, to: str) -> None:
     major, minor = version_order(now)
     if to != f"{major}.{minor + 1}":
         remedy = f"use --to {major}.{minor + 1}; each further version is an `up` of its own."
-        raise ExplainedError(f"EKS upgrades {now} only to {major}.{minor + 1}, not to {to}.", remedy, exit_code=ExitCode.BAD_USAGE)
+        raise bad_usage(f"EKS upgrades {now} only to {major}.{minor + 1}, not to {to}.", remedy)
 
 
 def _raised(settings: EksSettings, to: str, ami: str | None) -> EksSettings:
