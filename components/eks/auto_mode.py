@@ -10,10 +10,9 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core.v1 import ConfigMap
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from capacity.catalog.auto_mode import auto_mode
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL
 from capacity.catalog.platform import PARTITIONS
-from capacity.catalog.versions import RECOMMENDED
+from capacity.catalog.versions import RECOMMENDED, auto_mode
 from capacity.settings.cluster import SystemPool
 from capacity.settings.pools import IMAGES_AND_SCRATCH, EksNodeDisk
 from capacity.values.errors import SettingsProblem

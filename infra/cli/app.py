@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from infra.cli.command_line import LINTER_COMMANDS, Command, Group, application, started
-from policies.place import FOLDER
+from policies import FOLDER
 
 _RULES: Any = LINTER_COMMANDS["rules"]
 

@@ -267,8 +267,8 @@ def _jobs(kubeconfig: Path | None, context: str | None, team: str | None, name: 
 
 
 def _follow(cluster: TeamCluster, work: str) -> None:
-    from infra.jobs.following import follow  # noqa: PLC0415
     from infra.jobs.state import ENDED, State  # noqa: PLC0415
+    from infra.jobs.submission import follow  # noqa: PLC0415
 
     def say(words: str) -> None:
         out.print(words, style="bold", highlight=False, markup=False)

@@ -248,7 +248,7 @@ def try_rules(
     """
     from capacity.values.shown_text import printable  # noqa: PLC0415
     from infra.cli.console import out  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
-    from policies.lint.own_rule_fixtures import WORDS, tried  # noqa: PLC0415
+    from policies.lint.run import WORDS, tried  # noqa: PLC0415
 
     configuration = configuration_of(config)
     if not configuration.own:

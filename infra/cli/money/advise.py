@@ -28,6 +28,7 @@ from capacity.cost.spot_arithmetic import (
 )
 from capacity.settings.stack_file import said, shown
 from capacity.values.errors import ExplainedError
+from capacity.values.quantities import HOURS_OF_A_YEAR, usd_of_hours
 from infra.cli.command_line import AsFormat, Format, bad_usage, with_options
 from infra.cli.console import out
 from infra.cli.given_files import given_file
@@ -197,16 +198,16 @@ class _Arithmetic:
             raise bad_usage(f"{machine} has no GPUs.", remedy)
         rows: dict[str, dict[str, str | None] | None] = {"on-demand": None, "spot": None}
         for name, price in self._bought():
-            hour = unit_costs.usd_per_gpu_hour(price, gpu.count)
+            hour = price / gpu.count
             row = {
                 "usd_per_gpu_hour": str(hour.quantize(Decimal("0.0001"))),
-                "usd_per_node_year": money(unit_costs.usd_per_year(price)),
-                "usd_per_idle_hour": money(unit_costs.usd_per_idle_hour(hour, gpus)),
+                "usd_per_node_year": money(usd_of_hours(price, HOURS_OF_A_YEAR)),
+                "usd_per_idle_hour": money(hour * gpus),
             }
             if epoch_hours is not None:
-                row["usd_per_epoch"] = money(unit_costs.usd_per_epoch(hour, gpus, epoch_hours))
+                row["usd_per_epoch"] = money(usd_of_hours(hour, epoch_hours, gpus))
             if experiment_hours is not None:
-                row["usd_per_experiment"] = money(unit_costs.usd_per_experiment(hour, gpus, experiment_hours))
+                row["usd_per_experiment"] = money(usd_of_hours(hour, experiment_hours, gpus))
             if requests is not None:
                 served = unit_costs.usd_per_1000_requests(hour, unit_costs.gpu_hours_per_1000_requests(requests), busy_share)
                 row["usd_per_1000_requests"] = str(served.quantize(Decimal("0.000001")))

@@ -23,7 +23,7 @@ from capacity.chargeback.charges import ChargeKind
 from capacity.chargeback.nodes import UNKNOWN
 from capacity.chargeback.queries import CENTRAL, NO_TEAM, NONE, PLATFORM
 from capacity.chargeback.report import HOUR, ExtraKind
-from capacity.values.rounding import to_cents
+from capacity.values.quantities import to_cents
 from capacity.values.shown_text import spreadsheet_cell
 from infra.cli.command_line import bad_usage
 from infra.cli.money.chargeback_formats import utc
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from capacity.catalog.contract import SpendCommitment
-    from capacity.chargeback.charges import Charge, LineKey, Supply
+    from capacity.chargeback.charges import LineCharge, LineKey, Supply
     from capacity.chargeback.report import ExtraCost, Report, SpentPlan
 
 
-def committed_cost(charge: Charge) -> dict[str, str]:
+def committed_cost(charge: LineCharge) -> dict[str, str]:
     """What is effectively paid, and of that what the fee of the commitment does not bill."""
     return {"BilledCost": str(_billed(charge)), "EffectiveCost": str(charge.usd)}
 
 
-def _billed(charge: Charge) -> Decimal:
+def _billed(charge: LineCharge) -> Decimal:
     fee = to_cents({0: charge.supply.rate.fee * charge.machine_seconds / HOUR})[0]
     return min(fee, charge.usd)
 
 
-def committed_discount(charge: Charge) -> dict[str, str]:
+def committed_discount(charge: LineCharge) -> dict[str, str]:
     """Which commitment pays, and how much of it that takes; nothing where none does."""
     supply = charge.supply
     if supply.plan is None:
@@ -82,7 +82,7 @@ def hours_of_plan(spent: SpentPlan) -> Decimal:
     return hours_of(Fraction(spent.committed_usd) / Fraction(spent.plan.usd_per_hour) * HOUR)
 
 
-def fee_of_plan(spent: SpentPlan, rows: Iterable[Charge]) -> dict[str, str]:
+def fee_of_plan(spent: SpentPlan, rows: Iterable[LineCharge]) -> dict[str, str]:
     """The row of the fee, which bills what the other `rows` of the commitment leave unbilled; without its prices."""
     plan, usd = spent.plan, sum((each.usd - _billed(each) for each in rows), Decimal("0.00"))
     hours = hours_of_plan(spent)

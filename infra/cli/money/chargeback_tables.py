@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.chargeback.consumers import TOP_CONSUMERS, TopConsumers, top_consumers
 from capacity.chargeback.nodes import UNKNOWN
+from capacity.chargeback.queries import NO_USER, Workload
 from capacity.chargeback.report import HOUR, IdlePolicy, Totals, WorkLine
-from capacity.chargeback.work import NO_USER, Workload
 from capacity.values.quantities import as_decimal
 from capacity.values.shown_text import spreadsheet_cell
 from infra.cli.tables import Table, as_csv
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from fractions import Fraction
 
-    from capacity.chargeback.node_costs import PriceChange
+    from capacity.chargeback.node_costs import NodePriceChange
     from capacity.chargeback.report import Report
 
 

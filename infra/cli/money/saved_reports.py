@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from capacity.chargeback import reconciling
-from capacity.chargeback.billed import Bill
-from capacity.chargeback.bills.entries import BillError
+from capacity.chargeback.bills.entries import Bill, BillError
 from capacity.chargeback.bills.files import is_parquet
 from capacity.chargeback.bills.folders import parts_of, read_delivery
 from capacity.chargeback.bills.gcp import FAMILY
 from capacity.chargeback.reconciling import Reason
-from capacity.chargeback.saved_report import read_report, read_teams
-from capacity.chargeback.trend import trend_of
+from capacity.chargeback.saved_report import read_report, read_teams, trend_of
 from capacity.values.errors import ExitCode
 from capacity.values.shown_text import spreadsheet_cell
 from infra.cli.command_line import ReportFormat, bad_usage
@@ -33,8 +31,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from capacity.chargeback.reconciling import MachineLine, Reconciliation
-    from capacity.chargeback.saved_report import ReportedMonth
-    from capacity.chargeback.trend import MonthOf, Row, Trend
+    from capacity.chargeback.saved_report import MonthOf, ReportedMonth, Row, Trend
 
 
 _OTHERS_TOLD = 40
@@ -230,12 +227,12 @@ def _percent(written: str) -> Decimal:
 
 
 def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
-    bill, seen = Bill(month.start, month.end), dict[str, str]()
+    bill, seen = Bill(month.period.start, month.period.end), dict[str, str]()
     for path in paths:
         try:
-            if any(map(is_parquet, parts_of(path, month.start, month.end))):
+            if any(map(is_parquet, parts_of(path, month.period.start, month.period.end))):
                 library("pyarrow.parquet", "parquet")
-            for row in read_delivery(path, seen, month.start, month.end):
+            for row in read_delivery(path, seen, month.period.start, month.period.end):
                 bill.add(row)
         except (BillError, OSError) as error:
             raise bad_usage(
@@ -255,10 +252,10 @@ def trend_json(trend: Trend) -> str:
             {
                 "name": each.month.name,
                 "timezone": each.month.timezone,
-                "until": utc(each.end),
+                "until": utc(each.period.end),
                 "over": each.over,
                 "complete": each.usable,
-                "usd": str(each.usd),
+                "usd": str(each.node_usd),
             }
             for each in trend.months
         ],
@@ -317,7 +314,7 @@ def _month_change(each: MonthOf) -> str:
 def _to_be_known(trend: Trend) -> Iterator[str]:
     last = trend.months[-1]
     if not last.over:
-        until = datetime.fromtimestamp(last.end, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        until = datetime.fromtimestamp(last.period.end, UTC).strftime("%Y-%m-%d %H:%M UTC")
         yield f"{last.month.name} is not over: these are the figures up to {until}."
     if trend.missing:
         yield f"There is no report of {', '.join(trend.missing)}: no change is calculated across it."

@@ -9,8 +9,8 @@ import typer
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.price_book import FACTS_OF_CLOUD
-from capacity.cost.comparison import compare
 from capacity.cost.replay import Job, Rates, read_traces
+from capacity.cost.strategies import compare
 from capacity.values.errors import ExitCode
 from infra.cli.command_line import AsFormat, Format
 from infra.cli.console import err, out, table_console
@@ -32,7 +32,7 @@ from infra.cli.tables import Table, print_table, shown_usd
 
 if TYPE_CHECKING:
     from capacity.catalog.capacity_type import CapacityTypeFacts
-    from capacity.cost.comparison import Comparison
+    from capacity.cost.strategies import Comparison
 
 
 _NOTICE = (

@@ -13,8 +13,7 @@ import typer
 
 from capacity.adopting.cluster_pools import by_kind, read_place
 from capacity.adopting.found import Block, Found, one_line
-from capacity.adopting.import_ids import adoption
-from capacity.adopting.proposal import Asked, in_words, propose, stack_text
+from capacity.adopting.proposal import Asked, adoption, in_words, propose, stack_text
 from capacity.adopting.reading import from_objects, from_state
 from capacity.adopting.terraform_eks import finish
 from capacity.adopting.terraform_state import MOST_BYTES, read_state

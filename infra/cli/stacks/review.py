@@ -239,7 +239,7 @@ def _previews(
 
 def ask_providers(token: str, old: dict[str, object], new: dict[str, object]) -> Answer:
     """A provider's answer to other inputs, by its own rules as far as they are known here."""
-    from lab.providers.provider_answers import answered, deletes_first  # noqa: PLC0415
+    from lab.providers.cloud_rules.rule_differences import answered, deletes_first  # noqa: PLC0415
 
     found = answered(token, old, new)
     replacing = tuple(each.written for each in found if each.replaces)

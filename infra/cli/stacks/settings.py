@@ -10,9 +10,8 @@ import typer
 from rich.text import Text
 
 from capacity.catalog.versions import shipped_versions
-from capacity.plan.account_needs import deployer_services, quota_needs
 from capacity.plan.model import plan_data
-from capacity.plan.project_needs import KEY_ROLE, project_needs
+from capacity.plan.needs import KEY_ROLE, deployer_services, project_needs, quota_needs
 from capacity.settings.platform import EksSettings, GkeSettings
 from capacity.settings.stack_schema import stack_file_schema
 from capacity.values.errors import ExitCode, SettingsError
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from capacity.catalog.gcp_project import ProjectNeed
     from capacity.plan.billed import MadeByItself
     from capacity.plan.model import Plan
-    from capacity.plan.project_needs import HostNeeds
+    from capacity.plan.needs import HostNeeds, QuotaNeed, ServiceNeed
 
 
 def check(

@@ -13,10 +13,9 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from capacity.catalog.auto_mode import auto_mode
 from capacity.catalog.data_files import Source
 from capacity.catalog.node_images import FAMILIES, ImageFile, ImageRelease, as_yaml, release_order
-from capacity.catalog.versions import Addon, shipped_versions, version_order
+from capacity.catalog.versions import Addon, auto_mode, shipped_versions, version_order
 from capacity.plan.build import build_plan, image_book_of, price_book_of
 from capacity.plan.versions import version_plan
 from capacity.settings.platform import EksSettings
