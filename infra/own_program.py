@@ -36,7 +36,7 @@ def program_of(project: Project) -> Callable[[], None]:
         first = "" if language else "write `runtime: python` there, or "
         raise ExplainedError(
             f"{what}, and this command runs programs in Python.",
-            f"{first}run `pulumi preview` and `pulumi up`, with --policy-pack $(flexspot policy-pack).",
+            f"{first}run `pulumi preview` and `pulumi up`, with --policy-pack $(flexspot rules pack).",
             exit_code=ExitCode.BAD_USAGE,
         )
     named = project.folder / str(project.content.get("main") or "")

@@ -1,4 +1,4 @@
-"""A report, read again from the JSON that `flexspot chargeback --format json` writes; and the months of one cluster side by side."""
+"""A report, read again from the JSON that `flexspot chargeback report --format json` writes; and the months of one cluster side by side."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def _read_saved(path: Path, model: type[ReportT]) -> ReportT:
         return model.model_validate(json.loads(path.read_text(encoding="utf-8")))
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'it'}: {each['msg']}" for each in error.errors()[:5])
-        raise ReportError(f"it is not a report of flexspot chargeback --format json: {problems}") from error
+        raise ReportError(f"it is not a report of flexspot chargeback report --format json: {problems}") from error
     except (ValueError, TypeError, RecursionError, OverflowError) as error:
-        raise ReportError(f"it is not a report of flexspot chargeback --format json: {error}") from error
+        raise ReportError(f"it is not a report of flexspot chargeback report --format json: {error}") from error
 
 
 Whole = Annotated[int, Field(ge=0, le=10**15)]

@@ -235,7 +235,7 @@ class NamedJob(JobNeeds):
 
 
 class JobMix(Record):
-    """The file of `flexspot advise mix`."""
+    """The file of `flexspot advise job --jobs`."""
 
     jobs: Annotated[tuple[NamedJob, ...], Field(min_length=1)]
 
