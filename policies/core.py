@@ -119,7 +119,7 @@ def read_source(source: Source, read: Callable[[Source], Sequence[View]] = views
 
 def judge(source: Source, rules: Iterable[AnyRule], settings: Settings) -> list[Finding]:
     """The findings about one object of every rule that needs no other object and is not disabled, passes included."""
-    return judge_alone(read_source(source), rules, settings)
+    return judge_alone(read_source(source), RuleIndex(rules, settings, among=False), settings)
 
 
 def judge_all(
@@ -168,7 +168,7 @@ def judge_scopes(  # noqa: PLR0913 -- what a run is made of
         for place, findings in zip(asked, judged, strict=True):
             across[place].append((number, findings))
     return [
-        [] if place in unjudged else [*((finding, ()) for finding in _judged_alone(reading, alone, settings)), *_once(_merged(of_scopes))]
+        [] if place in unjudged else [*((finding, ()) for finding in judge_alone(reading, alone, settings)), *_once(_merged(of_scopes))]
         for place, (reading, of_scopes) in enumerate(zip(readings, across, strict=True))
     ]
 
@@ -206,12 +206,19 @@ def _merged(of_scopes: list[tuple[int, list[Finding]]]) -> Iterator[tuple[Findin
         yield from ((finding, tuple(of)) for finding, of in alike.values())
 
 
-def judge_alone(reading: Reading, rules: Iterable[AnyRule], settings: Settings) -> list[Finding]:
-    """As `judge`, for an object that has been read; also tells what is wrong with the object's suppressions.
+def judge_alone(reading: Reading, alone: RuleIndex, settings: Settings) -> list[Finding]:
+    """As `judge`, for an object that has been read; also reports what is wrong with the object's suppressions.
 
-    Never raises for what a rule does: its defect becomes a finding with the verdict UNKNOWN that names it.
+    `alone` are the rules that need no other object. Never raises for what a rule does: its defect becomes a finding with the verdict
+    UNKNOWN that names it.
     """
-    return _judged_alone(reading, RuleIndex(rules, settings, among=False), settings)
+    secrets = reading.source.secrets
+    if reading.defect:
+        return [secrets.hide(reading.defect)]
+    accepted = _accepted(reading, settings)
+    findings = _findings(reading, alone, _NOTHING_ELSE, accepted)
+    findings += [of_suppression(reading.source.identity, problem) for problem in accepted.problems]
+    return [secrets.hide(each) for each in findings] if secrets.texts else findings
 
 
 def judge_across(readings: Sequence[Reading], rules: Iterable[AnyRule], settings: Settings) -> list[list[Finding]]:
@@ -231,16 +238,6 @@ def _judged_across(
     secrets = Secrets.of_all(reading.source.secrets for reading in within)
     judged = [_findings(reading, among, inventory, _accepted(reading, settings)) if reading.views else [] for reading in readings]
     return [[secrets.hide(each) for each in findings] for findings in judged] if secrets.texts else judged
-
-
-def _judged_alone(reading: Reading, alone: RuleIndex, settings: Settings) -> list[Finding]:
-    secrets = reading.source.secrets
-    if reading.defect:
-        return [secrets.hide(reading.defect)]
-    accepted = _accepted(reading, settings)
-    findings = _findings(reading, alone, _NOTHING_ELSE, accepted)
-    findings += [of_suppression(reading.source.identity, problem) for problem in accepted.problems]
-    return [secrets.hide(each) for each in findings] if secrets.texts else findings
 
 
 def _findings(reading: Reading, index: RuleIndex, inventory: Inventory, accepted: Suppressions) -> list[Finding]:

@@ -18,7 +18,7 @@ from pulumi.runtime import proto
 from pulumi.runtime.proto import analyzer_pb2_grpc
 
 from capacity.values.verdict import Severity, Verdict
-from policies.core import Reading, is_defect, judge_across, judge_alone, read_source
+from policies.core import Reading, RuleIndex, is_defect, judge_across, judge_alone, read_source
 from policies.inventory.reading.eks import PROPERTIES, is_template, takes_template, with_template
 from policies.inventory.reading.source import from_pulumi
 from policies.judging import DEFAULTS, LEVEL, AnyRule, Level, policy_schema, read_settings, schema
@@ -195,6 +195,7 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         self._rules = tuple(all_rules() if rules is None else rules)
         self._named = {rule.name: rule for rule in self._rules}
         self._settings = DEFAULTS
+        self._alone = RuleIndex(self._rules, DEFAULTS, among=False)
         self._level = Level.MANDATORY
         self._problems: tuple[str, ...] = ()
         self._readings: dict[str, Reading] = {}
@@ -227,6 +228,7 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
     def Configure(self, request: proto.ConfigureAnalyzerRequest, context: Any) -> empty_pb2.Empty:  # noqa: ARG002, N802 -- the protocol's
         """Takes the levels and parameters that a user set; what is wrong with them is told with the first resource."""
         self._settings = read_settings(written_settings(request.policyConfig, self._rules), self._rules)
+        self._alone = RuleIndex(self._rules, self._settings, among=False)
         self._level = level_of_settings(request.policyConfig)
         self._problems = self._settings.problems
         return empty_pb2.Empty()
@@ -241,7 +243,7 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
             told.append(self._diagnostic(PACK, unread_text(request.urn, error), Level.ADVISORY))
         else:
             reading = self._readings[request.urn] = read_source(source)
-            findings = judge_alone(reading, self._rules, self._settings)
+            findings = judge_alone(reading, self._alone, self._settings)
             # What cannot be decided of a resource is told in one piece, with what the rules of the whole stack cannot decide of it.
             self._undecided[request.urn] = [each for each in findings if _waits(each)]
             told += self._told(each for each in findings if not _waits(each))
@@ -275,9 +277,9 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
             whole = with_template(group, [templates[each] for each in urns if each in templates], templates.values())
             if whole is not group:
                 given[urn] = read_source(whole)
-                before = judge_alone(read_source(group), self._rules, self._settings)
+                before = judge_alone(read_source(group), self._alone, self._settings)
                 said = {(each.rule, each.verdict, each.message) for each in before if not _waits(each)}
-                findings = judge_alone(given[urn], self._rules, self._settings)
+                findings = judge_alone(given[urn], self._alone, self._settings)
                 found[urn] = [each for each in findings if (each.rule, each.verdict, each.message) not in said]
                 self._undecided[urn] = []
         return found

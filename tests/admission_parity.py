@@ -10,7 +10,7 @@ from rule_fixtures import cases
 
 from capacity.values.verdict import Verdict
 from policies.admission.forms import all_forms
-from policies.core import judge_across, judge_alone, read_source
+from policies.core import RuleIndex, judge_across, judge_alone, read_source
 from policies.inventory.reading.source import from_manifest
 from policies.judging import DEFAULTS, Level, Settings
 from policies.values.field import UNKNOWN, plain
@@ -81,7 +81,8 @@ def told_of_each(manifests: Sequence[Manifest], among: Sequence[Reading], settin
     assert not any(reading.defect for reading in readings)
     every = [form.rule for form in all_forms()] if readings else []
     across = iter(judge_across([*readings, *among], every, settings)) if readings else iter(())
-    alone = (judge_alone(reading, every, settings) for reading in readings)
+    index = RuleIndex(every, settings, among=False)
+    alone = (judge_alone(reading, index, settings) for reading in readings)
     told: list[dict[str, list[str]]] = []
     for rules in of_kinds:
         findings = [*next(alone), *next(across)] if rules else []

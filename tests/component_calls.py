@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     Component = type[pulumi.ComponentResource]
 
+WATCH = {"queueing": {"stock_outs": {"watch": True}}}
 EFS = {"storage": {"checkpoints": "efs", "datasets": "lustre"}}
 
 
@@ -64,7 +65,7 @@ def calls_of_stacks() -> Mapping[str, Mapping[str, dict[str, Any]]]:
     """What the shipped stacks, and some that differ in how their cluster is made, call components with."""
     eks = shipped("dev-eks")
     settings = [shipped(stack) for stack in ("dev-gke", "prod-gke", "dev-eks", "prod-eks", "local")]
-    settings += [auto_mode_settings(), autopilot_settings(), eks | EFS]
+    settings += [auto_mode_settings(), autopilot_settings(), eks | EFS | WATCH]
     calls: dict[str, dict[str, dict[str, Any]]] = {}
     with recording(calls):
         for each in settings:

@@ -43,7 +43,7 @@ def test_a_cloud_stack_without_the_official_plugins_opens_no_state(
     refused = checkout.flexspot(command, "-s", f"prod-{cloud}", *ASKING.get(command, []), **place)
 
     assert refused.returncode == 2
-    assert f"resource plugin {provider} {PLUGINS[provider]} is not in {tmp_path / 'home' / 'plugins'}" in refused.stderr
+    assert f"resource plugin {provider} {PLUGINS[provider]} is neither on PATH nor in {tmp_path / 'home' / 'plugins'}" in refused.stderr
     assert f"pulumi plugin install resource {provider} {PLUGINS[provider]}" in refused.stderr
     assert "No state was opened." in refused.stderr
     assert list(backend.iterdir()) == []
