@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.price_book import prices_of
 from capacity.cost.costed_plan import CostedPlan, shipped_use
 from capacity.cost.plan_cost import plan_cost
@@ -26,7 +26,7 @@ _SHARES = 10
 
 def settings_of(teams: int, pools: int = _POOLS) -> dict[str, Any]:
     """Settings with so many teams, each with a GPU of some of the pools, in departments of ten."""
-    machines = [each.name for each in machines_of(Cloud.AWS).values() if each.gpu and "us-east-1" in each.zones]
+    machines = [each.name for each in machines_of(Vendor.AWS).values() if each.gpu and "us-east-1" in each.zones]
     departments = sorted({number // 10 for number in range(teams)})
     return {
         "cloud": "local",
@@ -66,7 +66,7 @@ def _seconds(teams: int) -> tuple[float, float]:
         planned.append(time.perf_counter() - begun)
         written = plan_data(plan)
         begun = time.perf_counter()
-        plan_cost(CostedPlan.model_validate(written), prices_of(Cloud.AWS), shipped_use())
+        plan_cost(CostedPlan.model_validate(written), prices_of(Vendor.AWS), shipped_use())
         costed.append(time.perf_counter() - begun)
     return statistics.median(planned), statistics.median(costed)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from capacity.catalog.accelerators import NVIDIA, SERIES_VALUES
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.node_labels import ENVIRONMENT_LABEL, INSTANCE_TYPE_LABEL, OWNER_LABEL, TEAM_LABEL
 from capacity.chargeback.nodes import CAPACITY_MARKS, UNKNOWN, unit_share
 from capacity.chargeback.queries import CENTRAL, NO_TEAM, NONE, OWNER_LABELS, Question, label_of, queries
@@ -64,7 +64,7 @@ def _rule(rule: RecordingRule) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Scope:
+class SeriesScope:
     """The part of the series that the rules are about, such as {"cluster": "prod"}: asked of every series, and on every recorded one."""
 
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -124,7 +124,7 @@ NODE = "flexspot_node:bought_as:max"
 _COPIED = {"machine": INSTANCE_TYPE_LABEL, "environment": ENVIRONMENT_LABEL}
 
 
-def node_rule(asked: Mapping[Question, str], scope: Scope) -> RecordingRule:
+def node_rule(asked: Mapping[Question, str], scope: SeriesScope) -> RecordingRule:
     """The rule."""
     node = single(given(asked[Question.NODE_LABELS], "node"), "node")
     node = f'label_replace({node}, "capacity_type", {quoted(UNKNOWN)}, "node", ".*")'
@@ -156,7 +156,7 @@ _MEBIBYTES = 1024
 _WHOLE = f"resource=~{one_of(SERIES_VALUES)}"
 
 
-def gpu_unit_rules(asked: Mapping[Question, str], scope: Scope) -> Iterator[RecordingRule]:
+def gpu_unit_rules(asked: Mapping[Question, str], scope: SeriesScope) -> Iterator[RecordingRule]:
     """The rules, after the one of nodes."""
     yield scope.rule(UNITS, f"max by (node, resource) ({given(asked[Question.NODE_GPUS], 'node')})")
     for count, machines in _by_count().items():
@@ -189,7 +189,7 @@ def _by_count() -> dict[int, list[Machine]]:
 
 
 def _machines() -> list[tuple[Machine, Gpu]]:
-    machines = [each for cloud in Cloud for each in machines_of(cloud).values()]
+    machines = [each for cloud in Vendor for each in machines_of(cloud).values()]
     return [(each, each.gpu) for each in machines if each.gpu is not None]
 
 
@@ -231,7 +231,7 @@ def _profiles(names: set[str]) -> str:
     return quoted(f"{prefix}({'|'.join(sorted(each.removeprefix(prefix) for each in names))})(_.+)?")
 
 
-def _per_unit(scope: Scope) -> str:
+def _per_unit(scope: SeriesScope) -> str:
     """Whole GPUs, shared ones, partitions that are known, and the others by their compute."""
     whole = scope.recorded(UNITS, _WHOLE)
     shared = f"clamp_max(max by (node) ({scope.recorded(_OF_MACHINE)}) / on (node) group_right () {whole}, 1)"
@@ -267,7 +267,7 @@ _GPUS = "flexspot_pod:gpus:sum"
 _POD = "uid, namespace, pod, node"
 
 
-def pod_rules(asked: Mapping[Question, str], scope: Scope) -> Iterator[RecordingRule]:
+def pod_rules(asked: Mapping[Question, str], scope: SeriesScope) -> Iterator[RecordingRule]:
     """The rules, after those of nodes and of units of GPUs."""
     units, per_unit = scope.recorded(_UNITS), scope.recorded(GPUS_PER_UNIT)
     requested = given(asked[Question.ALLOCATIONS], "namespace", "pod", "node")
@@ -281,7 +281,7 @@ def pod_rules(asked: Mapping[Question, str], scope: Scope) -> Iterator[Recording
     yield scope.rule(POD_USED, _used(scope, units, per_unit))
 
 
-def _owned(asked: Mapping[Question, str], scope: Scope) -> str:
+def _owned(asked: Mapping[Question, str], scope: SeriesScope) -> str:
     """The GPUs of pods with the labels by which they are counted: a pod's own first, then its namespace's, then its node's environment."""
     gpus, node = scope.recorded(_GPUS), scope.recorded(NODE)
     keys = [label_of(each) for each in OWNER_LABELS]
@@ -306,7 +306,7 @@ def _all_of(label: str, known: str, gpus: str) -> str:
     return f"{known} or on ({label}) group by ({label}) ({gpus})"
 
 
-def _used(scope: Scope, units: str, per_unit: str) -> str:
+def _used(scope: SeriesScope, units: str, per_unit: str) -> str:
     """Busy devices in GPUs, and at most what is allocated. A partition's device counts as much as the partition is of a GPU."""
     allocated, busy = scope.recorded(POD_ALLOCATED), scope.recorded(POD_BUSY)
     held = f"group by (namespace, pod, node, resource) ({units})"
@@ -338,7 +338,7 @@ def rule_groups(scope: Mapping[str, str] | None = None) -> tuple[RuleGroup, ...]
 
     All are in one group, because each needs what the ones before it recorded.
     """
-    return (RuleGroup(GROUP, INTERVAL_SECONDS, tuple(_rules(Scope(scope or {})))),)
+    return (RuleGroup(GROUP, INTERVAL_SECONDS, tuple(_rules(SeriesScope(scope or {})))),)
 
 
 def rules_yaml(scope: Mapping[str, str] | None = None) -> str:
@@ -346,7 +346,7 @@ def rules_yaml(scope: Mapping[str, str] | None = None) -> str:
     return rules_file(rule_groups(scope))
 
 
-def _rules(scope: Scope) -> Iterator[RecordingRule]:
+def _rules(scope: SeriesScope) -> Iterator[RecordingRule]:
     asked = {each.question: each.expression for each in queries(scope.matcher)}
     yield node_rule(asked, scope)
     yield from gpu_unit_rules(asked, scope)
@@ -359,7 +359,7 @@ def _rules(scope: Scope) -> Iterator[RecordingRule]:
     yield scope.rule(IDLE, f"sum by (team, environment, capacity_type) ({_idle(scope)})", project=NONE, workload_type=NONE)
 
 
-def _idle(scope: Scope) -> str:
+def _idle(scope: SeriesScope) -> str:
     """What nodes have and pods do not, with whose the nodes are. A pod can be seen for longer than its node."""
     gpus, node = scope.recorded(NODE_GPUS), scope.recorded(NODE)
     had = f"sum by (node) ({scope.recorded(POD_ALLOCATED)}) or on (node) 0 * {gpus}"

@@ -39,7 +39,7 @@ class Statement(TypedDict):
     Condition: NotRequired[Conditions]
 
 
-class Document(TypedDict):
+class PolicyDocument(TypedDict):
     """A policy document: what an identity may do, what may be done with a resource, or who may take a role."""
 
     Version: str
@@ -47,12 +47,12 @@ class Document(TypedDict):
     Statement: list[Statement]
 
 
-def as_json(document: Document) -> str:
+def as_json(document: PolicyDocument) -> str:
     """The document without white space, its keys in the order in which they were written: the same text every time."""
     return json.dumps(document, separators=(",", ":"))
 
 
-def counted_characters(document: Document) -> int:
+def counted_characters(document: PolicyDocument) -> int:
     """How many characters IAM counts: all but white space."""
     return len(re.sub(r"\s", "", as_json(document)))
 
@@ -155,7 +155,7 @@ class PodRoleShape:
     region: str
     namespace: str
     service_account: str
-    policies: Mapping[str, tuple[str, Document]]
+    policies: Mapping[str, tuple[str, PolicyDocument]]
     tags: dict[str, str]
     iam_path: str | None = None
     permissions_boundary: str | None = None

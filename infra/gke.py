@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from capacity.catalog.capacity_type import CapacityType, Origin, facts_of
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.node_labels import ARCHITECTURE_LABEL
 from capacity.plan.needs import cluster_needs
 from capacity.settings.cluster import GkeMode
@@ -139,7 +139,7 @@ def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
 def machine_description(settings: GkeSettings, pool: PoolPlan) -> GkeMachineArgs | None:
     """What the settings say of a pool's machine; None of one that the catalog has."""
     described = next((each for each in settings.machines if each.name == pool.machines[0]), None)
-    if described is None or described.gpu is None or described.name in machines_of(Cloud.GCP):
+    if described is None or described.gpu is None or described.name in machines_of(Vendor.GCP):
         return None
     return arguments(GkeMachineArgs, described, gpu_memory_mib=described.gpu.memory_mib)
 

@@ -29,7 +29,7 @@ _UNUSABLE = (kubernetes_config.ConfigException, yaml.YAMLError, OSError, ValueEr
 
 
 @dataclass(frozen=True)
-class Access:
+class KubeAccess:
     """A client of a cluster's API server. `context` and its `namespace` are None where the kubeconfig names none, and inside a pod.
 
     The client is not typed: Any.
@@ -83,7 +83,7 @@ class Access:
         return ExplainedError(f"the cluster {self.server} does not answer: {why}.", remedy, exit_code=ExitCode.BAD_USAGE)
 
 
-def access(kubeconfig: Path | None, context: str | None, *, also_in_pod: bool = False) -> Access:
+def access(kubeconfig: Path | None, context: str | None, *, also_in_pod: bool = False) -> KubeAccess:
     """What a kubeconfig (default: as kubectl finds it) and one of its contexts (default: its current one) lead to.
 
     `also_in_pod`: where neither is given and there is no kubeconfig, the cluster that this pod is in. Raises ExplainedError (bad usage)
@@ -100,13 +100,13 @@ def access(kubeconfig: Path | None, context: str | None, *, also_in_pod: bool = 
             raise kubernetes_config.ConfigException("its cluster names no server")
     except _UNUSABLE as error:
         if also_in_pod and kubeconfig is None and context is None and _is_in_pod(settings):
-            return Access(kubernetes_client.ApiClient(settings))
+            return KubeAccess(kubernetes_client.ApiClient(settings))
         raise _unusable(kubeconfig, error) from error
     if settings.host.startswith(("https://127.0.0.1", "http://127.0.0.1")):
         # A proxy of the environment is not for loopback.
         settings.proxy = None
     chosen = next((each for each in contexts if each["name"] == context), current)
-    return Access(kubernetes_client.ApiClient(settings), chosen["name"], chosen["context"].get("namespace"))
+    return KubeAccess(kubernetes_client.ApiClient(settings), chosen["name"], chosen["context"].get("namespace"))
 
 
 def _is_in_pod(settings: Any) -> bool:

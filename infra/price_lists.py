@@ -22,7 +22,7 @@ from capacity.catalog.fresh_prices import (
     spot_usd,
     usage_items,
 )
-from capacity.catalog.machines import Cloud, Machine
+from capacity.catalog.machines import Machine, Vendor
 from capacity.catalog.price_book import Price, ServicePrice
 from capacity.values.errors import ExplainedError
 from infra.optional_libraries import library
@@ -72,9 +72,9 @@ class PriceList(Protocol):
         ...
 
 
-def price_list_of(cloud: Cloud, told: Told) -> PriceList:
+def price_list_of(cloud: Vendor, told: Told) -> PriceList:
     """The list of a cloud; `told` hears what is being asked. Raises ExplainedError where its library or account is missing."""
-    return AwsPriceList(told) if cloud is Cloud.AWS else GcpPriceList(told)
+    return AwsPriceList(told) if cloud is Vendor.AWS else GcpPriceList(told)
 
 
 def fresh_prices(
@@ -201,7 +201,7 @@ class GcpPriceList:
 
     def services_of_region(self, region: str) -> Iterator[tuple[ServiceItem, Decimal | None]]:
         """See PriceList."""
-        for item in listed_items(Cloud.GCP):
+        for item in listed_items(Vendor.GCP):
             yield item, self._prices.of_service(item, region)
 
 

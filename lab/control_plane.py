@@ -205,7 +205,7 @@ class PartStatus:
     last_lines: tuple[str, ...] = ()
 
 
-class ControlPlane:
+class LabControlPlane:
     """One lab. Every method may be called again, from another process, after any of them was interrupted."""
 
     def __init__(self, home: LabHome) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud, Machine, machines_of
+from capacity.catalog.machines import Machine, Vendor, machines_of
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, EFA_RESOURCE, ZONE_LABEL, karpenter_aws_labels
 from capacity.catalog.price_book import prices_of
 from capacity.plan.kueue_configuration import NAMESPACE, ONE_BOOT, kueue_configuration
@@ -304,7 +304,7 @@ _EPHEMERAL_STORAGE = "100Gi"
 
 def instance_types_json() -> str:
     """The content of INSTANCE_TYPES_FILE_PATH: every machine of the catalog that has a price in the lab's region."""
-    types = [_instance_type(machine) for machine in machines_of(Cloud.AWS).values()]
+    types = [_instance_type(machine) for machine in machines_of(Vendor.AWS).values()]
     return json.dumps([each for each in types if each["offerings"]], indent=2)
 
 
@@ -332,7 +332,7 @@ def _hypervisor(machine: str) -> str:
 def _offerings(machine: Machine) -> list[dict[str, Any]]:
     # Labels stand with each offering because that is the one place from which the KWOK provider learns labels of its own.
     labels = karpenter_aws_labels(machine) | {_HYPERVISOR: _hypervisor(machine.name)}
-    prices = prices_of(Cloud.AWS)
+    prices = prices_of(Vendor.AWS)
     return [
         {
             "Price": float(price.usd_per_hour),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from capacity.values.verdict import ObjectIdentity, Outcome, Severity, Verdict, not_applicable, undecided
 from policies.inventory.reading import views_of
-from policies.inventory.reading.source import Source, annotations_of
+from policies.inventory.reading.source import ObjectSource, annotations_of
 from policies.inventory.views import Inventory, View
 from policies.judging import AnyRule, Level, Parameters, Settings
 from policies.rules import all_rules
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 
-class Charge(NamedTuple):
+class Assignment(NamedTuple):
     """A rule that is to judge a view, with its parameters. `place` is its place among all rules: findings are told in that order."""
 
     place: int
@@ -34,16 +34,16 @@ class RuleIndex:
 
     def __init__(self, rules: Iterable[AnyRule], settings: Settings, *, among: bool, told: Container[Verdict] = frozenset(Verdict)) -> None:
         self._charges = tuple(
-            Charge(place, rule, settings.parameters(rule))
+            Assignment(place, rule, settings.parameters(rule))
             for place, rule in enumerate(rules)
             if (rule.judge_among is not None) is among and settings.level(rule) is not Level.DISABLED
         )
-        self._of_class: dict[type[View], tuple[Charge, ...]] = {}
-        self._of_classes: dict[tuple[type[View], ...], list[tuple[Charge, int]]] = {}
+        self._of_class: dict[type[View], tuple[Assignment, ...]] = {}
+        self._of_classes: dict[tuple[type[View], ...], list[tuple[Assignment, int]]] = {}
         self._told = told
         self._untold: dict[tuple[int, Verdict], Finding] = {}
 
-    def finding(self, charge: Charge, view: View, outcome: Outcome) -> Finding:
+    def finding(self, charge: Assignment, view: View, outcome: Outcome) -> Finding:
         """What a rule says of a view; of a verdict that is not to be told, the rule and the verdict alone."""
         verdict = outcome.verdict
         if verdict in self._told:
@@ -54,7 +54,7 @@ class RuleIndex:
             self._untold[key] = Finding(rule.name, rule.code, rule.severity, verdict, _NOBODY, "", "")
         return self._untold[key]
 
-    def charges(self, views: Sequence[View]) -> list[tuple[Charge, View]]:
+    def charges(self, views: Sequence[View]) -> list[tuple[Assignment, View]]:
         """Each rule with each of the views that it looks at: by rule, then in the order of the views."""
         if len(views) == 1:
             return [(charge, views[0]) for charge in self._of(type(views[0]))]
@@ -65,7 +65,7 @@ class RuleIndex:
             self._of_classes[kinds] = sorted(found, key=lambda each: each[0].place)
         return [(charge, views[place]) for charge, place in self._of_classes[kinds]]
 
-    def _of(self, kind: type[View]) -> tuple[Charge, ...]:
+    def _of(self, kind: type[View]) -> tuple[Assignment, ...]:
         if kind not in self._of_class:
             self._of_class[kind] = tuple(charge for charge in self._charges if issubclass(kind, charge.rule.looks_at))
         return self._of_class[kind]
@@ -90,7 +90,7 @@ def is_defect(finding: Finding) -> bool:
 class Reading:
     """One object as rules see it. `defect` says that it could not be read."""
 
-    source: Source
+    source: ObjectSource
     views: tuple[View, ...]
     defect: Finding | None = None
 
@@ -100,7 +100,7 @@ class Reading:
         return tuple(each for each in annotations_of(self.source) if any(True for _ in written_on([each])))
 
 
-def read_source(source: Source, read: Callable[[Source], Sequence[View]] = views_of) -> Reading:
+def read_source(source: ObjectSource, read: Callable[[ObjectSource], Sequence[View]] = views_of) -> Reading:
     """The views of one object. Never raises for what a reader does."""
     try:
         return Reading(source, tuple(read(source)))
@@ -117,18 +117,18 @@ def read_source(source: Source, read: Callable[[Source], Sequence[View]] = views
         return Reading(source, (), defect)
 
 
-def judge(source: Source, rules: Iterable[AnyRule], settings: Settings) -> list[Finding]:
+def judge(source: ObjectSource, rules: Iterable[AnyRule], settings: Settings) -> list[Finding]:
     """The findings about one object of every rule that needs no other object and is not disabled, passes included."""
     return judge_alone(read_source(source), RuleIndex(rules, settings, among=False), settings)
 
 
 def judge_all(
-    sources: Iterable[Source],
+    sources: Iterable[ObjectSource],
     rules: Iterable[AnyRule],
     settings: Settings,
     *,
     closed: bool = False,
-    read: Callable[[Source], Sequence[View]] = views_of,
+    read: Callable[[ObjectSource], Sequence[View]] = views_of,
 ) -> list[list[Finding]]:
     """The findings of every rule, one list for each object in the order of `sources`. `closed`: the objects given are all there are."""
     given = list(sources)
@@ -137,7 +137,7 @@ def judge_all(
 
 
 def judge_scopes(  # noqa: PLR0913 -- what a run is made of
-    sources: Sequence[Source],
+    sources: Sequence[ObjectSource],
     rules: Iterable[AnyRule],
     settings: Settings,
     scopes: Sequence[Sequence[int]],
@@ -146,7 +146,7 @@ def judge_scopes(  # noqa: PLR0913 -- what a run is made of
     excerpts: Container[int] = (),
     unjudged: Container[int] = (),
     told: Container[Verdict] = frozenset(Verdict),
-    read: Callable[[Source], Sequence[View]] = views_of,
+    read: Callable[[ObjectSource], Sequence[View]] = views_of,
 ) -> list[list[tuple[Finding, tuple[int, ...]]]]:
     """As `judge_all`, with objects compared inside a scope alone, and with the numbers of the scopes that a finding is of.
 
@@ -252,7 +252,7 @@ def _findings(reading: Reading, index: RuleIndex, inventory: Inventory, accepted
     ]
 
 
-def _judge_one(charge: Charge, view: View, inventory: Inventory) -> Outcome:
+def _judge_one(charge: Assignment, view: View, inventory: Inventory) -> Outcome:
     rule, parameters = charge.rule, charge.parameters
     try:
         if rule.judge_among:

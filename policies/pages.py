@@ -72,7 +72,7 @@ def _unknown(_loader: _Loader, _node: yaml.Node) -> object:
 _Loader.add_constructor("!unknown", _unknown)
 
 
-class _Dumper(yaml.SafeDumper):
+class _PageDumper(yaml.SafeDumper):
     """Writes whole numbers as people do; fixtures have the engine's floats."""
 
 
@@ -80,7 +80,7 @@ def _number(dumper: yaml.SafeDumper, value: float) -> yaml.Node:
     return dumper.represent_int(int(value)) if value.is_integer() else dumper.represent_float(value)
 
 
-_Dumper.add_representer(float, _number)
+_PageDumper.add_representer(float, _number)
 
 
 def _examples(rule: AnyRule) -> list[str]:
@@ -117,7 +117,7 @@ def _kind(fixture: dict[str, Any]) -> str:
 def _shown(fixture: dict[str, Any]) -> str:
     """Return a fixture as YAML, followed by the other objects that it needs."""
     beside = fixture.pop("among", ())
-    written = (yaml.dump(_written_as(each), Dumper=_Dumper, sort_keys=False, width=120) for each in (fixture, *beside))
+    written = (yaml.dump(_written_as(each), Dumper=_PageDumper, sort_keys=False, width=120) for each in (fixture, *beside))
     return "```yaml\n" + "---\n# beside it\n".join(written) + "```"
 
 

@@ -10,7 +10,7 @@ from capacity.catalog.accelerators import NVIDIA, ON_EC2, Accelerator
 from capacity.catalog.unreachable_limits import NodeCeilings
 from capacity.cost.budget_checks import NEAR_PERCENT, BudgetCheck
 from capacity.values.verdict import PASSES, Outcome, fails, not_applicable, undecided
-from policies.inventory.cloud_resources import AwsProvider, Bucket, Cluster, GcsBucket, GkeCluster, MonthlyCost
+from policies.inventory.cloud_resources import AwsProvider, Bucket, ClusterView, GcsBucketView, GkeClusterView, MonthlyCostView
 from policies.inventory.gpu_machines import PREFIXES, gpu_selection, is_gpu_machine
 from policies.inventory.node_offer import CatalogMachine, NodeOffer, allowed_machines, karpenter_key, karpenters
 from policies.inventory.views import Bounds, Ceiling, GpuPool, Inventory, Pool
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from capacity.values.verdict import ObjectIdentity
-    from policies.inventory.objects import ComputeClass
+    from policies.inventory.objects import ComputeClassView
 
 
 MOST = (
@@ -135,7 +135,7 @@ def written_limits(spec: Field) -> str:
     return ", ".join(f"{name}={text}" for name, text in texts.items() if isinstance(text, str))
 
 
-def creates_pools(compute_class: ComputeClass) -> Tri:
+def creates_pools(compute_class: ComputeClassView) -> Tri:
     """Whether GKE may make node pools for the priorities that name none."""
     return compute_class.spec.at("nodePoolAutoCreation", "enabled").equals("true")
 
@@ -159,7 +159,7 @@ def made_on_demand(priority: Field) -> Tri:
     )
 
 
-def created_accelerators(compute_class: ComputeClass) -> Iterator[str | Unknown]:
+def created_accelerators(compute_class: ComputeClassView) -> Iterator[str | Unknown]:
     """The GPU types of which GKE may make pools for the class."""
     if creates_pools(compute_class) is not True:
         return
@@ -176,16 +176,16 @@ _CONTINENTS = (("us", "us-"), ("nam", ("us-", "northamerica-")), ("eu", "europe-
 _SEVERAL_REGIONS = re.compile(r"us|eu|asia|(?:nam|eur|asia)\d+")
 
 
-def region_of_cluster(cluster: Cluster, inventory: Inventory) -> str | Unknown | None:
+def region_of_cluster(cluster: ClusterView, inventory: Inventory) -> str | Unknown | None:
     """The region; None where nothing that was given says it."""
-    if isinstance(cluster, GkeCluster):
+    if isinstance(cluster, GkeClusterView):
         location = cluster.fields.at("location").text()
         zone = _ZONE.fullmatch(location) if isinstance(location, str) else None
         return zone["region"] if zone else location
     return _aws_region(cluster, inventory)
 
 
-def _aws_region(resource: Bucket | Cluster, inventory: Inventory) -> str | Unknown | None:
+def _aws_region(resource: Bucket | ClusterView, inventory: Inventory) -> str | Unknown | None:
     """A resource's own region, or that of the one provider; with several, nobody says which makes the resource."""
     own = resource.fields.at("region")
     if not own.absent:
@@ -196,10 +196,10 @@ def _aws_region(resource: Bucket | Cluster, inventory: Inventory) -> str | Unkno
 
 def region_of_bucket(bucket: Bucket, inventory: Inventory) -> str | Unknown | None:
     """The region or the location, as it is written; None where nothing that was given says it."""
-    return bucket.fields.at("location").text() if isinstance(bucket, GcsBucket) else _aws_region(bucket, inventory)
+    return bucket.fields.at("location").text() if isinstance(bucket, GcsBucketView) else _aws_region(bucket, inventory)
 
 
-def is_near(bucket: Bucket, cluster: Cluster, inventory: Inventory) -> Tri | None:
+def is_near(bucket: Bucket, cluster: ClusterView, inventory: Inventory) -> Tri | None:
     """Whether a bucket has its data in the region of a cluster; None where nothing says in which region one of them is."""
     region = region_of_cluster(cluster, inventory)
     chosen = bucket.fields.at("customPlacementConfig", "dataLocations").parts().fields
@@ -230,7 +230,7 @@ SCENARIO = Parameter(
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldBudget:
     """One budget, where it is written, and what is held against it. `check` is None where an amount is not known yet.
 
     `refused`: a budget that missing prices may exceed is held as one that is exceeded.
@@ -242,13 +242,13 @@ class Held:
     refused: bool
 
 
-def held(cost: MonthlyCost, parameters: Parameters, near_percent: int = NEAR_PERCENT) -> list[Held] | None:
+def held(cost: MonthlyCostView, parameters: Parameters, near_percent: int = NEAR_PERCENT) -> list[HeldBudget] | None:
     """Each budget of `cost`; None for a scenario that there is not."""
     scenario = parameters.text(SCENARIO.name)
     if scenario not in _FIGURES:
         return None
     return [
-        Held(f"{path}.budget_usd", _owner(each), _check(each, scenario, near_percent), each.at("on_unknown_prices").text() == _REFUSE)
+        HeldBudget(f"{path}.budget_usd", _owner(each), _check(each, scenario, near_percent), each.at("on_unknown_prices").text() == _REFUSE)
         for path, each in cost.spenders
         if not each.at("budget_usd").absent
     ]

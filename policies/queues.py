@@ -98,19 +98,19 @@ _OF_DEVICES = ".deviceclass.resource.k8s.io/devices"
 
 
 @dataclass(frozen=True)
-class GpuQuota:
+class GpuQuotaBound:
     """What a ResourceQuota says of GPUs: whether it bounds them in some form, and how many whole ones of each kind (None: it says not)."""
 
     concerns_gpus: Tri
     gpus: Mapping[Accelerator, Decimal | Unknown | None]
 
 
-def read_quota(quota: ResourceQuota) -> GpuQuota:
+def read_quota(quota: ResourceQuota) -> GpuQuotaBound:
     """What one ResourceQuota says, whichever pods it is for."""
     hard = quota.spec.at("hard").parts()
     found = any(key.startswith(_OF_GPUS) or key.endswith(_OF_DEVICES) for key, _ in hard.named)
     amounts = {kind: quota.spec.at("hard", kind.quota_key).number() for kind in ACCELERATORS}
-    return GpuQuota(found or (False if hard.complete else UNKNOWN), amounts)
+    return GpuQuotaBound(found or (False if hard.complete else UNKNOWN), amounts)
 
 
 def is_of_some_pods(quota: ResourceQuota) -> bool:
@@ -118,7 +118,7 @@ def is_of_some_pods(quota: ResourceQuota) -> bool:
     return not (quota.spec.at("scopes").absent and quota.spec.at("scopeSelector").absent)
 
 
-def gpu_quotas_of(namespace: str, inventory: Inventory) -> list[GpuQuota]:
+def gpu_quotas_of(namespace: str, inventory: Inventory) -> list[GpuQuotaBound]:
     """Those that are in a namespace for certain."""
     return [read_quota(each) for each in _quotas_by_namespace(inventory).get(namespace, ())]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from lab.control_plane import ControlPlane
+from lab.control_plane import LabControlPlane
 from lab.home import LabHome
 from lab.progress import Silence
 from lab.tools.build import Tools, ensure_tools
@@ -35,7 +35,7 @@ class _Stopwatch(Silence):
 
 
 def _one_round(tools: Tools, root: Path) -> dict[str, float]:
-    control_plane = ControlPlane(LabHome(root, "bench"))
+    control_plane = LabControlPlane(LabHome(root, "bench"))
     cold = _Stopwatch()
     control_plane.start(tools, cold)
     everything = time.monotonic() - cold.begun

@@ -19,7 +19,7 @@ from lab.tools.build import ensure_tools
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
     from lab.home import LabHome
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -69,7 +69,7 @@ def checkout(tmp_path: Path) -> OwnCheckout:
 
 
 @pytest.fixture(scope="session")
-def checkout_of_the_lab(lab: ControlPlane) -> OwnCheckout:
+def checkout_of_the_lab(lab: LabControlPlane) -> OwnCheckout:
     """A checkout whose lab is the one that tests share, with the tools linked."""
     checkout = OwnCheckout(lab.home.root.parent)
     ensure_tools(checkout.folder / ".tools", Silence())
@@ -77,7 +77,7 @@ def checkout_of_the_lab(lab: ControlPlane) -> OwnCheckout:
 
 
 @pytest.fixture
-def checkout_with_lab(checkout_of_the_lab: OwnCheckout, lab: ControlPlane) -> Iterator[OwnCheckout]:
+def checkout_with_lab(checkout_of_the_lab: OwnCheckout, lab: LabControlPlane) -> Iterator[OwnCheckout]:
     """That checkout with the stack files of the project and nothing deployed, before the test and after it."""
     yield checkout_of_the_lab
     stacks = checkout_of_the_lab.folder / "stacks"

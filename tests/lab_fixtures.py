@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lab.cluster import Cluster
-from lab.control_plane import ControlPlane
+from lab.control_plane import LabControlPlane
 from lab.exercise.play import clean_up
 from lab.home import LabHome
 from lab.progress import Silence
@@ -31,9 +31,9 @@ def tools() -> Tools:
 
 
 @contextmanager
-def running_lab(tools: Tools, home: LabHome) -> Generator[ControlPlane]:
+def running_lab(tools: Tools, home: LabHome) -> Generator[LabControlPlane]:
     """A lab that runs for as long as it is used, and is deleted then."""
-    control_plane = ControlPlane(home)
+    control_plane = LabControlPlane(home)
     control_plane.start(tools, Silence())
     try:
         yield control_plane
@@ -42,7 +42,7 @@ def running_lab(tools: Tools, home: LabHome) -> Generator[ControlPlane]:
 
 
 @pytest.fixture(scope="session")
-def lab(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def lab(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabControlPlane]:
     """A running lab that the tests of a worker share; stopped and deleted at the end.
 
     A test that deploys a stack to it takes all of it away again: a stack's objects are cluster-wide. Its folder is that of a project's lab,
@@ -53,14 +53,14 @@ def lab(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cont
 
 
 @pytest.fixture(scope="module")
-def stack_lab(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def stack_lab(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabControlPlane]:
     """A running lab for one test module, whose objects are cluster-wide and stay until its end."""
     with running_lab(tools, LabHome(tmp_path_factory.mktemp("labs"), "stack")) as control_plane:
         yield control_plane
 
 
 @pytest.fixture
-def cluster(lab: ControlPlane) -> Cluster:
+def cluster(lab: LabControlPlane) -> Cluster:
     """The shared lab's API server."""
     return Cluster(lab.home.kubeconfig)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from capacity.adopting.found import Block, Found, FoundPool, Known, machine_with_gpus, with_the_same_gpus
 from capacity.catalog.accelerators import ACCELERATORS
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.node_labels import (
     CAPACITY_TYPE_LABEL,
     CLASS_LABEL,
@@ -62,7 +62,7 @@ def _read_node_pool(each: Block, known: Known, classes: dict[str, Block], nodes:
     node = each.block("spec", "template", "spec")
     allowed = {one.text("key") or "": one for one in node.blocks("requirements")}
     values = {key: one.texts("values") for key, one in allowed.items() if one.text("operator") == "In"}
-    machines = with_the_same_gpus(Cloud.AWS, values.get(INSTANCE_TYPE_LABEL, []))
+    machines = with_the_same_gpus(Vendor.AWS, values.get(INSTANCE_TYPE_LABEL, []))
     if not machines:
         why = f"names no machine with GPUs ({INSTANCE_TYPE_LABEL}): it makes nodes of any machine, or of those without GPUs"
         found.leave_out(address, why, "add a pool that names its machines; cluster.other_work bounds nodes without GPUs")
@@ -90,7 +90,7 @@ def _read_node_pool(each: Block, known: Known, classes: dict[str, Block], nodes:
 def _limits(each: Block, pool: FoundPool, nodes: int) -> None:
     limits = {key: quantity(value) for key, value in (each.block("spec", "limits").fields or {}).items() if isinstance(value, (str, int))}
     devices = next((limits[kind.resource] for kind in ACCELERATORS if limits.get(kind.resource)), None)
-    machine = machines_of(Cloud.AWS)[pool.machines[0]]
+    machine = machines_of(Vendor.AWS)[pool.machines[0]]
     gpus = machine.gpu.counts[0] if machine.gpu else 1
     if (most := limits.get("nodes")) is not None and most >= 1:
         pool.max_nodes = int(most)
@@ -151,10 +151,10 @@ def read_nodes(objects: Objects, found: Found) -> None:
             # One that Karpenter made may be in a group by its user data.
             own = [each for each in nodes if KARPENTER_POOL_LABEL not in each.words("metadata", "labels")]
             if own and name not in taken:
-                _of_nodes(f"{word} {name}", name, own, Cloud.GCP if label == GKE_POOL_LABEL else Cloud.AWS, found)
+                _of_nodes(f"{word} {name}", name, own, Vendor.GCP if label == GKE_POOL_LABEL else Vendor.AWS, found)
 
 
-def _of_nodes(address: str, name: str, nodes: list[Block], cloud: Cloud, found: Found) -> None:
+def _of_nodes(address: str, name: str, nodes: list[Block], cloud: Vendor, found: Found) -> None:
     labels = nodes[0].words("metadata", "labels")
     machine = labels.get(INSTANCE_TYPE_LABEL, "")
     if machine_with_gpus(cloud, machine) is None:
@@ -177,7 +177,7 @@ def _of_nodes(address: str, name: str, nodes: list[Block], cloud: Cloud, found: 
     if (reservation := labels.get(GKE_RESERVATION_NAME_LABEL)) and pool.capacity_type is CapacityType.RESERVED:
         pool.options["reservation"] = {"name": reservation}
     counted = machines_of(cloud)[machine].gpu
-    if cloud is Cloud.GCP and counted is not None and len(counted.counts) > 1:
+    if cloud is Vendor.GCP and counted is not None and len(counted.counts) > 1:
         held = quantity(nodes[0].block("status", "capacity").text("nvidia.com/gpu") or "0")
         pool.options["gpus_per_node"] = int(held or counted.counts[0])
     taints = {each.text("key"): each.text("value") for each in nodes[0].blocks("spec", "taints")}

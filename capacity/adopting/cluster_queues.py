@@ -30,7 +30,7 @@ _GIB: Final = 1024**3
 
 
 @dataclass(frozen=True)
-class _Quota:
+class _OwnerQuota:
     """What an owner has of one pool, in GPUs; None: no limit."""
 
     pool: str
@@ -40,7 +40,7 @@ class _Quota:
 
 
 @dataclass
-class _Tree:
+class _CohortTree:
     """The cohorts that are named anywhere, by name: what is above each, and its object where there is one."""
 
     parents: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
@@ -86,8 +86,8 @@ def read_queues(objects: Objects, found: Found, where: dict[str, str]) -> None:
         found.guess("cohort", why)
 
 
-def _tree(objects: Objects) -> _Tree:
-    tree = _Tree()
+def _tree(objects: Objects) -> _CohortTree:
+    tree = _CohortTree()
     for each in objects.get("Cohort", []):
         name, parent = name_in(each), each.text("spec", "parentName") or each.text("spec", "parent")
         tree.objects[name], tree.parents[name] = each, parent
@@ -102,7 +102,7 @@ def _tree(objects: Objects) -> _Tree:
     return tree
 
 
-def _is_of_cpu_work(name: str, cohort: Block, objects: Objects, tree: _Tree) -> bool:
+def _is_of_cpu_work(name: str, cohort: Block, objects: Objects, tree: _CohortTree) -> bool:
     """Whether queues without devices alone are in a cohort, or none and it has quota of none."""
     inside = [each for each in objects.get("ClusterQueue", []) if name in {each.text("spec", "cohortName"), each.text("spec", "cohort")}]
     if any(parent == name for parent in tree.parents.values()) or any(_counts_devices(each) for each in inside):
@@ -148,15 +148,15 @@ def _counts_devices(owner: Block) -> bool:
     return any(resource.text("name") in _DEVICES for _, resource in _amounts(owner))
 
 
-def _quotas(owner: Block, pools: dict[str, FoundPool]) -> list[_Quota]:
+def _quotas(owner: Block, pools: dict[str, FoundPool]) -> list[_OwnerQuota]:
     """What an owner has of pools, those aside in which it neither owns nor borrows anything."""
-    found: dict[str, _Quota] = {}
+    found: dict[str, _OwnerQuota] = {}
     for flavor, resource in _amounts(owner):
         pool = pools.get(flavor)
         if pool is None or resource.text("name") not in _DEVICES:
             continue
         nominal = _whole(resource.at("nominalQuota")) or 0
-        quota = _Quota(pool.name, nominal, _whole(resource.at("borrowingLimit")), _whole(resource.at("lendingLimit")))
+        quota = _OwnerQuota(pool.name, nominal, _whole(resource.at("borrowingLimit")), _whole(resource.at("lendingLimit")))
         before = found.get(pool.name)
         # Devices of another kind than the pool's are counted with 0, so that nobody gets them.
         if before is None or (before.nominal == 0 and nominal > 0):
@@ -169,7 +169,7 @@ def _whole(written: Any) -> int | None:
     return int(amount) if amount is not None else None
 
 
-def _shares(quotas: list[_Quota]) -> dict[str, Any]:
+def _shares(quotas: list[_OwnerQuota]) -> dict[str, Any]:
     fields: dict[str, Any] = {"shares": {each.pool: each.nominal for each in quotas}}
     if borrowing := {each.pool: each.borrowing for each in quotas if each.borrowing is not None}:
         fields["borrowing_limits"] = borrowing
@@ -184,7 +184,7 @@ def _apart(fields: dict[str, Any]) -> None:
     fields |= {"borrowing_limits": none, "lending_limits": dict(none)} if none else {}
 
 
-def _cohort(name: str, tree: _Tree, root: str, pools: dict[str, FoundPool], found: Found) -> None:
+def _cohort(name: str, tree: _CohortTree, root: str, pools: dict[str, FoundPool], found: Found) -> None:
     each = tree.objects.get(name, Block({}))
     fields: dict[str, Any] = {"name": name_of(name)}
     parent = tree.parents[name]

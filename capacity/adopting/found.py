@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.values.names import NAME
 from capacity.values.shown_text import printable
 
@@ -209,19 +209,19 @@ def name_of(wanted: str) -> str:
     return plain[:LONGEST_NAME].rstrip("-")
 
 
-def machine_with_gpus(cloud: Cloud, name: str) -> Machine | None:
+def machine_with_gpus(cloud: Vendor, name: str) -> Machine | None:
     """A machine of the catalog that has GPUs, or to which they are attached; None for any other."""
     machine = machines_of(cloud).get(name)
     return machine if machine is not None and machine.gpu is not None else None
 
 
-def with_the_same_gpus(cloud: Cloud, names: list[str]) -> list[str]:
+def with_the_same_gpus(cloud: Vendor, names: list[str]) -> list[str]:
     """Those of some machines that have the GPUs of the first one with any, in their order."""
     machines = [machine for name in dict.fromkeys(names) if (machine := machine_with_gpus(cloud, name)) is not None]
     return [each.name for each in machines if each.gpu == machines[0].gpu]
 
 
-def gpus_of(cloud: Cloud, pool: FoundPool) -> int | None:
+def gpus_of(cloud: Vendor, pool: FoundPool) -> int | None:
     """GPUs of one node of a pool; None where the catalog does not say it."""
     if isinstance(said := pool.options.get("gpus_per_node"), int):
         return said

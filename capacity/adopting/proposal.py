@@ -19,7 +19,7 @@ import yaml
 from capacity.adopting.cluster_queues import serves_of
 from capacity.adopting.found import Found, Guess, Remark, gpus_of, name_of, one_line
 from capacity.adopting.terraform_eks import image_for
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.platform import VOCABULARIES, Platform
 from capacity.catalog.versions import PROPOSED_KUBERNETES
 from capacity.catalog.workload_classes import shipped_classes
@@ -160,7 +160,7 @@ def _teams(found: Found, pools: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [{"name": each.name, **{key: value for key, value in each.settings.items() if value != {}}} for each in found.teams]
     shares: dict[str, int] = {}
     unqueued: dict[str, int] = {}
-    cloud = VOCABULARIES[found.cloud].catalog if found.cloud else Cloud.AWS
+    cloud = VOCABULARIES[found.cloud].catalog if found.cloud else Vendor.AWS
     queued = {name for name, each in shipped_classes().items() if each.queued}
     for pool, of in zip(found.pools, pools, strict=True):
         gpus = pool.max_gpus or (pool.max_nodes or 0) * (gpus_of(cloud, pool) or 1)

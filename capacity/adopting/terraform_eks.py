@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from capacity.adopting.found import Block, Found, FoundPool, Known, machine_with_gpus, with_the_same_gpus
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.node_images import shipped_images
 from capacity.catalog.node_labels import CLASS_LABEL
 from capacity.catalog.platform import Platform
@@ -115,7 +115,7 @@ def read_node_group(resource: TerraformResource, templates: dict[str, Block], zo
         found.known.append(Known("aws:eks/nodeGroup:NodeGroup", f"{cluster}:{name}", name, resource.address))
     template = templates.get(values.text("launch_template", "id") or "", Block({}))
     machines = values.texts("instance_types") or [each for each in [template.text("instance_type")] if each]
-    with_gpus = with_the_same_gpus(Cloud.AWS, machines)
+    with_gpus = with_the_same_gpus(Vendor.AWS, machines)
     if not with_gpus:
         if machines:
             why = f"no machine of it ({', '.join(machines)}) is one of the catalog with GPUs"
@@ -130,7 +130,7 @@ def read_node_group(resource: TerraformResource, templates: dict[str, Block], zo
     if renamed:
         pool.guesses["name"] = renamed
     pool.zones = sorted({zones[each] for each in values.texts("subnet_ids") if each in zones})
-    if others := [each for each in machines if machine_with_gpus(Cloud.AWS, each) and each not in with_gpus]:
+    if others := [each for each in machines if machine_with_gpus(Vendor.AWS, each) and each not in with_gpus]:
         why = f"a pool has machines with the same GPUs alone, those of {with_gpus[0]}"
         found.leave_out(
             f"{pool.address} instance types ({', '.join(sorted(others))})", why, "add a pool with a ceiling of its own for them"

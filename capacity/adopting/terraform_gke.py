@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from capacity.adopting.found import Block, Found, FoundPool, Known, machine_with_gpus
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.node_labels import CLASS_LABEL, COMPUTE_CLASS_LABEL
 from capacity.catalog.platform import Platform
 from capacity.values.quantities import SECONDS_OF_AN_HOUR
@@ -119,8 +119,8 @@ def read_node_pool(resource: TerraformResource, found: Found) -> None:
     if machine is None:
         found.leave_out(resource.address, "has no machine type in the state", "apply it first, then write the state anew")
         return
-    catalogued = machines_of(Cloud.GCP).get(machine)
-    if machine_with_gpus(Cloud.GCP, machine) is None:
+    catalogued = machines_of(Vendor.GCP).get(machine)
+    if machine_with_gpus(Vendor.GCP, machine) is None:
         if catalogued is None and accelerator.number("count"):
             why = f"{_shown_machine(machine)} is not a machine of the catalog"
             found.leave_out(resource.address, why, "describe it under `machines`, and add a pool of it")
@@ -232,7 +232,7 @@ def _node(values: Block, node: Block, pool: FoundPool) -> None:
     size = node.number("disk_size_gb") or _DEFAULT_DISK_GIB
     pool.options["boot_disk_gib"] = size
     disks = node.block("ephemeral_storage_local_ssd_config").number("local_ssd_count") or 0
-    machine = machines_of(Cloud.GCP).get(pool.machines[0])
+    machine = machines_of(Vendor.GCP).get(pool.machines[0])
     if more := max(0, disks - (machine.bundled_local_ssd_disks if machine else 0)):
         pool.options["local_ssd_disks"] = more
     if key := node.text("boot_disk_kms_key"):

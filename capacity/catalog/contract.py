@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.values.quantities import SECONDS_OF_AN_HOUR
 
 if TYPE_CHECKING:
@@ -116,9 +116,9 @@ class SpendKind(StrEnum):
     COMPUTE_FLEXIBLE_CUD = "compute-flexible-cud"
 
     @property
-    def cloud(self) -> Cloud:
+    def cloud(self) -> Vendor:
         """Whose it is."""
-        return Cloud.GCP if self is SpendKind.COMPUTE_FLEXIBLE_CUD else Cloud.AWS
+        return Vendor.GCP if self is SpendKind.COMPUTE_FLEXIBLE_CUD else Vendor.AWS
 
 
 class SpendRate(Record):

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record, Source, SourcedFile, read_records
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.price_book import HOURS_OF_A_MONTH, Price, PriceFile, ServiceItem, ServicePrice
 
 if TYPE_CHECKING:
@@ -135,12 +135,12 @@ def sold_as(machine: Machine) -> tuple[CapacityType, ...]:
     return tuple(each for each in sold if sold[each])
 
 
-def listed_items(cloud: Cloud) -> tuple[ServiceItem, ...]:
+def listed_items(cloud: Vendor) -> tuple[ServiceItem, ...]:
     """What is billed besides machines, as far as a cloud's list can be asked for it."""
-    return tuple(_names().services) if cloud is Cloud.GCP else tuple(each.item for each in usage_items())
+    return tuple(_names().services) if cloud is Vendor.GCP else tuple(each.item for each in usage_items())
 
 
-def is_listed(cloud: Cloud, row: Price | ServicePrice) -> bool:
+def is_listed(cloud: Vendor, row: Price | ServicePrice) -> bool:
     """Whether a row is one that fresh prices can replace: prices of pools, reservations and what no list tells are a contract's."""
     if isinstance(row, ServicePrice):
         return row.item in listed_items(cloud)
@@ -301,7 +301,7 @@ class PriceChange:
 
 
 def with_fresh_rows(
-    file: PriceFile | None, cloud: Cloud, rows: Iterable[Price], services: Iterable[ServicePrice], sources: dict[str, Source]
+    file: PriceFile | None, cloud: Vendor, rows: Iterable[Price], services: Iterable[ServicePrice], sources: dict[str, Source]
 ) -> PriceFile:
     """`file` with the fresh rows in place of its own of the same machine, region and capacity type, or of the same item and region, and
     the sources that rows name.

@@ -12,7 +12,7 @@ from pydantic import model_validator
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record, read_records
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.price_book import Price
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _NONE = "-"
 class MachineList(Record):
     """A column of prices for each region; `source` is one of the shipped price book of the cloud."""
 
-    cloud: Cloud
+    cloud: Vendor
     source: str
     regions: tuple[str, ...]
     machines: dict[str, str]
@@ -40,7 +40,7 @@ class MachineList(Record):
 
 
 @cache
-def machine_list(cloud: Cloud) -> MachineList:
+def machine_list(cloud: Vendor) -> MachineList:
     """The shipped list of `cloud`."""
     return read_records(_PRICES / f"machines-{cloud}.yaml", MachineList)
 
@@ -62,14 +62,14 @@ _SIZES = {"nano": 2, "micro": 2, "small": 2, "medium": 2, "large": 2, "xlarge": 
 _MODERN = re.compile(r"(?:t3a?|t4g|[cmr][5-9][a-z-]*)\.([a-z0-9]+)")
 
 
-def vcpu_of(cloud: Cloud, machine: str) -> int | None:
+def vcpu_of(cloud: Vendor, machine: str) -> int | None:
     """How many vCPU a machine has: as the catalog says, or as its size does of EC2's t3, t4g and c, m and r families from the fifth on.
 
     None: not known.
     """
     if (known := machines_of(cloud).get(machine)) is not None:
         return known.vcpu
-    if cloud is Cloud.GCP:
+    if cloud is Vendor.GCP:
         found = re.fullmatch(r"(?:c2|c2d|c3|c3d|c4|c4a|e2|n1|n2|n2d|n4|t2a|t2d)-[a-z]+-(\d+)(?:-lssd)?", machine)
         return int(found[1]) if found else None
     found = _MODERN.fullmatch(machine)

@@ -19,7 +19,7 @@ _CATALOG = Path(__file__).parent
 Count = Annotated[int, Field(ge=1)]
 
 
-class Cloud(StrEnum):
+class Vendor(StrEnum):
     """Whose machines and prices a file lists. AWS is EC2, under EKS; GCP is Compute Engine, under GKE."""
 
     AWS = "aws"
@@ -176,7 +176,7 @@ class MachineFile(SourcedFile):
     of each letter's zone, of which the ids are made (AWS).
     """
 
-    cloud: Cloud
+    cloud: Vendor
     zone_ids: dict[str, dict[str, int]] = Field(default_factory=dict)
     machines: list[Machine]
     unserved: list[UnservedFamilies] = Field(default_factory=list[UnservedFamilies])
@@ -204,7 +204,7 @@ def read_machines(path: Path) -> dict[str, Machine]:
     return {machine.name: read(machine) for machine in file.machines}
 
 
-ZONE_SEPARATORS = {Cloud.AWS: "", Cloud.GCP: "-"}
+ZONE_SEPARATORS = {Vendor.AWS: "", Vendor.GCP: "-"}
 """What stands between a region and the letter of a zone."""
 
 _SHORT = {"gov": "g", "north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}
@@ -228,9 +228,9 @@ def zone_id_prefix(region: str) -> str:
     return f"{region[:2]}{''.join(_SHORT[each] for each in words)}{region.rpartition('-')[2]}-az"
 
 
-def zone_in_region(cloud: Cloud, region: str, zone: str) -> bool:
+def zone_in_region(cloud: Vendor, region: str, zone: str) -> bool:
     """Whether a zone, by its name or on AWS by its id, is one of a region, as far as its name says."""
-    if cloud is Cloud.AWS and is_zone_id(zone):
+    if cloud is Vendor.AWS and is_zone_id(zone):
         return zone.startswith(zone_id_prefix(region))
     return zone[:-1] == f"{region}{ZONE_SEPARATORS[cloud]}" and zone[-1:].isalpha()
 
@@ -253,18 +253,18 @@ def _named(letters: dict[str, tuple[str, ...]], separator: str) -> dict[str, tup
 
 
 @cache
-def machines_of(cloud: Cloud) -> dict[str, Machine]:
+def machines_of(cloud: Vendor) -> dict[str, Machine]:
     """The shipped catalog of `cloud`, by machine name."""
     return read_machines(_CATALOG / f"{cloud}.yaml")
 
 
 @cache
-def _unserved(cloud: Cloud) -> dict[str, UnservedFamilies]:
+def _unserved(cloud: Vendor) -> dict[str, UnservedFamilies]:
     file = read_records(_CATALOG / f"{cloud}.yaml", MachineFile)
     return {family: each for each in file.unserved for family in each.families}
 
 
-def unserved_family(cloud: Cloud, machine: str) -> UnservedFamilies | None:
+def unserved_family(cloud: Vendor, machine: str) -> UnservedFamilies | None:
     """Why no pool can have a machine, by its family; None where nothing is known that speaks against it."""
     unserved = _unserved(cloud)
     # Compute Engine divides a family's name by a hyphen; of some families single machines are not served.

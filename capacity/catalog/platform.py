@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, model_validator
 
 from capacity.catalog.data_files import Record, SourcedFile, read_records
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.node_labels import (
     AUTO_MODE_INSTANCE,
     COMPUTE_CLASS_LABEL,
@@ -50,7 +50,7 @@ class Vocabulary:
     keys begin of what Karpenter says of a machine; empty where there is none.
     """
 
-    catalog: Cloud
+    catalog: Vendor
     facts: str
     pool_label: str
     gke_labels: bool = False
@@ -66,9 +66,9 @@ class Vocabulary:
         return dict(zip(gpu.accelerator.labels(self.instance_labels), (gpu.name, str(gpu.memory_mib)), strict=False))
 
 
-_KARPENTER = Vocabulary(Cloud.AWS, "eks", KARPENTER_POOL_LABEL, instance_labels=KARPENTER_INSTANCE)
+_KARPENTER = Vocabulary(Vendor.AWS, "eks", KARPENTER_POOL_LABEL, instance_labels=KARPENTER_INSTANCE)
 
-AUTO_MODE = Vocabulary(Cloud.AWS, "eks", KARPENTER_POOL_LABEL, instance_labels=AUTO_MODE_INSTANCE)
+AUTO_MODE = Vocabulary(Vendor.AWS, "eks", KARPENTER_POOL_LABEL, instance_labels=AUTO_MODE_INSTANCE)
 """The words of EKS in Auto Mode, in which AWS runs Karpenter with labels of its own."""
 
 VOCABULARIES: dict[Platform, Vocabulary] = {
@@ -76,7 +76,7 @@ VOCABULARIES: dict[Platform, Vocabulary] = {
     Platform.LOCAL: _KARPENTER,
     Platform.EKS: _KARPENTER,
     Platform.GKE: Vocabulary(
-        Cloud.GCP,
+        Vendor.GCP,
         "gke",
         GKE_POOL_LABEL,
         gke_labels=True,

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.contract import Commitment, Discount, FamilyPrice, NodeFee, SpendCommitment, order_problem, valid_at
 from capacity.catalog.data_files import DataFileError, Record, Source, SourcedFile, read_records
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -129,7 +129,7 @@ _SAME_PRICE = {
 }
 """Whose prices count, in this order. Queued capacity is flex-start with all nodes at once: Google has one price (SKU) for both."""
 
-FACTS_OF_CLOUD = {Cloud.AWS: "eks", Cloud.GCP: "gke"}
+FACTS_OF_CLOUD = {Vendor.AWS: "eks", Vendor.GCP: "gke"}
 """Whose facts of capacity types (`facts_of`) are those of a cloud."""
 
 
@@ -166,7 +166,7 @@ class ServicePrice(Record):
 class PriceFile(SourcedFile):
     """A price file: the prices of one cloud, each with a source. Discounts and commitments are for files of one's own."""
 
-    cloud: Cloud
+    cloud: Vendor
     services: list[ServicePrice] = Field(default_factory=list[ServicePrice])
     node_fees: tuple[NodeFee, ...] = ()
     prices: list[Price] = Field(default_factory=list[Price])
@@ -215,7 +215,7 @@ class PriceBook:
     it leaves out.
     """
 
-    cloud: Cloud
+    cloud: Vendor
     prices: dict[PriceKey, Price]
     sources: dict[str, Source]
     services: dict[ServiceKey, ServicePrice] = field(default_factory=dict["ServiceKey", ServicePrice])
@@ -235,7 +235,7 @@ class PriceBook:
 
     def unpriced_families(self, region: str) -> list[str]:
         """Those that may be made in a region and have no price there. Google's list has each family where it is sold, AWS's one region."""
-        if self.cloud is Cloud.GCP and region in self.family_regions:
+        if self.cloud is Vendor.GCP and region in self.family_regions:
             return []
         return [each for each in self.family_names if (each, region) not in self.families]
 
@@ -372,6 +372,6 @@ def read_prices(path: Path) -> PriceBook:
 
 
 @cache
-def prices_of(cloud: Cloud) -> PriceBook:
+def prices_of(cloud: Vendor) -> PriceBook:
     """The shipped prices of `cloud`."""
     return read_prices(_PRICES / f"{cloud}.yaml")

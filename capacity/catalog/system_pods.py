@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from capacity.catalog.data_files import Record, SourcedFile, read_records
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,10 +49,10 @@ class SystemPodFile(SourcedFile):
 
 
 @cache
-def system_pods_of(cloud: Cloud) -> tuple[SystemPod, ...]:
+def system_pods_of(cloud: Vendor) -> tuple[SystemPod, ...]:
     """The cloud's own pods on a node for controllers of a cluster that this platform makes."""
     file = read_records(_FILE, SystemPodFile)
-    return file.aws if cloud is Cloud.AWS else file.gcp
+    return file.aws if cloud is Vendor.AWS else file.gcp
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,12 @@ class NodeRoom:
 _EVICTION_MIB = 100
 """The kubelet ends pods before less than this is free, on both clouds."""
 
-_UNSEEN_PERCENT = {Cloud.AWS: 7.5, Cloud.GCP: 3.0}
+_UNSEEN_PERCENT = {Vendor.AWS: 7.5, Vendor.GCP: 3.0}
 """How much less memory than advertised a machine's kernel has: what Karpenter assumes (settings.vmMemoryOverheadPercent; 4.9 to 6.2 were
 seen), and on Compute Engine a little more than the 2.4 of an n2-standard-4 on GKE 1.36.3."""
 
 
-def node_room(cloud: Cloud, machine: Machine, max_pods: int) -> NodeRoom:
+def node_room(cloud: Vendor, machine: Machine, max_pods: int) -> NodeRoom:
     """What is left for pods of a node without GPUs, after what the kubelet keeps. `max_pods` is how many of them it takes.
 
     Of the vCPU both clouds keep 6 % of the first, 1 % of the second, 0.5 % of the next two and 0.25 % of all others. Of the memory EKS
@@ -93,7 +93,7 @@ def node_room(cloud: Cloud, machine: Machine, max_pods: int) -> NodeRoom:
     """
     kept = sum(share * (min(machine.vcpu, upto) - after) for after, upto, share in _CPU_KEPT if machine.vcpu > after)
     seen = machine.memory_mib * (100 - _UNSEEN_PERCENT[cloud]) / 100
-    reserved = 255 + 11 * machine.max_pods if cloud is Cloud.AWS else _gke_reserved_mib(seen)
+    reserved = 255 + 11 * machine.max_pods if cloud is Vendor.AWS else _gke_reserved_mib(seen)
     # The kubelet rounds what it keeps; up, so that no more is promised than there is.
     return NodeRoom(1000 * machine.vcpu - round(kept), int(seen - reserved) - _EVICTION_MIB, max_pods)
 

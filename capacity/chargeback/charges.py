@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from capacity.catalog.contract import SpendCommitment
-    from capacity.catalog.machines import Cloud
+    from capacity.catalog.machines import Vendor
     from capacity.chargeback.nodes import NodeFacts
 
 
@@ -88,7 +88,7 @@ class Supply:
         return self.capacity_type == SPEND
 
     @property
-    def cloud(self) -> Cloud:
+    def cloud(self) -> Vendor:
         """Whose they are. What has a price has a machine that tells it, or is a plan. Raises ValueError otherwise."""
         if self.plan is not None:
             return self.plan.kind.cloud

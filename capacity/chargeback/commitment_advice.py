@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from decimal import Decimal
 
-    from capacity.catalog.machines import Cloud
+    from capacity.catalog.machines import Vendor
     from capacity.catalog.price_book import Price, PriceBook
     from capacity.chargeback.machine_hours import MachineHours, MachineKind
 
@@ -161,7 +161,7 @@ class CommitmentAdvice:
         return not self.reach.refused and all(each.saved_usd_a_month is not None for each in self.machines)
 
 
-def advise_commitments(history: MachineHours, prices: Callable[[Cloud], PriceBook], terms: Terms) -> CommitmentAdvice:
+def advise_commitments(history: MachineHours, prices: Callable[[Vendor], PriceBook], terms: Terms) -> CommitmentAdvice:
     """The number of each machine at which the history would have cost least. Raises ValueError for a history without hours."""
     reach = reach_of(history)
     machines: list[MachineAdvice] = []
@@ -174,7 +174,9 @@ def advise_commitments(history: MachineHours, prices: Callable[[Cloud], PriceBoo
     return CommitmentAdvice(reach, terms, tuple(machines), other)
 
 
-def _advice(kind: MachineKind, used: list[Fraction], prices: Callable[[Cloud], PriceBook], terms: Terms, *, carries: bool) -> MachineAdvice:
+def _advice(
+    kind: MachineKind, used: list[Fraction], prices: Callable[[Vendor], PriceBook], terms: Terms, *, carries: bool
+) -> MachineAdvice:
     cloud = cloud_of(kind.machine)
     book = None if cloud is None else prices(cloud)
     on_demand = None if book is None else book.find(kind.machine, kind.region, CapacityType.ON_DEMAND)

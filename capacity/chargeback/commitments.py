@@ -92,11 +92,11 @@ def commitments_of(books: Books, commitments: Iterable[Commitment], cuts: Iterab
     found, since = Committed(), (books.period.start, *cuts)
     for place in sorted({*by_place, *spans}):
         wanted = sorted(by_place[place], key=lambda each: each.pool is None)
-        _Place(wanted, spans[place], (books.period.start, books.period.end), since).add_to(found, books.step)
+        _CommitmentPlace(wanted, spans[place], (books.period.start, books.period.end), since).add_to(found, books.step)
     return found
 
 
-class _Place:
+class _CommitmentPlace:
     """The commitments for one machine in one region, and its reserved nodes."""
 
     def __init__(self, wanted: Sequence[Commitment], spans: dict[NodeFacts, list[Span]], period: Span, since: Sequence[Seconds]) -> None:

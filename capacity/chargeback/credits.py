@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.contract import Lasting, moment_problem
 from capacity.catalog.data_files import Record, read_records
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.chargeback.nodes import cloud_of
 from capacity.values.quantities import to_cents
 
@@ -34,7 +34,7 @@ class Credit(Lasting):
 
     name: Annotated[str, Field(min_length=1)]
     usd: Annotated[Decimal, Field(gt=Decimal(0), decimal_places=2)]
-    cloud: Cloud
+    cloud: Vendor
     source: Annotated[str, Field(min_length=10)]
     machines: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()

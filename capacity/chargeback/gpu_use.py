@@ -145,7 +145,7 @@ class Increases(Generic[KeyT]):
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldGpus:
     """A pod had `gpus` GPUs from `start` until before `end`, in units of `share`; `use` is where that is counted.
 
     `goes_on`: it had them before, too, in other books, so that a sample of then stands for some of this time as well.
@@ -161,7 +161,7 @@ class Held:
 
 
 def add_utilisation(
-    activity: Mapping[tuple[str, ...], list[tuple[Seconds, float]]], held: Mapping[tuple[str, str], list[Held]], step: Seconds
+    activity: Mapping[tuple[str, ...], list[tuple[Seconds, float]]], held: Mapping[tuple[str, str], list[HeldGpus]], step: Seconds
 ) -> None:
     """Adds what was measured and used. `activity` is, by namespace and pod, the sum over its devices of how busy each was, 0 to 1.
 
@@ -220,7 +220,7 @@ class LostWork:
         self._paces: dict[tuple[str, ...], _Pace] = {}
         self._pods: dict[tuple[str, str], tuple[Owner, float]] = {}
 
-    def take(self, found: Mapping[Question, list[Series]], held: Mapping[tuple[str, str], list[Held]]) -> None:
+    def take(self, found: Mapping[Question, list[Series]], held: Mapping[tuple[str, str], list[HeldGpus]]) -> None:
         """The answers of a slice, and who had GPUs in it."""
         self._pods |= {pod: (spans[-1].owner, float(spans[-1].gpus)) for pod, spans in held.items()}
         for key, samples in merged(found[Question.STEPS], "namespace", "pod").items():

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.chargeback.gpu_use import Books, Held, LostWork, NodeBook, NodeKey, Use, add_utilisation
+from capacity.chargeback.gpu_use import Books, HeldGpus, LostWork, NodeBook, NodeKey, Use, add_utilisation
 from capacity.chargeback.nodes import Doubled, KnownLabels, gpus_of_node, unit_share
 from capacity.chargeback.queries import Question
 from capacity.chargeback.samples import BRIDGED_STEPS, Gap, Matrix, Span, SpanReader, merged
@@ -103,7 +103,7 @@ class Ledger:
                 self._count(key[0], span)
         self._last_spans = {node: max(spans, key=lambda each: each.end) for node, spans in there.items()}
         presence = {node: _Presence(spans) for node, spans in there.items()}
-        held: dict[tuple[str, str], list[Held]] = {}
+        held: dict[tuple[str, str], list[HeldGpus]] = {}
         waiting, self._waiting = self._waiting, list[_Allocation]()
         for each in waiting:
             self._divide(each, presence.get(each.node, _NOWHERE), held, at_last=True)
@@ -154,7 +154,7 @@ class Ledger:
                 book.gpu_seconds += gpus * piece.seconds
 
     def _allocate(
-        self, key: tuple[str, ...], samples: list[tuple[Seconds, float]], node_was: _Presence, held: dict[tuple[str, str], list[Held]]
+        self, key: tuple[str, ...], samples: list[tuple[Seconds, float]], node_was: _Presence, held: dict[tuple[str, str], list[HeldGpus]]
     ) -> None:
         uid, namespace, pod, node, resource = key
         for span in self._pods.read(key, samples):
@@ -163,7 +163,7 @@ class Ledger:
                 for work, whole in self._labels.of_pod(uid, namespace, pod, facts.environment, on_node):
                     self._divide(_Allocation((namespace, pod), node, facts, work, share * round(whole.value), share, whole), node_was, held)
 
-    def _divide(self, had: _Allocation, node_was: _Presence, held: dict[tuple[str, str], list[Held]], *, at_last: bool = False) -> None:
+    def _divide(self, had: _Allocation, node_was: _Presence, held: dict[tuple[str, str], list[HeldGpus]], *, at_last: bool = False) -> None:
         """Counts what a pod had while its node was there. What came after waits for the next slice, in which the node may go on."""
         for piece, was_there in node_was.cut(had.span):
             if was_there:
@@ -171,7 +171,7 @@ class Ledger:
                     use = self._book(had.node, had.facts, part.start).work.setdefault(had.work, Use())
                     use.allocated += had.gpus * part.seconds
                     goes_on = part.start > piece.start
-                    held.setdefault(had.pod, []).append(Held(part.start, part.end, had.work.owner, had.gpus, had.share, use, goes_on))
+                    held.setdefault(had.pod, []).append(HeldGpus(part.start, part.end, had.work.owner, had.gpus, had.share, use, goes_on))
             elif not at_last and piece.start >= node_was.until:
                 self._waiting.append(replace(had, span=piece))
             elif not node_was.near(piece):

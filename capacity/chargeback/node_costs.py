@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import prices_of
 from capacity.chargeback.charges import SPEND, Rate
 from capacity.chargeback.commitments import PlanUse, Uncommitted, apply_plans, commitments_of, hours_of
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 class PriceTimes:
     """The price book of each cloud at each moment. `shipped` are those of no time, `own` the file before them, which has a `name`."""
 
-    def __init__(self, shipped: Callable[[Cloud], PriceBook] = prices_of, own: PriceFile | None = None, name: str = "") -> None:
+    def __init__(self, shipped: Callable[[Vendor], PriceBook] = prices_of, own: PriceFile | None = None, name: str = "") -> None:
         self._shipped, self._own, self._name = shipped, own, name
         starts = set() if own is None else {int(each.start.timestamp()) for each in own.prices if each.start is not None}
         self.changes: tuple[Seconds, ...] = tuple(sorted(starts))
         """The moments at which some price changes, the first one first."""
 
-        self._books: dict[tuple[Cloud, int], PriceBook] = {}
+        self._books: dict[tuple[Vendor, int], PriceBook] = {}
 
-    def at(self, cloud: Cloud, moment: Seconds) -> PriceBook:
+    def at(self, cloud: Vendor, moment: Seconds) -> PriceBook:
         """The prices of a moment. Raises DataFileError for a discount of the file that is off nothing."""
         number = bisect_right(self.changes, moment)
         if self._own is None or cloud is not self._own.cloud:
@@ -51,7 +51,7 @@ class PriceTimes:
             self._books[cloud, number] = book.with_rows_of(self._own, self._name, datetime.fromtimestamp(moment, UTC))
         return self._books[cloud, number]
 
-    def of(self, moment: Seconds) -> Callable[[Cloud], PriceBook]:
+    def of(self, moment: Seconds) -> Callable[[Vendor], PriceBook]:
         """The books of a moment."""
         return partial(self.at, moment=moment)
 
@@ -66,7 +66,7 @@ class PriceTimes:
 
     def plans(self, period: Period) -> tuple[SpendCommitment, ...]:
         """The commitments of US dollars an hour of all clouds that hold in some of the period."""
-        plans = [each for cloud in Cloud for each in self.at(cloud, period.start).spend_commitments]
+        plans = [each for cloud in Vendor for each in self.at(cloud, period.start).spend_commitments]
         spans = [each.holds(period.start, period.end) for each in plans]
         return tuple(each for each, (start, end) in zip(plans, spans, strict=True) if end > start)
 
@@ -155,7 +155,7 @@ def cost_nodes(books: Books, prices: PriceTimes, *, auto_mode: Collection[str] =
     return costs
 
 
-def _cost_node(costs: NodeCosts, key: NodeKey, book: NodeBook, prices: Callable[[Cloud], PriceBook], *, auto_mode: bool) -> None:
+def _cost_node(costs: NodeCosts, key: NodeKey, book: NodeBook, prices: Callable[[Vendor], PriceBook], *, auto_mode: bool) -> None:
     facts = key.facts
     paid, of_type = _usd_per_hour(facts, prices, costs.sources), facts.bought_as
     usd_per_hour = paid
@@ -203,7 +203,7 @@ def _apply_plans(costs: NodeCosts, books: Books, prices: PriceTimes) -> None:
 
 def _cost_commitments(costs: NodeCosts, books: Books, prices: PriceTimes) -> None:
     start = books.period.start
-    commitments = [each for cloud in Cloud for each in prices.at(cloud, start).commitments]
+    commitments = [each for cloud in Vendor for each in prices.at(cloud, start).commitments]
     committed = commitments_of(books, commitments, books.cuts)
     costs.uncommitted = committed.uncommitted
     for kept in committed.kept:
@@ -230,14 +230,14 @@ def _changes(seen: Iterable[NodeFacts], prices: PriceTimes, moments: Iterable[Se
                 yield NodePriceChange(UnknownPrice(*key[:3]), key[3], moment, was, usd, after.source)
 
 
-def _price(facts: NodeFacts, prices: Callable[[Cloud], PriceBook]) -> Price | None:
+def _price(facts: NodeFacts, prices: Callable[[Vendor], PriceBook]) -> Price | None:
     cloud = cloud_of(facts.machine)
     if cloud is None or facts.capacity_type is None or UNKNOWN in {facts.machine, facts.region}:
         return None
     return prices(cloud).paid(facts.machine, facts.region, facts.capacity_type, facts.pool)
 
 
-def _usd_per_hour(facts: NodeFacts, prices: Callable[[Cloud], PriceBook], sources: dict[str, Source]) -> Fraction | None:
+def _usd_per_hour(facts: NodeFacts, prices: Callable[[Vendor], PriceBook], sources: dict[str, Source]) -> Fraction | None:
     price, cloud = _price(facts, prices), cloud_of(facts.machine)
     if price is None or cloud is None:
         return None
@@ -245,7 +245,7 @@ def _usd_per_hour(facts: NodeFacts, prices: Callable[[Cloud], PriceBook], source
     return Fraction(price.usd_per_hour)
 
 
-def _listed(facts: NodeFacts, prices: Callable[[Cloud], PriceBook], fee: Fraction = Fraction(0)) -> Fraction | None:
+def _listed(facts: NodeFacts, prices: Callable[[Vendor], PriceBook], fee: Fraction = Fraction(0)) -> Fraction | None:
     """The on-demand price with no discount off. One that a file of one's own names counts as the list's."""
     cloud = cloud_of(facts.machine)
     price = None if cloud is None else prices(cloud).undiscounted.get((facts.machine, facts.region, CapacityType.ON_DEMAND))
@@ -253,7 +253,7 @@ def _listed(facts: NodeFacts, prices: Callable[[Cloud], PriceBook], fee: Fractio
 
 
 def _with_fee(
-    usd_per_hour: Fraction, facts: NodeFacts, prices: Callable[[Cloud], PriceBook], sources: dict[str, Source]
+    usd_per_hour: Fraction, facts: NodeFacts, prices: Callable[[Vendor], PriceBook], sources: dict[str, Source]
 ) -> Fraction | None:
     """With the fee of EKS Auto Mode; None where that is not known, so that no sum is too low without a word."""
     cloud = cloud_of(facts.machine)
@@ -289,7 +289,7 @@ class NodeGroup:
 
 
 @dataclass
-class _Sums:
+class _CostSums:
     nodes: int = 0
     seconds: int = 0
     unpriced: int = 0
@@ -302,10 +302,10 @@ _Key = tuple[str, str, str, str]
 
 def node_groups(books: Books, costs: NodeCosts) -> tuple[NodeGroup, ...]:
     """All nodes of the books and what was committed to and not there; their cents sum to those of the whole cost, rounded once."""
-    found: dict[_Key, _Sums] = {}
+    found: dict[_Key, _CostSums] = {}
     known: set[tuple[str, NodeFacts]] = set()
     for key, book in books.nodes.items():
-        sums = found.setdefault(_key(key.facts), _Sums())
+        sums = found.setdefault(_key(key.facts), _CostSums())
         usd, fee = costs.usd.get(key), costs.fees.get(key)
         # Cuts are of prices: the node went on.
         new = (key.node, key.facts) not in known
@@ -315,17 +315,17 @@ def node_groups(books: Books, costs: NodeCosts) -> tuple[NodeGroup, ...]:
         sums.unpriced += book.seconds if usd is None else 0
         sums.usd += (usd or Fraction(0)) - (fee or Fraction(0))
         if fee is not None:
-            fees = found.setdefault((*_key(key.facts)[:3], AUTO_MODE), _Sums())
+            fees = found.setdefault((*_key(key.facts)[:3], AUTO_MODE), _CostSums())
             fees.nodes += new
             fees.seconds += book.seconds
             fees.usd += fee
     for kept, usd in costs.unused:
-        sums = found.setdefault(_key(kept.facts), _Sums())
+        sums = found.setdefault(_key(kept.facts), _CostSums())
         sums.unused += kept.unused
         sums.usd += usd
     for use in costs.plans:
         # It is of no region and no machine: its name says which it is.
-        found.setdefault((use.plan.kind.cloud.value, UNKNOWN, use.plan.name, SPEND), _Sums()).usd += use.unused
+        found.setdefault((use.plan.kind.cloud.value, UNKNOWN, use.plan.name, SPEND), _CostSums()).usd += use.unused
     rounded = to_cents({key: sums.usd for key, sums in found.items()})
     return tuple(NodeGroup(*key, sums.nodes, sums.seconds, sums.unpriced, sums.unused, rounded[key]) for key, sums in sorted(found.items()))
 

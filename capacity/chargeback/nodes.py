@@ -14,7 +14,7 @@ from pydantic import Field
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record, SourcedFile, read_records
-from capacity.catalog.machines import Cloud, Machine, machines_of
+from capacity.catalog.machines import Machine, Vendor, machines_of
 from capacity.catalog.node_labels import (
     CAPACITY_TYPE_LABEL,
     ENVIRONMENT_LABEL,
@@ -321,11 +321,11 @@ class NodeFacts:
         return None if (cloud := cloud_of(self.machine)) is None else machines_of(cloud).get(self.machine)
 
 
-def cloud_of(machine: str) -> Cloud | None:
+def cloud_of(machine: str) -> Vendor | None:
     """Whose machine it is, by its name: EC2 writes family.size, Compute Engine family-kind-size."""
     if machine == UNKNOWN:
         return None
-    return Cloud.AWS if "." in machine else Cloud.GCP
+    return Vendor.AWS if "." in machine else Vendor.GCP
 
 
 def node_facts(labels: Mapping[str, str]) -> NodeFacts:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from capacity.catalog.data_files import Record, read_records
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.chargeback.charges import LineCharge, LineKey
 from capacity.chargeback.queries import NONE
 from capacity.values.quantities import SECONDS_OF_AN_HOUR
@@ -47,7 +47,7 @@ class ExtraCost(Record):
     usd: Annotated[Decimal, Field(ge=Decimal(0), decimal_places=2)]
     project: str = NONE
     what: str = ""
-    cloud: Cloud | None = None
+    cloud: Vendor | None = None
 
 
 class ExtraCostFile(Record):

@@ -27,7 +27,7 @@ class ReportError(ValueError):
     """A report that cannot be used, and why."""
 
 
-class Part(BaseModel):
+class SavedPart(BaseModel):
     """Reports say more than is needed of them."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
@@ -44,7 +44,7 @@ Moment = Annotated[int, BeforeValidator(_unix_seconds)]
 """Seconds of Unix time, which a report has in ISO 8601."""
 
 
-class SavedPeriod(Part):
+class SavedPeriod(SavedPart):
     """From `start` until before `end`."""
 
     name: str
@@ -52,7 +52,7 @@ class SavedPeriod(Part):
     end: Moment = Field(alias="to")
 
 
-class SavedReport(Part):
+class SavedReport(SavedPart):
     """What every reader needs."""
 
     period: SavedPeriod
@@ -85,7 +85,7 @@ def _read_saved(path: Path, model: type[ReportT]) -> ReportT:
 Whole = Annotated[int, Field(ge=0, le=10**15)]
 
 
-class ReportedNodes(Part):
+class ReportedNodes(SavedPart):
     """See NodeGroup."""
 
     cloud: str
@@ -119,12 +119,12 @@ class _Period(SavedPeriod):
     timezone: str
 
 
-class _Line(Part):
+class _Line(SavedPart):
     team: str
     total_usd: Cents
 
 
-class _Of(Part):
+class _Of(SavedPart):
     prometheus: str
     match: str
 

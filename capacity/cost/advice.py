@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from capacity.catalog.data_files import Record
-from capacity.cost.estimates import Estimate, Estimates, Fact, JobNeeds, Method, Rule, estimates, is_gang, shipped_rules
+from capacity.cost.estimates import AdviceRule, Estimate, Estimates, Fact, JobNeeds, Method, estimates, is_gang, shipped_rules
 from capacity.cost.spot_arithmetic import (
     break_even_interruptions_per_node_hour,
     break_even_usd_per_hour,
@@ -38,7 +38,7 @@ class Option:
     """A way with its figures, and the rules that exclude it; none when it could be taken."""
 
     estimate: Estimate
-    excluded_by: tuple[Rule, ...]
+    excluded_by: tuple[AdviceRule, ...]
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _and(methods: tuple[Method, ...]) -> str:
     return " and ".join(", ".join(methods).rsplit(", ", 1))
 
 
-def _exclusions(rules: list[Rule]) -> list[str]:
+def _exclusions(rules: list[AdviceRule]) -> list[str]:
     """Each method that is out, with the first rule that says so: the rules stand in the order of their weight."""
     told: set[Method] = set()
     lines: list[str] = []

@@ -13,7 +13,7 @@ NEAR_PERCENT = 80
 """The percentage of a budget from which a warning is sent; a budget may set its own."""
 
 
-class Standing(StrEnum):
+class BudgetStanding(StrEnum):
     """How an amount stands to a budget.
 
     EXCEEDED: above it, whatever has no known price. UNKNOWN: within it as far as prices are known, but what has none could take it above,
@@ -56,10 +56,10 @@ class BudgetCheck:
         return max(self.spent_usd, self.at_most_usd or self.spent_usd) * 100 >= self.budget_usd * self.near_percent
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> BudgetStanding:
         """See Standing; a budget that is spent to the last cent is kept."""
         if self.spent_usd > self.budget_usd:
-            return Standing.EXCEEDED
+            return BudgetStanding.EXCEEDED
         if self.uncertain:
-            return Standing.UNKNOWN
-        return Standing.NEAR if self.near else Standing.WITHIN
+            return BudgetStanding.UNKNOWN
+        return BudgetStanding.NEAR if self.near else BudgetStanding.WITHIN

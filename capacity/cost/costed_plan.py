@@ -72,13 +72,13 @@ def machine_prices(book: PriceBook, machine: str, region: str) -> MachinePrices:
     )
 
 
-class _Part(BaseModel):
+class _PlanPart(BaseModel):
     """Frozen; the rest of what a plan or its file says is not looked at."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class CostedCeiling(_Part):
+class CostedCeiling(_PlanPart):
     """The most of a pool, in GPUs, with the vCPU and memory (MiB) that belong to them."""
 
     gpus: int = Field(ge=1)
@@ -86,7 +86,7 @@ class CostedCeiling(_Part):
     memory_mib: int = Field(default=0, ge=0)
 
 
-class CostedPool(_Part):
+class CostedPool(_PlanPart):
     """A pool: `machines` begins with the one asked for; nodes and GPUs as in PoolPlan."""
 
     name: str
@@ -99,14 +99,14 @@ class CostedPool(_Part):
     serves: tuple[str, ...] = Field(min_length=1)
 
 
-class CostedRoutePool(_Part):
+class CostedRoutePool(_PlanPart):
     """A pool that a class may use."""
 
     pool: str
     capacity_type: CapacityType
 
 
-class CostedRoute(_Part):
+class CostedRoute(_PlanPart):
     """The pools of a class in the order in which they are tried."""
 
     workload_class: str
@@ -114,7 +114,7 @@ class CostedRoute(_Part):
     pools: tuple[CostedRoutePool, ...] = Field(validation_alias=AliasChoices("pools", "rungs"))
 
 
-class CostedTeam(_Part):
+class CostedTeam(_PlanPart):
     """A team, its budget in US dollars a month, and the most GPUs that it may hold at once, borrowed ones among them."""
 
     name: str
@@ -122,7 +122,7 @@ class CostedTeam(_Part):
     max_gpus: int | None = None
 
 
-class CostedPlan(_Part):
+class CostedPlan(_PlanPart):
     """The plan."""
 
     cloud: Platform
@@ -157,13 +157,13 @@ _REMEDY = (
 _TOLD = 8
 
 
-class _Cost(_Part):
+class _Cost(_PlanPart):
     """What of the cost is needed to work it out anew: the prices of the stack's own file."""
 
     own_prices: PriceFile | None = None
 
 
-class PlanFile(_Part):
+class PlanFile(_PlanPart):
     """A plan, the name of its stack, and the prices that it was made with besides the shipped ones."""
 
     version: Literal[1]

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.data_files import Record, SourcedFile, read_records
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.cost.spot_arithmetic import (
     SpotConditions,
     SpotRun,
@@ -76,7 +76,7 @@ class Method(StrEnum):
     ON_DEMAND = "on-demand"
 
 
-class Rule(Record):
+class AdviceRule(Record):
     """`when` all of its facts are so, the methods in `excludes` are out, `advises` is said, and `because` says why."""
 
     name: str
@@ -115,7 +115,7 @@ class AdviceRules(SourcedFile):
 
     as_of: date
     assumptions: Assumptions
-    rules: tuple[Rule, ...]
+    rules: tuple[AdviceRule, ...]
 
     @model_validator(mode="after")
     def _names_differ_and_on_demand_stays(self) -> AdviceRules:
@@ -152,7 +152,7 @@ class JobNeeds(Record):
     each start reads. Prices are for one machine and hour, waits are what to expect.
     """
 
-    cloud: Cloud
+    cloud: Vendor
     region: str
     machine: str
     work_hours: Hours
@@ -307,7 +307,7 @@ def estimates(needs: JobNeeds, prices: MachinePrices) -> Estimates:
 def flex_start_limit_hours(needs: JobNeeds) -> float | None:
     """How long DWS lets this machine run; None where it does not give it."""
     machine = machines_of(needs.cloud).get(needs.machine)
-    facts = facts_of("gke").get(CapacityType.FLEX_START) if needs.cloud is Cloud.GCP else None
+    facts = facts_of("gke").get(CapacityType.FLEX_START) if needs.cloud is Vendor.GCP else None
     if machine is None or not machine.flex_start or facts is None or facts.max_run_seconds is None:
         return None
     return facts.max_run_seconds / SECONDS_OF_AN_HOUR

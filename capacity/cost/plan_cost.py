@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from capacity.catalog.price_book import PriceBook
     from capacity.cost.costed_plan import CostedPlan, CostedPool, ExpectedUse
-    from capacity.plan.billed import Charge
+    from capacity.plan.billed import BilledAmount
 
 _ALWAYS = Decimal(1)
 _MEBIBYTES = 1024
@@ -133,7 +133,7 @@ class _Lines:
         prices = tuple(each.price for each in shapes if each.name == alone[1])
         yield CostLine(Section.OTHER_WORK, "other work", quantity, figures, prices, unknown)
 
-    def _shapes(self, charges: Sequence[Charge]) -> tuple[list[Shape], tuple[str, ...]]:
+    def _shapes(self, charges: Sequence[BilledAmount]) -> tuple[list[Shape], tuple[str, ...]]:
         """The machines without GPUs that an autoscaler may make, with a disk each, whose on-demand price is known; and what is missing.
 
         In Auto Mode each costs its fee, too.
@@ -247,7 +247,7 @@ class _Lines:
             prices.append(price_with_source(self._book.source_of(fee), what, hour))
         yield CostLine(section, name, quantity, figures, tuple(prices), unknown)
 
-    def _disk_line(self, section: Section, name: str, charges: Sequence[Charge], nodes: Amounts) -> CostLine:
+    def _disk_line(self, section: Section, name: str, charges: Sequence[BilledAmount], nodes: Amounts) -> CostLine:
         return self._line(section, name, [(each.item, Decimal(each.amount)) for each in charges], nodes)
 
     def _line(self, section: Section, name: str, items: Sequence[tuple[ServiceItem, Decimal]], amounts: Amounts) -> CostLine:

@@ -124,7 +124,7 @@ class Job:
     @property
     def on_demand_seconds(self) -> int:
         """Seconds that the job takes on on-demand nodes alone, its start included."""
-        return Progress().started(self).to_finish_seconds(self)
+        return JobProgress().started(self).to_finish_seconds(self)
 
     @property
     def feasible(self) -> bool:
@@ -133,7 +133,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class JobProgress:
     """`saved_seconds` of work are durable; `cycle_seconds` of the present cycle of work and checkpoint are done and would be lost;
     `restart_seconds` of a restart are still ahead.
     """
@@ -152,30 +152,30 @@ class Progress:
         checkpoints = max(0, -(-left // job.checkpoint_interval_seconds) - 1)
         return self.restart_seconds + left + checkpoints * job.checkpoint_seconds - self.cycle_seconds
 
-    def after(self, seconds: int, job: Job) -> Progress:
+    def after(self, seconds: int, job: Job) -> JobProgress:
         """The progress after so long on a machine, which must be less than what is needed to finish."""
         restarting = min(seconds, self.restart_seconds)
         ran = self.cycle_seconds + seconds - restarting
         cycles, rest = divmod(ran, job.checkpoint_interval_seconds + job.checkpoint_seconds)
-        return Progress(self.saved_seconds + cycles * job.checkpoint_interval_seconds, rest, self.restart_seconds - restarting)
+        return JobProgress(self.saved_seconds + cycles * job.checkpoint_interval_seconds, rest, self.restart_seconds - restarting)
 
-    def started(self, job: Job) -> Progress:
+    def started(self, job: Job) -> JobProgress:
         """The same on a machine that has just been asked for."""
-        return Progress(self.saved_seconds, self.cycle_seconds, self.restart_seconds + job.restart_seconds)
+        return JobProgress(self.saved_seconds, self.cycle_seconds, self.restart_seconds + job.restart_seconds)
 
-    def lost(self, job: Job) -> Progress:
+    def lost(self, job: Job) -> JobProgress:
         """What is left when the machine is taken away: what is durable, and with a save on notice what was done until the notice."""
         if not job.notice_seconds:
-            return Progress(self.saved_seconds)
-        return Progress(self.saved_seconds + min(max(0, self.cycle_seconds - job.notice_seconds), job.checkpoint_interval_seconds))
+            return JobProgress(self.saved_seconds)
+        return JobProgress(self.saved_seconds + min(max(0, self.cycle_seconds - job.notice_seconds), job.checkpoint_interval_seconds))
 
-    def left(self, job: Job) -> Progress:
+    def left(self, job: Job) -> JobProgress:
         """What is kept when a machine is given up: what is durable, or all of it with a checkpoint first, whichever ends sooner.
 
         The time of that checkpoint is counted at the next start.
         """
-        saved_first = Progress(self.work_done_seconds(job), 0, job.checkpoint_seconds)
-        return min(Progress(self.saved_seconds), saved_first, key=lambda each: each.to_finish_seconds(job))
+        saved_first = JobProgress(self.work_done_seconds(job), 0, job.checkpoint_seconds)
+        return min(JobProgress(self.saved_seconds), saved_first, key=lambda each: each.to_finish_seconds(job))
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ ON_DEMAND = -1
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class TickView:
     """What a strategy knows at the begin of a tick: nothing of the future.
 
     `place` is where the job has been until now and could stay; None when it waits, or was just interrupted. `spot` are the zones with
@@ -201,7 +201,7 @@ class View:
     job: Job
     gap_seconds: int
     elapsed_seconds: int
-    progress: Progress
+    progress: JobProgress
     place: int | None
     spot: tuple[int, ...]
 
@@ -210,7 +210,7 @@ class View:
         """The zone where the job is already, else the first that has Spot; None without any."""
         return self.place if self.place in self.spot else next(iter(self.spot), None)
 
-    def at(self, place: int | None) -> Progress:
+    def at(self, place: int | None) -> JobProgress:
         """The progress at the begin of this tick if the job is there from now on."""
         if place == self.place:
             return self.progress
@@ -228,7 +228,7 @@ class View:
         return self.elapsed_seconds + self.gap_seconds + on_demand <= self.job.deadline_seconds
 
 
-Strategy = Callable[[View], int | None]
+Strategy = Callable[[TickView], int | None]
 """Returns the place for the tick that begins: on-demand, a zone of the view's, or None to wait."""
 
 
@@ -249,13 +249,13 @@ def replay(zones: Sequence[Trace], job: Job, rates: Rates, strategy: Strategy) -
     Spot that no trace tells of is not there; on-demand always is. A strategy that waits for good is never done.
     """
     gap, tick = zones[0].gap_seconds, 0
-    progress, place = Progress(), None
+    progress, place = JobProgress(), None
     spot_seconds = on_demand_seconds = interruptions = 0
     while True:
         spot = tuple(number for number, each in enumerate(zones) if tick < len(each.available) and each.available[tick] >= job.nodes)
         if place not in {None, ON_DEMAND, *spot}:
             progress, place, interruptions = progress.lost(job), None, interruptions + 1
-        view = View(job, gap, tick * gap, progress, place, spot)
+        view = TickView(job, gap, tick * gap, progress, place, spot)
         place = strategy(view)
         progress = view.at(place)
         if place is not None:

@@ -13,10 +13,10 @@ from capacity.values.quantities import SECONDS_OF_AN_HOUR, saved_percent
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from capacity.cost.replay import Job, Rates, ReplayOutcome, Strategy, Trace, View
+    from capacity.cost.replay import Job, Rates, ReplayOutcome, Strategy, TickView, Trace
 
 
-def greedy(view: View) -> int | None:
+def greedy(view: TickView) -> int | None:
     """Use Spot while there is some and wait without it, until on-demand from now on only just ends in time; then stay on on-demand.
 
     A promise is kept at each tick: if all were lost now, on-demand would end before the deadline. So every deadline that on-demand can
@@ -26,7 +26,7 @@ def greedy(view: View) -> int | None:
     return place if view.place != ON_DEMAND and view.is_safe(place) else ON_DEMAND
 
 
-def uniform_progress(view: View) -> int | None:
+def uniform_progress(view: TickView) -> int | None:
     """Use Spot whenever there is some; without it use on-demand while behind an even pace to the deadline, else wait.
 
     The policy Uniform Progress of Z. Wu and others, "Can't Be Late", NSDI 2024, with the promise of `greedy`. On-demand is kept until the

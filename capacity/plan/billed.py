@@ -9,7 +9,7 @@ from capacity.settings.spending import OnUnknownPrices
 
 
 @dataclass(frozen=True)
-class Charge:
+class BilledAmount:
     """So much of something that is billed by the month, such as 200 GiB of a disk. `amount` is in the unit of the item's measure."""
 
     item: ServiceItem
@@ -21,7 +21,7 @@ class PoolDisks:
     """What each node of a pool has for as long as it is there, and how many nodes more an upgrade of the pool makes at once."""
 
     pool: str
-    charges: tuple[Charge, ...]
+    charges: tuple[BilledAmount, ...]
     surge_nodes: int = 0
 
 
@@ -32,17 +32,17 @@ class SystemNodes:
     machine: str
     min_nodes: int
     max_nodes: int
-    charges: tuple[Charge, ...]
+    charges: tuple[BilledAmount, ...]
     surge_nodes: int = 0
 
 
 @dataclass(frozen=True)
-class OtherWork:
+class OtherNodes:
     """Room for nodes without GPUs that the autoscaler makes; both ceilings hold together. Each node has a disk."""
 
     max_vcpu: int
     max_memory_gib: int
-    charges: tuple[Charge, ...]
+    charges: tuple[BilledAmount, ...]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class MadeByItself:
     max_vcpu: int
     max_memory_gib: int
     gpus: tuple[tuple[str, int], ...]
-    charges: tuple[Charge, ...]
+    charges: tuple[BilledAmount, ...]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class SpendingPlan:
     budget_usd: int | None
     disks: tuple[PoolDisks, ...]
     system_nodes: SystemNodes | None
-    other_work: OtherWork | None
+    other_work: OtherNodes | None
     services: tuple[ServicePart, ...]
     shares: tuple[PoolShare, ...]
     made_by_itself: MadeByItself | None = None

@@ -10,7 +10,7 @@ from capacity.catalog.aws_quotas import AwsQuota, Market, address_quota, quota_o
 from capacity.catalog.capacity_type import CapacityType, CloudQuota, facts_of
 from capacity.catalog.gcp_project import ProjectNeed, When, apis_for, host_project, roles_for
 from capacity.catalog.gke_versions import GkeFeature, gke_floors
-from capacity.catalog.machines import Cloud, Confidential, machines_of
+from capacity.catalog.machines import Confidential, Vendor, machines_of
 from capacity.catalog.versions import Addon, Chart, shipped_versions
 from capacity.plan.own_machines import machines_of_pool
 from capacity.settings.cluster import EksMode, GkeMode
@@ -218,7 +218,7 @@ def _uses(plan: Plan, settings: EksSettings) -> Iterator[tuple[AwsQuota | None, 
         yield quota_of_machine(_OTHER_WORK, market), QuotaUse("other-work", other.max_vcpu if other.max_memory_gib else 0)
     if settings.cluster.existing is None:
         system = settings.cluster.system_pool
-        machine = plan.own_machines.get(system.machine) or machines_of(Cloud.AWS)[system.machine]
+        machine = plan.own_machines.get(system.machine) or machines_of(Vendor.AWS)[system.machine]
         vcpu, quota = machine.vcpu, quota_of_machine(system.machine, Market.ON_DEMAND)
         yield quota, QuotaUse("system nodes", vcpu * system.max_nodes)
         # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html (read 2026-11-24): up to two more in each zone.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.accelerators import TPU, of_gce_machine
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Source
-from capacity.catalog.machines import Cloud, machines_of, unserved_family
+from capacity.catalog.machines import Vendor, machines_of, unserved_family
 from capacity.catalog.platform import VOCABULARIES
 from capacity.catalog.price_book import Price, PriceFile
 from capacity.settings.platform import EksSettings, GkeSettings
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 _COMPARED = {
-    Cloud.AWS: ("vcpu", "memory_mib", "architecture", "local_ssd_gb", "efa_interfaces", "efa_first_card"),
-    Cloud.GCP: ("vcpu", "memory_mib", "architecture", "bundled_local_ssd_disks", "boot_disk", "compact_placement", "flex_start"),
+    Vendor.AWS: ("vcpu", "memory_mib", "architecture", "local_ssd_gb", "efa_interfaces", "efa_first_card"),
+    Vendor.GCP: ("vcpu", "memory_mib", "architecture", "bundled_local_ssd_disks", "boot_disk", "compact_placement", "flex_start"),
 }
 """Facts of a machine that a description says, too."""
 
 _SETTINGS = {"local_ssd_gb": "local_nvme_gb"}
 """Those that settings call otherwise."""
 
-_SERVICES = {Cloud.AWS: "EC2", Cloud.GCP: "Compute Engine"}
+_SERVICES = {Vendor.AWS: "EC2", Vendor.GCP: "Compute Engine"}
 
 
 def _descriptions(settings: PlatformSettings) -> tuple[DescribedMachine, ...]:
@@ -45,7 +45,9 @@ def described_machines(settings: PlatformSettings) -> dict[str, Machine]:
     return {each.name: each.machine(settings.region) for each in settings.machines}
 
 
-def with_described(settings: PlatformSettings, cloud: Cloud, known: dict[str, Machine]) -> tuple[dict[str, Machine], list[SettingsProblem]]:
+def with_described(
+    settings: PlatformSettings, cloud: Vendor, known: dict[str, Machine]
+) -> tuple[dict[str, Machine], list[SettingsProblem]]:
     """The catalog's machines with those of the settings, and what is wrong with these.
 
     A description of a machine that the catalog knows may say more of its zones and its price, which change, and nothing else of the rest,
@@ -109,7 +111,7 @@ def _problems(  # noqa: PLR0913 -- one description, and all that it may contradi
     written: DescribedMachine,
     *,
     beside: tuple[DescribedMachine, ...],
-    cloud: Cloud,
+    cloud: Vendor,
     described: dict[str, Machine],
     known: dict[str, Machine],
 ) -> Iterator[SettingsProblem]:
@@ -120,7 +122,7 @@ def _problems(  # noqa: PLR0913 -- one description, and all that it may contradi
     if unserved := unserved_family(cloud, name):
         yield SettingsProblem(f"{path}.name", repr(name), unserved.problem, unserved.instead, "machine-not-served")
         return
-    if cloud is Cloud.GCP and of_gce_machine(name) is TPU:
+    if cloud is Vendor.GCP and of_gce_machine(name) is TPU:
         problem = "has TPU chips, and a description is of whole GPUs of NVIDIA's"
         remedy = "leave the description out, and use a TPU machine of the catalog: ct5lp-hightpu, ct5p-hightpu-4t, ct6e-standard"
         yield SettingsProblem(f"{path}.name", repr(name), problem, remedy, "machine-not-served")
@@ -141,7 +143,7 @@ def _problems(  # noqa: PLR0913 -- one description, and all that it may contradi
         yield SettingsProblem(path, repr(name), problem, "leave it out", "machine-in-catalog", refused=False)
 
 
-def _differences(cloud: Cloud, own: Machine, catalogued: Machine) -> Iterator[tuple[str, str, str]]:
+def _differences(cloud: Vendor, own: Machine, catalogued: Machine) -> Iterator[tuple[str, str, str]]:
     """The setting, what it says, and what the catalog says."""
     for field in _COMPARED[cloud]:
         said, right = getattr(own, field), getattr(catalogued, field)

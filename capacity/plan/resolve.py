@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from pydantic import ValidationError
 
 from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.catalog.machines import Cloud, machines_of, machines_with, unserved_family, zone_names_differ
+from capacity.catalog.machines import Vendor, machines_of, machines_with, unserved_family, zone_names_differ
 from capacity.catalog.platform import AUTO_MODE, VOCABULARIES, Platform, Vocabulary
 from capacity.catalog.workload_classes import WorkloadClass, shipped_classes
 from capacity.catalog.zone_ids import is_zone_id
@@ -110,7 +110,7 @@ class ResolvedSettings:
         if getattr(self.settings, "zone_machines", None) is ZoneMachines.UNCHECKED:
             return False
         names = [zone for zone in self.zones if not is_zone_id(zone)]
-        return not (names and self.words.catalog is Cloud.AWS and zone_names_differ(self.region))
+        return not (names and self.words.catalog is Vendor.AWS and zone_names_differ(self.region))
 
     @cached_property
     def doubtful_pools(self) -> set[str]:
@@ -229,7 +229,7 @@ def _pool(  # noqa: PLR0913 -- a pool and what it may name, each from its own pl
     pool: PoolSettings,
     *,
     machines: dict[str, Machine],
-    cloud: Cloud,
+    cloud: Vendor,
     classes: dict[str, WorkloadClass],
     problems: list[SettingsProblem],
 ) -> ResolvedPool | None:
@@ -260,11 +260,11 @@ def _pool(  # noqa: PLR0913 -- a pool and what it may name, each from its own pl
     return ResolvedPool(path, pool, found, gpu, gpus_per_node, max_nodes, served, ceiling)
 
 
-_DESCRIBED = {Cloud.AWS: (EC2_MACHINE, "EC2"), Cloud.GCP: (GKE_MACHINE, "Compute Engine")}
+_DESCRIBED = {Vendor.AWS: (EC2_MACHINE, "EC2"), Vendor.GCP: (GKE_MACHINE, "Compute Engine")}
 """How a cloud's machines are called, and what a description says."""
 
 
-def _machine(path: str, name: str, machines: dict[str, Machine], cloud: Cloud) -> Iterator[SettingsProblem]:
+def _machine(path: str, name: str, machines: dict[str, Machine], cloud: Vendor) -> Iterator[SettingsProblem]:
     machine = machines.get(name)
     with_gpus = [each.name for each in machines.values() if each.gpu]
     unserved = unserved_family(cloud, name) if machine is None else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.machines import BootDisk, Cloud, machines_of
+from capacity.catalog.machines import BootDisk, Vendor, machines_of
 from capacity.catalog.price_book import ServiceItem
-from capacity.plan.billed import Charge, MadeByItself, OtherWork, PoolDisks, PoolShare, ServicePart, SpendingPlan, SystemNodes
+from capacity.plan.billed import BilledAmount, MadeByItself, OtherNodes, PoolDisks, PoolShare, ServicePart, SpendingPlan, SystemNodes
 from capacity.plan.pools import cluster_limits
 from capacity.plan.system_room import system_room
 from capacity.settings.cluster import EksOtherWork, Support
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from capacity.catalog.machines import Machine
     from capacity.plan.resolve import ResolvedPool, ResolvedSettings
-    from capacity.settings.cluster import OtherWork as OtherWorkSettings
-    from capacity.settings.cluster import SystemPool
+    from capacity.settings.cluster import OtherWork, SystemPool
     from capacity.settings.storage import Lustre
 
 GKE_SYSTEM_DISK_GIB, EKS_SYSTEM_DISK_GIB = 100, 50
@@ -80,7 +79,7 @@ def _made_by_itself(resolved: ResolvedSettings) -> MadeByItself | None:
         pool = resolved.pools[name]
         if gke_could_boot(resolved, pool.gpu.name):
             gpus[pool.gpu.name] = gpus.get(pool.gpu.name, 0) + pool.ceiling.gpus
-    disk = (Charge(ServiceItem.PD_BALANCED, GKE_OTHER_DISK_GIB),)
+    disk = (BilledAmount(ServiceItem.PD_BALANCED, GKE_OTHER_DISK_GIB),)
     return MadeByItself(limits.vcpu, limits.memory_gib, tuple(sorted(gpus.items())), disk)
 
 
@@ -90,7 +89,7 @@ def gke_could_boot(resolved: ResolvedSettings, gpu: str) -> bool:
     Machines of B200, GB200, H200 and RTX PRO 6000 boot from Hyperdisk alone (capacity/catalog/gcp.yaml has the source), and the provider
     takes one kind of disk for all of them (cluster_autoscaling.auto_provisioning_defaults.disk_type).
     """
-    known = (*machines_of(Cloud.GCP).values(), *resolved.machines.values())
+    known = (*machines_of(Vendor.GCP).values(), *resolved.machines.values())
     return any(each.boot_disk is not BootDisk.HYPERDISK_BALANCED for each in known if each.gpu is not None and each.gpu.name == gpu)
 
 
@@ -109,7 +108,7 @@ def _shares(resolved: ResolvedSettings) -> Iterator[PoolShare]:
                 yield PoolShare(team.name, pool, gpus)
 
 
-def _disks(resolved: ResolvedSettings, name: str) -> tuple[Charge, ...]:
+def _disks(resolved: ResolvedSettings, name: str) -> tuple[BilledAmount, ...]:
     pool = resolved.pools[name]
     settings = pool.settings
     if isinstance(settings, GkePool):
@@ -124,25 +123,25 @@ def _boot_disk(machine: Machine | None) -> ServiceItem:
     return ServiceItem.HYPERDISK_BALANCED if hyperdisk else ServiceItem.PD_BALANCED
 
 
-def _gke_disks(pool: ResolvedPool, settings: GkePool) -> tuple[Charge, ...]:
-    boot = Charge(_boot_disk(pool.machines[0]), settings.boot_disk_gib)
+def _gke_disks(pool: ResolvedPool, settings: GkePool) -> tuple[BilledAmount, ...]:
+    boot = BilledAmount(_boot_disk(pool.machines[0]), settings.boot_disk_gib)
     # The SSDs that come with a machine are in its price.
     extra = settings.local_ssd_disks * _LOCAL_SSD_GIB
-    return (boot, Charge(ServiceItem.LOCAL_SSD, extra)) if extra else (boot,)
+    return (boot, BilledAmount(ServiceItem.LOCAL_SSD, extra)) if extra else (boot,)
 
 
-def _gp3(resolved: ResolvedSettings, volume: Gp3Volume) -> tuple[Charge, ...]:
+def _gp3(resolved: ResolvedSettings, volume: Gp3Volume) -> tuple[BilledAmount, ...]:
     bottlerocket = isinstance(resolved.settings, EksSettings) and (resolved.settings.cluster.ami or "").startswith("bottlerocket")
     charges = (
-        Charge(ServiceItem.GP3_STORAGE, volume.gib + (_BOTTLEROCKET_GIB if bottlerocket else 0)),
-        Charge(ServiceItem.GP3_IOPS, volume.iops - GP3_IOPS),
-        Charge(ServiceItem.GP3_MIBPS, volume.throughput_mib - GP3_THROUGHPUT_MIB),
+        BilledAmount(ServiceItem.GP3_STORAGE, volume.gib + (_BOTTLEROCKET_GIB if bottlerocket else 0)),
+        BilledAmount(ServiceItem.GP3_IOPS, volume.iops - GP3_IOPS),
+        BilledAmount(ServiceItem.GP3_MIBPS, volume.throughput_mib - GP3_THROUGHPUT_MIB),
     )
     return tuple(each for each in charges if each.amount)
 
 
 def _system_nodes(resolved: ResolvedSettings, pool: SystemPool) -> SystemNodes:
-    boot = Charge(_boot_disk(resolved.machines.get(pool.machine)), GKE_SYSTEM_DISK_GIB)
+    boot = BilledAmount(_boot_disk(resolved.machines.get(pool.machine)), GKE_SYSTEM_DISK_GIB)
     disk = _gp3(resolved, Gp3Volume(EKS_SYSTEM_DISK_GIB)) if _on_aws(resolved) else (boot,)
     # An upgrade of a managed node group makes up to two nodes more for each zone; nothing else takes it above its least.
     # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
@@ -170,16 +169,16 @@ def _least_system_nodes(resolved: ResolvedSettings, pool: SystemPool) -> int:
     return next((nodes for nodes in range(1, pool.max_nodes) if not room.waiting(nodes)), pool.max_nodes)
 
 
-def _other_work(resolved: ResolvedSettings, room: OtherWorkSettings) -> OtherWork | None:
+def _other_work(resolved: ResolvedSettings, room: OtherWork) -> OtherNodes | None:
     if not room.max_vcpu or not room.max_memory_gib:
         return None
     aws = isinstance(room, EksOtherWork)
-    disk = _gp3(resolved, room.volume(OTHER_WORK_VOLUME)) if aws else (Charge(ServiceItem.PD_BALANCED, GKE_OTHER_DISK_GIB),)
-    return OtherWork(room.max_vcpu, room.max_memory_gib, disk)
+    disk = _gp3(resolved, room.volume(OTHER_WORK_VOLUME)) if aws else (BilledAmount(ServiceItem.PD_BALANCED, GKE_OTHER_DISK_GIB),)
+    return OtherNodes(room.max_vcpu, room.max_memory_gib, disk)
 
 
 def _on_aws(resolved: ResolvedSettings) -> bool:
-    return resolved.words.catalog is Cloud.AWS
+    return resolved.words.catalog is Vendor.AWS
 
 
 def _gke_services(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[ServicePart]:

@@ -13,7 +13,7 @@ from capacity.settings.platform import EksSettings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from capacity.catalog.machines import Cloud, Machine
+    from capacity.catalog.machines import Machine, Vendor
     from capacity.settings.platform import GkeSettings
 
 
@@ -59,7 +59,7 @@ def _placed(pod: SystemPod, free: list[NodeRoom], nodes: int) -> list[SystemPod]
     return []
 
 
-def system_room(settings: GkeSettings | EksSettings, cloud: Cloud, machine: Machine) -> SystemRoom:
+def system_room(settings: GkeSettings | EksSettings, cloud: Vendor, machine: Machine) -> SystemRoom:
     """The nodes of a platform's system pool and their pods. On GKE the pool grows to its ceiling, and so it does in EKS Auto Mode; else on
     EKS nothing scales the group.
     """

@@ -104,7 +104,7 @@ class ReleaseChannel(StrEnum):
     EXTENDED = "extended"
 
 
-class GkeCluster(DescribedRecord):
+class GkeClusterSettings(DescribedRecord):
     """A GKE cluster. With `mode: autopilot`, `system_pool` is not used, and `other_work` limits only queues."""
 
     name: Name | None = None
@@ -185,7 +185,7 @@ class EksAddons(DescribedRecord):
     else provides these metrics."""
 
 
-class ExistingKarpenter(DescribedRecord):
+class ExistingKarpenterSettings(DescribedRecord):
     """A Karpenter that someone else operates. Its owner manages its interruption queue, version and feature gates."""
 
     node_role: Annotated[str, Field(pattern=IAM_ROLE_NAME)]
@@ -207,7 +207,7 @@ class EksMode(StrEnum):
     AUTO = "auto"
 
 
-class EksCluster(DescribedRecord):
+class EksClusterSettings(DescribedRecord):
     """An EKS cluster. With `mode: auto`, AWS runs Karpenter and chooses the node image, and settings for either are rejected."""
 
     # For editors what the validator below says: only in Auto Mode nobody names an image.
@@ -278,7 +278,7 @@ class EksCluster(DescribedRecord):
     `node_repair` and the next two are then used; settings that have no effect are reported. The Kubernetes version is read from the
     cluster; `version` only tells `flexspot images` which releases to look for. Default: a new cluster is created."""
 
-    existing_karpenter: ExistingKarpenter | None = None
+    existing_karpenter: ExistingKarpenterSettings | None = None
     """The Karpenter of the `existing` cluster, which pools then use. Default: Karpenter is installed."""
 
     existing_gpu_operator: bool = False

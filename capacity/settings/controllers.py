@@ -120,7 +120,7 @@ class LoadBalancerControllerSize(ControllerSize):
     (`flexspot versions list`)."""
 
 
-class LoadBalancerController(LoadBalancerControllerSize):
+class LoadBalancerControllerSettings(LoadBalancerControllerSize):
     """The AWS Load Balancer Controller, and whether to install it."""
 
     install: bool = False
@@ -163,7 +163,7 @@ class EksControllers(Controllers):
     karpenter: KarpenterSize = KarpenterSize()
     """Karpenter."""
 
-    load_balancer_controller: LoadBalancerController = LoadBalancerController()
+    load_balancer_controller: LoadBalancerControllerSettings = LoadBalancerControllerSettings()
     """The AWS Load Balancer Controller, for services that are reachable from outside the cluster."""
 
     nvidia_device_plugin: DevicePlugin = DevicePlugin()

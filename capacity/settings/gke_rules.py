@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.accelerators import TPU
 from capacity.catalog.capacity_type import CapacityType, facts_of
 from capacity.catalog.gke_accelerators import hosts_of, is_slice_of, partitions_of, slices_of
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.settings.pools import GpuDriver, ReservationUse, SharingStrategy
 from capacity.values.errors import SettingsProblem, nearest
 
@@ -106,7 +106,7 @@ def _dws(pool: AskedPool) -> Iterator[SettingsProblem]:
             why = f"{pool.capacity_type} nodes are not upgraded: they stay as they are until their end"
             yield _problem("upgrades-of-dws-pool", option, value, why, "leave it out")
     if not pool.machine.flex_start:
-        given = sorted(each.name for each in machines_of(Cloud.GCP).values() if each.flex_start and each.gpu)
+        given = sorted(each.name for each in machines_of(Vendor.GCP).values() if each.flex_start and each.gpu)
         why = f"DWS does not give it, as {pool.capacity_type} needs"
         yield _problem("machine-not-in-dws", "machine", pool.machine.name, why, nearest(pool.machine.name, given))
 
@@ -115,7 +115,7 @@ def _on_demand(pool: AskedPool) -> Iterator[SettingsProblem]:
     machine = pool.machine
     if pool.capacity_type is CapacityType.ON_DEMAND and not machine.on_demand and machine.gpu is not None:
         others = [
-            each.name for each in machines_of(Cloud.GCP).values() if each.on_demand and each.gpu and each.gpu.name == machine.gpu.name
+            each.name for each in machines_of(Vendor.GCP).values() if each.on_demand and each.gpu and each.gpu.name == machine.gpu.name
         ]
         why, kinds = "Google does not sell it on demand", "spot or flex-start" if machine.flex_start else "spot"
         remedy = f"make the pool {kinds}, or use a machine that it sells so: {', '.join(others) or 'none has its GPU'}"
@@ -162,7 +162,7 @@ def confidential_refusals(option: str, technology: Confidential | None, machine:
         allowed = f"allowed: {', '.join(machine.confidential)}"
     else:
         kind = "with GPUs" if machine.gpu else "without GPUs"
-        others = [each for each in machines_of(Cloud.GCP).values() if technology in each.confidential]
+        others = [each for each in machines_of(Vendor.GCP).values() if technology in each.confidential]
         named = [each.name for each in others if (each.gpu is None) == (machine.gpu is None)]
         allowed = f"leave it out; machines {kind} that have it: {', '.join(named) or 'none'}"
     why = f"the memory of {machine.name} is not encrypted by {technology}"

@@ -150,7 +150,7 @@ class ControlPlane(DescribedRecord):
         return self
 
 
-class GkeNetwork(DescribedRecord):
+class GkeNetworkSettings(DescribedRecord):
     """The IP ranges of a GKE cluster, or an existing network."""
 
     nodes_cidr: Range = "10.0.0.0/20"
@@ -225,7 +225,7 @@ class Nat(StrEnum):
     SINGLE = "single"
 
 
-class EksNetwork(DescribedRecord):
+class EksNetworkSettings(DescribedRecord):
     """The IP ranges of an EKS cluster, or an existing VPC."""
 
     vpc_cidr: Range = "10.0.0.0/16"

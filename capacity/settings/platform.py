@@ -9,10 +9,17 @@ from pydantic import AfterValidator, Field
 
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.platform import Platform, default_services
-from capacity.settings.cluster import EksCluster, GkeCluster, OtherWork
+from capacity.settings.cluster import EksClusterSettings, GkeClusterSettings, OtherWork
 from capacity.settings.controllers import Controllers, EksControllers
 from capacity.settings.machines import DescribedEc2Machine, DescribedGkeMachine
-from capacity.settings.network import CONTROL_PLANE_ZONES, Access, ControlPlane, EksNetwork, GkeNetwork, control_plane_ranges
+from capacity.settings.network import (
+    CONTROL_PLANE_ZONES,
+    Access,
+    ControlPlane,
+    EksNetworkSettings,
+    GkeNetworkSettings,
+    control_plane_ranges,
+)
 from capacity.settings.pools import EksPool, GkePool, LocalPool, PoolSettings
 from capacity.settings.spending import Budget, EksMeasurement, GkeMeasurement, GpuQuota, Observability
 from capacity.settings.storage import EksStorage, GkeStorage
@@ -171,13 +178,13 @@ class GkeSettings(PlatformSettings):
     """`checked`: report zones where, according to the catalog, a pool's machine is not available. `unchecked`: do not check, for
     machines or zones newer than the catalog."""
 
-    network: GkeNetwork = GkeNetwork()
+    network: GkeNetworkSettings = GkeNetworkSettings()
     """The cluster's network."""
 
     control_plane: ControlPlane = ControlPlane()
     """Access to the API server."""
 
-    cluster: GkeCluster = GkeCluster()
+    cluster: GkeClusterSettings = GkeClusterSettings()
     """The cluster."""
 
     controllers: Controllers = Controllers()
@@ -237,13 +244,13 @@ class EksSettings(PlatformSettings):
     """`checked`: report zones where, according to the catalog, a pool's machine is not available. `unchecked`: do not check, for
     machines or zones newer than the catalog."""
 
-    network: EksNetwork = EksNetwork()
+    network: EksNetworkSettings = EksNetworkSettings()
     """The cluster's network."""
 
     control_plane: ControlPlane = ControlPlane()
     """Access to the API server."""
 
-    cluster: EksCluster
+    cluster: EksClusterSettings
     """The cluster."""
 
     controllers: EksControllers = EksControllers()

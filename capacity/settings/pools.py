@@ -288,7 +288,7 @@ class EksReservation(DescribedRecord):
         return self
 
 
-class QuietHours(DescribedRecord):
+class QuietHoursSettings(DescribedRecord):
     """A period in which Karpenter does not disrupt nodes voluntarily."""
 
     schedule: Annotated[str, Field(pattern=CRON)]
@@ -375,7 +375,7 @@ class EksPool(EksNodeDisk, PoolSettings):
     reservation: EksReservation | None = None
     """The reservations; only for a reserved pool. Default: none."""
 
-    quiet_hours: tuple[QuietHours, ...] = ()
+    quiet_hours: tuple[QuietHoursSettings, ...] = ()
     """Periods in which Karpenter does not disrupt nodes voluntarily."""
 
     efa: bool = False

@@ -14,7 +14,7 @@ LEASE_MARGIN_SECONDS = 30
 """How much longer than a worker's grace its lease must be: for the last write, and for clocks that differ."""
 
 
-class Storage(DescribedRecord):
+class StorageSettings(DescribedRecord):
     """The platform's buckets, in its region."""
 
     checkpoint_days: Annotated[int, Field(ge=1, le=3650)] = 30
@@ -24,7 +24,7 @@ class Storage(DescribedRecord):
     """Region of the buckets. Default: the cluster's region; any other is rejected."""
 
 
-class GkeStorage(Storage):
+class GkeStorage(StorageSettings):
     """Cloud Storage buckets and Pub/Sub queues."""
 
     encryption_key: Annotated[str, Field(pattern=GCP_KEY)] | None = None
@@ -126,7 +126,7 @@ LUSTRE_MBPS_PER_TIB = 125
 """What PERSISTENT_2 has where nobody says more: the least that it takes (FSx API reference, PerUnitStorageThroughput)."""
 
 
-class EksStorage(Storage):
+class EksStorage(StorageSettings):
     """S3 buckets, EFS and Lustre file systems, and SQS queues."""
 
     checkpoints: Literal[StorageKind.S3, StorageKind.EFS] = StorageKind.S3
@@ -170,7 +170,7 @@ class EksStorage(Storage):
         return StorageKind.LUSTRE in self.file_systems.values()
 
 
-class WorkQueue(DescribedRecord):
+class WorkQueueSettings(DescribedRecord):
     """A team's queue of work items (Pub/Sub or SQS), with a dead-letter queue."""
 
     name: Name = "work"

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from capacity.catalog.data_files import DescribedRecord
 from capacity.catalog.workload_classes import CapacityOrder, Description, DisruptionRule, Fallback, GraceSeconds, Priority, RunLimitHours
-from capacity.settings.storage import WorkQueue
+from capacity.settings.storage import WorkQueueSettings
 from capacity.values.images import how_it_moves
 from capacity.values.names import GROUP, IAM_ROLE, IMAGE, LabelValue, Name
 
@@ -217,7 +217,7 @@ class TeamSettings(DescribedRecord):
     stop: Stop = Stop.NONE
     """Holds or drains the team's queues, for maintenance."""
 
-    work_queue: WorkQueue | None = None
+    work_queue: WorkQueueSettings | None = None
     """A queue of work items in the cloud. Default: none."""
 
     monthly_budget_usd: MonthlyUsd | None = None

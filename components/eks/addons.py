@@ -14,7 +14,7 @@ import pulumi
 from pulumi_aws import eks
 
 from capacity.catalog.accelerators import NEURON, NVIDIA, Accelerator
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL, KARPENTER_INSTANCE
 from capacity.catalog.platform import PrometheusKind
 from capacity.catalog.versions import RECOMMENDED, Addon, Chart, shipped_versions
@@ -332,7 +332,7 @@ def _neuron() -> dict[str, Any]:
 def _efa(machines: list[str] | None) -> dict[str, Any]:
     label, value = EFA_NODE_LABEL
     # The chart brings its own list of instance types, which is as old as the chart.
-    known = [machine.name for machine in machines_of(Cloud.AWS).values() if machine.efa_interfaces]
+    known = [machine.name for machine in machines_of(Vendor.AWS).values() if machine.efa_interfaces]
     return {
         "supportedInstanceLabels": {"keys": [INSTANCE_TYPE_LABEL], "values": sorted(machines or known)},
         "nodeSelector": {label: value},

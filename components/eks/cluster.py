@@ -21,9 +21,9 @@ from components.cloud_names import (
     fitted,
 )
 from components.eks.addons import ADDONS, AddonInstaller
-from components.eks.cluster_args import ClusterShape, EksClusterArgs, SystemPool
+from components.eks.cluster_args import EksClusterArgs, EksClusterShape, EksSystemPoolShape
 from components.eks.system_nodes import role_name, system_node_group
-from components.iam import VERSION, Document, RoleShape, Statement, as_json, granted_role, service_trust
+from components.iam import VERSION, PolicyDocument, RoleShape, Statement, as_json, granted_role, service_trust
 from components.kubeconfig import eks_credentials_command, eks_kubeconfig, part_of
 from components.shared_args import check_role_options, ipv4_range
 
@@ -39,7 +39,7 @@ _ARM = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\..*")
 """Instance types with AWS's own processors: a g after the generation, as in m7g, c6gd or im4gn."""
 
 
-def check_cluster(name: str, shape: ClusterShape) -> None:
+def check_cluster(name: str, shape: EksClusterShape) -> None:
     """Raises ValueError for what EKS would refuse, and for what is neither safe nor finite."""
     where = f"EksCluster {name}:"
     check_cluster_name(where, shape.cluster)
@@ -60,7 +60,7 @@ def check_cluster(name: str, shape: ClusterShape) -> None:
     check_role_options(where, shape.iam_path, shape.permissions_boundary)
 
 
-def _check_nodes(where: str, shape: ClusterShape) -> None:
+def _check_nodes(where: str, shape: EksClusterShape) -> None:
     for key, value in (("system_pool", shape.system_pool), ("ami", shape.ami)):
         if (value is None) != shape.auto_mode:
             given = "given" if value is not None else "not given"
@@ -79,7 +79,7 @@ def _check_services(where: str, written: str) -> None:
         raise ValueError(f"{where} services_cidr is {written!r}; it must be {EKS_SERVICES}; use 172.20.0.0/16 if in doubt")
 
 
-def _check_cidrs(where: str, shape: ClusterShape) -> None:
+def _check_cidrs(where: str, shape: EksClusterShape) -> None:
     for key, ranges in (("cidrs", shape.cidrs), ("private_cidrs", shape.private_cidrs)):
         for written in ranges:
             ipv4_range(f"{where} {key}", written)
@@ -95,7 +95,7 @@ def _check_cidrs(where: str, shape: ClusterShape) -> None:
         )
 
 
-def _check_admins(where: str, shape: ClusterShape) -> None:
+def _check_admins(where: str, shape: EksClusterShape) -> None:
     form = re.compile(rf"arn:{re.escape(shape.partition)}:iam::\d{{12}}:role/[\w+=,.@/-]+")
     strangers = [arn for arn in shape.admin_role_arns if not form.fullmatch(arn)]
     if strangers or len(set(shape.admin_role_arns)) < len(shape.admin_role_arns):
@@ -105,7 +105,7 @@ def _check_admins(where: str, shape: ClusterShape) -> None:
         )
 
 
-def _check_system_pool(where: str, pool: SystemPool) -> None:
+def _check_system_pool(where: str, pool: EksSystemPoolShape) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", pool.machine) or _ARM.fullmatch(pool.machine):
         raise ValueError(
             f"{where} system_pool.machine is {pool.machine!r}; it must be an instance type with an x86 processor; name one, such as "
@@ -142,7 +142,7 @@ _ADMIN = "AmazonEKSClusterAdminPolicy"
 _HTTPS = 443
 
 
-def api_security_group(name: str, shape: ClusterShape, parent: pulumi.Resource) -> ec2.SecurityGroup:
+def api_security_group(name: str, shape: EksClusterShape, parent: pulumi.Resource) -> ec2.SecurityGroup:
     """A security group for the private endpoint's addresses, besides EKS's own, which lets in the nodes alone.
 
     It is there without rules, too, so that the first range is a rule more and not a change of the cluster.
@@ -172,7 +172,7 @@ def api_security_group(name: str, shape: ClusterShape, parent: pulumi.Resource) 
     return group
 
 
-def admin_entries(name: str, shape: ClusterShape, cluster: pulumi.Input[str], parent: pulumi.Resource) -> list[pulumi.Resource]:
+def admin_entries(name: str, shape: EksClusterShape, cluster: pulumi.Input[str], parent: pulumi.Resource) -> list[pulumi.Resource]:
     """An access entry for each role that administers the cluster, with AWS's own policy for that; returns what gives access."""
     granted: list[pulumi.Resource] = []
     for arn in sorted(shape.admin_role_arns):
@@ -242,7 +242,7 @@ class EksCluster(pulumi.ComponentResource):
     """The command of the AWS CLI that writes the cluster into a person's own kubeconfig."""
 
     def __init__(self, name: str, args: EksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        shape = ClusterShape(**args)  # pyrefly: ignore[open-unpacking] -- no other keys
+        shape = EksClusterShape(**args)  # pyrefly: ignore[open-unpacking] -- no other keys
         check_cluster(name, shape)
         # What most clusters are not is not among a component's inputs: a cluster that is there would seem to change.
         inputs = {key: value for key, value in vars(shape).items() if key != "auto_mode" or value}
@@ -288,7 +288,7 @@ class EksCluster(pulumi.ComponentResource):
             }
         )
 
-    def _cluster(self, name: str, shape: ClusterShape) -> eks.Cluster:
+    def _cluster(self, name: str, shape: EksClusterShape) -> eks.Cluster:
         granted = granted_role(
             f"{name}-role",
             RoleShape(
@@ -352,7 +352,7 @@ class EksCluster(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=[*grants, logs], protect=shape.deletion_protection),
         )
 
-    def _key(self, name: str, shape: ClusterShape) -> pulumi.Input[str]:
+    def _key(self, name: str, shape: EksClusterShape) -> pulumi.Input[str]:
         if shape.kms_key is not None:
             return shape.kms_key
         child = pulumi.ResourceOptions(parent=self)
@@ -378,7 +378,7 @@ _OF_THE_CLUSTER = {"aws:RequestTag/eks:eks-cluster-name": "${aws:PrincipalTag/ek
 """EKS takes the role with this tag of its session, so that one role makes nothing for another cluster."""
 
 
-def tag_document() -> Document:
+def tag_document() -> PolicyDocument:
     """Lets Auto Mode set tags of ours on what it makes for NodeClasses: AWS's own policies allow a list of keys of EKS's.
 
     The statements `Compute` and `Networking` of AWS's example (auto-learn-iam.adoc at 1fe584bb, "Custom AWS tags for EKS Auto resources").
@@ -407,7 +407,7 @@ def _statement(sid: str, actions: list[str], marks: list[str]) -> Statement:
     }
 
 
-def own_tags(name: str, shape: ClusterShape, role: iam.Role, parent: pulumi.Resource) -> pulumi.CustomResource:
+def own_tags(name: str, shape: EksClusterShape, role: iam.Role, parent: pulumi.Resource) -> pulumi.CustomResource:
     """The policy for tags, attached to the cluster's role; returns the attachment."""
     child = pulumi.ResourceOptions(parent=parent)
     policy = iam.Policy(

@@ -7,8 +7,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from capacity.settings.cluster import EksAddons, EksCluster
-from capacity.settings.cluster import SystemPool as SystemPoolSettings
+from capacity.settings.cluster import EksAddons, EksClusterSettings, SystemPool
 from capacity.settings.network import Access
 from components.cloud_names import cluster_arn
 from components.shared_args import RoleOptionsArgs
@@ -133,15 +132,15 @@ class EksClusterArgs(RoleOptionsArgs):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SystemPool:
+class EksSystemPoolShape:
     """EksSystemPoolArgs with their defaults."""
 
     machine: str
-    min_nodes: int = SystemPoolSettings.default("min_nodes")
-    max_nodes: int = SystemPoolSettings.default("max_nodes")
+    min_nodes: int = SystemPool.default("min_nodes")
+    max_nodes: int = SystemPool.default("max_nodes")
     disk_gib: int = 50
     release: str | None = None
-    node_repair: bool = EksCluster.default("node_repair")
+    node_repair: bool = EksClusterSettings.default("node_repair")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,11 +167,11 @@ class AddonsShape:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterShape(AddonsShape):
+class EksClusterShape(AddonsShape):
     """EksClusterArgs with their defaults. `access` and `support` are as they were written until the checks have passed."""
 
     version: str
-    support: str = EksCluster.default("support").value
+    support: str = EksClusterSettings.default("support").value
     vpc_id: pulumi.Input[str]
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
     control_plane_subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]] | None = None
@@ -183,7 +182,7 @@ class ClusterShape(AddonsShape):
     deletion_protection: bool = True
     kms_key: pulumi.Input[str] | None = None
     logs_kms_key: pulumi.Input[str] | None = None
-    log_retention_days: int = EksCluster.default("log_days")
+    log_retention_days: int = EksClusterSettings.default("log_days")
     admin_role_arns: list[str] = field(default_factory=list[str])
     auto_mode: bool = False
     system_pool: EksSystemPoolArgs | None = None
@@ -191,11 +190,11 @@ class ClusterShape(AddonsShape):
     owner_labels: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
-    def nodes(self) -> SystemPool:
+    def nodes(self) -> EksSystemPoolShape:
         """The system pool with its defaults. Raises ValueError in Auto Mode, which has none."""
         if self.system_pool is None:
             raise ValueError("in Auto Mode there is no system pool of the cluster's")
-        return SystemPool(**self.system_pool)  # pyrefly: ignore[open-unpacking] -- no other keys
+        return EksSystemPoolShape(**self.system_pool)  # pyrefly: ignore[open-unpacking] -- no other keys
 
     @property
     def ami_family(self) -> str:

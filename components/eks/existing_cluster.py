@@ -61,7 +61,7 @@ def _mode_of(access: ClusterAccessConfig | None) -> str:
 
 
 @dataclass(frozen=True)
-class FoundCluster:
+class FoundEksCluster:
     """What EKS says of a cluster, as far as a platform on it depends on it; empty where nobody has said it, as in an offline preview."""
 
     version: str
@@ -69,7 +69,7 @@ class FoundCluster:
     """The authentication mode: API, API_AND_CONFIG_MAP or CONFIG_MAP."""
 
 
-def problems(args: ExistingEksClusterArgs, found: FoundCluster) -> Iterator[str]:
+def problems(args: ExistingEksClusterArgs, found: FoundEksCluster) -> Iterator[str]:
     """What a platform cannot do with on this cluster, each with what fixes it; nothing of what nobody has read.
 
     The commands are those of the AWS CLI's reference (eks update-cluster-config and update-cluster-version; read 2026-11-26).
@@ -143,7 +143,7 @@ class ExistingEksCluster(pulumi.ComponentResource):
         self.kubernetes_version: pulumi.Output[str] = answered(cluster.version, _text)
 
         def in_order(parts: dict[str, Any]) -> str:
-            if told := [f"{where} {each}" for each in problems(args, FoundCluster(**parts))]:
+            if told := [f"{where} {each}" for each in problems(args, FoundEksCluster(**parts))]:
                 # Not ValueError, which the SDK would wrap in the name and the address of every Output on its way.
                 raise pulumi.RunError("\n".join(told))
             return called

@@ -21,7 +21,7 @@ from components.cloud_names import (
 )
 from components.eks.addons import EKS_CHARTS
 from components.eks.system_nodes import role_name
-from components.iam import Document, PodRoleShape, pod_role
+from components.iam import PodRoleShape, PolicyDocument, pod_role
 from components.in_cluster import chart_release
 from components.shared_args import RoleOptionsArgs, check_role_options, checked_options
 
@@ -36,19 +36,19 @@ _UPSTREAM = Path(__file__).with_name("load_balancer_policy.json")
 
 
 @cache
-def upstream_policy() -> Document:
+def upstream_policy() -> PolicyDocument:
     """What the controller's makers let it do: in the partition aws, and with what any cluster's controller made."""
     return json.loads(_UPSTREAM.read_text(encoding="utf-8"))
 
 
-def controller_policy(cluster: str, partition: str) -> Document:
+def controller_policy(cluster: str, partition: str) -> PolicyDocument:
     """Upstream's policy, in a partition and narrowed to one cluster.
 
     Upstream asks of what is changed or made that it has the tag of some cluster, so that a controller of a development cluster may delete
     production's load balancers in the same account. Its installation guide recommends to narrow that; here the tag's value is asked for.
     """
     written = json.dumps(upstream_policy()).replace("arn:aws:", f"arn:{partition}:")
-    document: Document = json.loads(written)
+    document: PolicyDocument = json.loads(written)
     for statement in document["Statement"]:
         if "Condition" in statement:
             statement["Condition"] = _of_the_cluster(statement["Condition"], cluster)

@@ -80,7 +80,7 @@ class NetworkShape:
     control_plane_zones: list[str] = field(default_factory=list[str])
     control_plane_cidrs: list[str] = field(default_factory=list[str])
     deletion_protection: bool = True
-    nat: str = network_settings.EksNetwork.default("nat").value
+    nat: str = network_settings.EksNetworkSettings.default("nat").value
     endpoints: list[str] | None = None
     tags: dict[str, str] = field(default_factory=dict[str, str])
 

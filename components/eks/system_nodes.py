@@ -13,7 +13,7 @@ from components.iam import RoleShape, ec2_trust, granted_role
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from components.eks.cluster_args import ClusterShape
+    from components.eks.cluster_args import EksClusterShape
 
 SYSTEM_LABEL = "flexspot.dev/system"
 """On the system nodes, with the value true: what must run there selects it."""
@@ -38,7 +38,7 @@ def role_name(cluster: str, part: str) -> str:
 
 def system_node_group(
     name: str,
-    shape: ClusterShape,
+    shape: EksClusterShape,
     cluster: pulumi.Input[str],
     parent: pulumi.Resource,
     after: Sequence[pulumi.Resource],
@@ -88,7 +88,7 @@ def system_node_group(
     )
 
 
-def _launch_template(name: str, shape: ClusterShape, parent: pulumi.Resource) -> ec2.LaunchTemplate:
+def _launch_template(name: str, shape: EksClusterShape, parent: pulumi.Resource) -> ec2.LaunchTemplate:
     """What node groups cannot say themselves. It names neither AMI nor security group: EKS then adds its own of both."""
     tags = shape.named("system")
     return ec2.LaunchTemplate(
@@ -113,7 +113,7 @@ def _launch_template(name: str, shape: ClusterShape, parent: pulumi.Resource) ->
     )
 
 
-def _disks(shape: ClusterShape) -> list[ec2.LaunchTemplateBlockDeviceMappingArgs]:
+def _disks(shape: EksClusterShape) -> list[ec2.LaunchTemplateBlockDeviceMappingArgs]:
     """Encrypted disks. Bottlerocket has a small one for itself and a second one for images and pods; AL2023 has one."""
     disk = _disk("/dev/xvda" if shape.ami_family == "al2023" else "/dev/xvdb", shape.nodes.disk_gib)
     return [disk] if shape.ami_family == "al2023" else [_disk("/dev/xvda", None), disk]

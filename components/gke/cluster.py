@@ -28,7 +28,7 @@ from capacity.catalog.versions import minor_version, version_order
 from capacity.settings.gke_security import GkeSecurity
 from capacity.settings.maintenance import Maintenance, MaintenanceExclusion, Weekday
 from capacity.settings.network import Access
-from components.gke.cluster_args import ClusterShape, GkeClusterArgs, check_cluster
+from components.gke.cluster_args import GkeClusterArgs, GkeClusterShape, check_cluster
 from components.gke.system_nodes import cluster_autoscaling, first_pool_config, system_node_pool
 from components.kubeconfig import context_name, dns_name_of, gke_credentials_command, gke_kubeconfig, part_of
 
@@ -42,7 +42,7 @@ class Endpoints:
     control_plane: ClusterControlPlaneEndpointsConfigArgs
 
 
-def endpoints(shape: ClusterShape) -> Endpoints:
+def endpoints(shape: GkeClusterShape) -> Endpoints:
     """The endpoints of `shape`. Nodes are private with every access.
 
     The range of the control plane is always set: without it, another access would replace the cluster.
@@ -68,7 +68,7 @@ def endpoints(shape: ClusterShape) -> Endpoints:
     )
 
 
-def _authorized_networks(shape: ClusterShape) -> ClusterMasterAuthorizedNetworksConfigArgs:
+def _authorized_networks(shape: GkeClusterShape) -> ClusterMasterAuthorizedNetworksConfigArgs:
     """Without ranges those of the cluster's own nodes and pods and no other: that is what an empty block means to GKE."""
     blocks = [ClusterMasterAuthorizedNetworksConfigCidrBlockArgs(cidr_block=each) for each in sorted({*shape.cidrs, *shape.runner_cidrs})]
     if shape.access != Access.PUBLIC_CIDRS:
@@ -136,7 +136,7 @@ class GkeCluster(pulumi.ComponentResource):
     """The gcloud command that writes the cluster into a person's own kubeconfig."""
 
     def __init__(self, name: str, args: GkeClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        shape = ClusterShape(**args)  # pyrefly: ignore[open-unpacking] -- no other keys
+        shape = GkeClusterShape(**args)  # pyrefly: ignore[open-unpacking] -- no other keys
         check_cluster(name, shape)
         super().__init__("flexspot:index:GkeCluster", name, {**vars(shape)}, opts)
         cluster = container.Cluster(
@@ -180,7 +180,7 @@ class GkeCluster(pulumi.ComponentResource):
             }
         )
 
-    def _offered(self, name: str, shape: ClusterShape, version: str, cluster: container.Cluster) -> pulumi.Output[str]:
+    def _offered(self, name: str, shape: GkeClusterShape, version: str, cluster: container.Cluster) -> pulumi.Output[str]:
         """The cluster's name, once GKE has a release for its version; what a preview does not know is a cluster that is still to be made.
 
         The version itself is sent as it is written: the newest release of it would be another one each week, and an upgrade with it.
@@ -197,7 +197,7 @@ class GkeCluster(pulumi.ComponentResource):
         return pulumi.Output.all(cluster.name, cluster.master_version, offered).apply(checked, run_with_unknowns=True)
 
 
-def _cluster(shape: ClusterShape) -> container.ClusterArgs:
+def _cluster(shape: GkeClusterShape) -> container.ClusterArgs:
     reached = endpoints(shape)
     cluster = container.ClusterArgs(
         name=shape.cluster,
@@ -247,7 +247,7 @@ def _secure(cluster: container.ClusterArgs, security: GkeSecurity) -> None:
         cluster.binary_authorization = container.ClusterBinaryAuthorizationArgs(evaluation_mode=security.binary_authorization.upper())
 
 
-def _make_standard(cluster: container.ClusterArgs, shape: ClusterShape) -> None:
+def _make_standard(cluster: container.ClusterArgs, shape: GkeClusterShape) -> None:
     """Sets what Autopilot has by itself, and refuses.
 
     `enable_autopilot` stays unset: the provider refuses even False beside these (pulumi/pulumi-gcp issue 2881).

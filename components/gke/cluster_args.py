@@ -7,13 +7,12 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from capacity.catalog.machines import BootDisk, Cloud, Confidential, machines_of
-from capacity.settings.cluster import GkeCluster, GkeMode, ReleaseChannel
-from capacity.settings.cluster import SystemPool as SystemPoolSettings
+from capacity.catalog.machines import BootDisk, Confidential, Vendor, machines_of
+from capacity.settings.cluster import GkeClusterSettings, GkeMode, ReleaseChannel, SystemPool
 from capacity.settings.gke_rules import confidential_refusals
 from capacity.settings.gke_security import GkeSecurity
 from capacity.settings.maintenance import Maintenance
-from capacity.settings.network import CONTROL_PLANE_PREFIX, WIDEST, Access, GkeNetwork, too_wide
+from capacity.settings.network import CONTROL_PLANE_PREFIX, WIDEST, Access, GkeNetworkSettings, too_wide
 from capacity.settings.spending import Observability
 from capacity.values.names import DOMAIN
 from components.cloud_names import CLUSTER_NAME_LENGTH, check_name, check_project
@@ -201,12 +200,12 @@ class GkeClusterArgs(TypedDict):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SystemPool:
+class GkeSystemPoolShape:
     """GkeSystemPoolArgs with their defaults."""
 
     machine: str
-    min_nodes: int = SystemPoolSettings.default("min_nodes")
-    max_nodes: int = SystemPoolSettings.default("max_nodes")
+    min_nodes: int = SystemPool.default("min_nodes")
+    max_nodes: int = SystemPool.default("max_nodes")
     disk_gib: int = 100
     boot_disk_type: str | None = None
     confidential_nodes: str | None = None
@@ -216,12 +215,12 @@ class SystemPool:
         """The type of its nodes' boot disks."""
         if self.boot_disk_type is not None:
             return BootDisk(self.boot_disk_type)
-        known = machines_of(Cloud.GCP).get(self.machine)
+        known = machines_of(Vendor.GCP).get(self.machine)
         return BootDisk.PD_BALANCED if known is None else known.boot_disk
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterShape:
+class GkeClusterShape:
     """GkeClusterArgs with their defaults. `access`, `release_channel` and `mode` are as they were written until the checks have passed."""
 
     cluster: str
@@ -232,18 +231,18 @@ class ClusterShape:
     subnetwork: pulumi.Input[str]
     pods_range: pulumi.Input[str]
     services_range: pulumi.Input[str]
-    control_plane_cidr: str = GkeNetwork.default("control_plane_cidr")
+    control_plane_cidr: str = GkeNetworkSettings.default("control_plane_cidr")
     access: str = Access.PRIVATE.value
     cidrs: list[str] = field(default_factory=list[str])
     runner_cidrs: list[str] = field(default_factory=list[str])
-    release_channel: str = GkeCluster.default("release_channel").value
+    release_channel: str = GkeClusterSettings.default("release_channel").value
     min_version: str | None = None
-    mode: str = GkeCluster.default("mode").value
+    mode: str = GkeClusterSettings.default("mode").value
     deletion_protection: bool = True
     node_service_account: pulumi.Input[str]
     resource_labels: dict[str, str] = field(default_factory=dict[str, str])
     owner_labels: dict[str, str] = field(default_factory=dict[str, str])
-    max_pods_per_node: int = GkeNetwork.default("max_pods_per_node")
+    max_pods_per_node: int = GkeNetworkSettings.default("max_pods_per_node")
     system_pool: GkeSystemPoolArgs | None = None
     auto_provisioning: GkeAutoProvisioningArgs | None = None
     multi_networking: bool = False
@@ -258,9 +257,9 @@ class ClusterShape:
         return self.mode == GkeMode.AUTOPILOT
 
     @property
-    def nodes(self) -> SystemPool | None:
+    def nodes(self) -> GkeSystemPoolShape | None:
         """The system pool with its defaults; None on Autopilot."""
-        return None if self.system_pool is None else SystemPool(**self.system_pool)  # pyrefly: ignore[open-unpacking] -- no other keys
+        return None if self.system_pool is None else GkeSystemPoolShape(**self.system_pool)  # pyrefly: ignore[open-unpacking] -- no other keys
 
 
 LARGEST_CEILING = 1_000_000
@@ -269,7 +268,7 @@ LARGEST_CEILING = 1_000_000
 _SMALLEST_DISK_GIB = 10
 
 
-def check_cluster(name: str, shape: ClusterShape) -> None:
+def check_cluster(name: str, shape: GkeClusterShape) -> None:
     """Raises ValueError for what GKE would refuse, and for what is neither safe nor finite."""
     where = f"GkeCluster {name}:"
     check_name(f"{where} cluster", shape.cluster, CLUSTER_NAME_LENGTH)
@@ -283,7 +282,7 @@ def check_cluster(name: str, shape: ClusterShape) -> None:
             f"{where} control_plane_cidr is {shape.control_plane_cidr!r}; it must be a /{CONTROL_PLANE_PREFIX}; GKE takes no other size"
         )
     _check_cidrs(where, shape)
-    least, most = GkeNetwork.bounds("max_pods_per_node")
+    least, most = GkeNetworkSettings.bounds("max_pods_per_node")
     if not least <= shape.max_pods_per_node <= most:
         raise ValueError(f"{where} max_pods_per_node is {shape.max_pods_per_node}; it must be {least} to {most}; use 110 if in doubt")
     if shape.groups_domain is not None and not re.fullmatch(DOMAIN, shape.groups_domain):
@@ -298,7 +297,7 @@ def check_cluster(name: str, shape: ClusterShape) -> None:
         _check_standard(where, shape)
 
 
-def _check_zones(where: str, shape: ClusterShape) -> None:
+def _check_zones(where: str, shape: GkeClusterShape) -> None:
     strangers = [zone for zone in shape.zones if not re.fullmatch(re.escape(shape.region) + "-[a-z]", zone)]
     if not shape.zones or strangers or len(set(shape.zones)) < len(shape.zones):
         raise ValueError(
@@ -312,7 +311,7 @@ def _check_choice(where: str, value: str, allowed: list[str]) -> None:
         raise ValueError(f"{where} is {value!r}; allowed: {', '.join(allowed)}; choose one of them")
 
 
-def _check_cidrs(where: str, shape: ClusterShape) -> None:
+def _check_cidrs(where: str, shape: GkeClusterShape) -> None:
     for written in shape.runner_cidrs:
         ipv4_range(f"{where} runner_cidrs", written)
     if too_wide(shape.runner_cidrs):
@@ -336,13 +335,13 @@ def _check_cidrs(where: str, shape: ClusterShape) -> None:
         )
 
 
-def _check_autopilot(where: str, shape: ClusterShape) -> None:
+def _check_autopilot(where: str, shape: GkeClusterShape) -> None:
     for name, value in (("system_pool", shape.system_pool), ("auto_provisioning", shape.auto_provisioning)):
         if value is not None:
             raise ValueError(f"{where} {name} is {value!r} with mode autopilot; there all nodes are GKE's; leave it out, or use standard")
 
 
-def _check_standard(where: str, shape: ClusterShape) -> None:
+def _check_standard(where: str, shape: GkeClusterShape) -> None:
     if shape.nodes is None:
         raise ValueError(
             f"{where} system_pool is None with mode standard; controllers need nodes without GPUs; give one, such as e2-standard-4"
@@ -353,7 +352,7 @@ def _check_standard(where: str, shape: ClusterShape) -> None:
         _check_ceilings(where, shape.auto_provisioning)
 
 
-def _check_system_pool(where: str, pool: SystemPool, zones: int) -> None:
+def _check_system_pool(where: str, pool: GkeSystemPoolShape, zones: int) -> None:
     if not pool.machine:
         raise ValueError(f"{where} system_pool.machine is empty; it must be a machine type; name one, such as e2-standard-4")
     if not 1 <= pool.min_nodes <= pool.max_nodes:
@@ -372,11 +371,11 @@ def _check_system_pool(where: str, pool: SystemPool, zones: int) -> None:
         _check_choice(f"{where} system_pool.boot_disk_type", pool.boot_disk_type, list(BootDisk))
 
 
-def _check_confidential(where: str, pool: SystemPool) -> None:
+def _check_confidential(where: str, pool: GkeSystemPoolShape) -> None:
     if pool.confidential_nodes is None:
         return
     _check_choice(f"{where} system_pool.confidential_nodes", pool.confidential_nodes, list(Confidential))
-    known = machines_of(Cloud.GCP).get(pool.machine)
+    known = machines_of(Vendor.GCP).get(pool.machine)
     if known is not None:
         technology = Confidential(pool.confidential_nodes)
         refuse_first(where.removesuffix(":"), confidential_refusals("system_pool.confidential_nodes", technology, known))

@@ -63,7 +63,7 @@ class ExistingGkeClusterArgs(TypedDict):
 
 
 @dataclass(frozen=True)
-class FoundCluster:
+class FoundGkeCluster:
     """What GKE says of a cluster, as far as a platform on it depends on it. `version` is None where nobody asked, as in an offline preview.
 
     `workload_pool` is empty without Workload Identity. `limits` are those of node auto-provisioning, none where it is off.
@@ -91,7 +91,7 @@ def _limits(autoscaling: ClusterClusterAutoscaling | None) -> dict[str, int]:
     return {each.resource_type: each.maximum for each in autoscaling.resource_limits or [] if each.maximum is not None}
 
 
-def problems(args: ExistingGkeClusterArgs, found: FoundCluster) -> Iterator[str]:
+def problems(args: ExistingGkeClusterArgs, found: FoundGkeCluster) -> Iterator[str]:
     """What a platform cannot do with on this cluster, each with what fixes it; nothing of one that nobody has read.
 
     The flags are those of `gcloud container clusters update` and `upgrade` (docs.cloud.google.com/sdk/gcloud/reference/container/clusters,
@@ -187,7 +187,7 @@ class ExistingGkeCluster(pulumi.ComponentResource):
         cluster = container.Cluster.get(f"{name}-cluster", path, pulumi.ResourceOptions(parent=self))
 
         def in_order(parts: dict[str, Any]) -> str:
-            if told := [f"{where} {each}" for each in problems(args, FoundCluster(**parts))]:
+            if told := [f"{where} {each}" for each in problems(args, FoundGkeCluster(**parts))]:
                 # Not ValueError, which the SDK would wrap in the name and the address of every Output on its way.
                 raise pulumi.RunError("\n".join(told))
             return called

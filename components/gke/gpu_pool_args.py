@@ -10,11 +10,11 @@ import pulumi
 
 from capacity.catalog.accelerators import NVIDIA, ON_GKE, TPU
 from capacity.catalog.capacity_type import CapacityType, Origin, facts_of
-from capacity.catalog.machines import Cloud, Machine, machines_of, machines_with
+from capacity.catalog.machines import Machine, Vendor, machines_of, machines_with
 from capacity.catalog.node_labels import GKE_TPU_TOPOLOGY_LABEL
 from capacity.settings.gke_rules import AskedPool, refusals
 from capacity.settings.machines import DescribedGkeMachine
-from capacity.settings.network import GkeNetwork
+from capacity.settings.network import GkeNetworkSettings
 from capacity.settings.pools import GkeNodeOptions, GpuDriver, SharingStrategy
 from capacity.values.errors import SettingsProblem
 from capacity.values.names import FORMS, NAME
@@ -65,7 +65,7 @@ def gpu_machine(where: str, asked: AskedGpus) -> Machine:
     description of a machine that the catalog has, or one that settings would refuse.
     """
     machine, accelerator, gpus = asked.machine, asked.accelerator, asked.gpus
-    machines = machines_of(Cloud.GCP)
+    machines = machines_of(Vendor.GCP)
     if asked.described is not None:
         if machine in machines:
             raise ValueError(f"{where}: machine_description (is of {machine}): the machine catalog has it; leave it out")
@@ -350,7 +350,7 @@ def _taints_and_labels(where: str, args: GkeGpuNodePoolArgs) -> Iterator[Setting
 
 def _taint_key(args: GkeGpuNodePoolArgs) -> str:
     """Of a machine that the catalog does not have, that of GPUs: settings describe no others."""
-    known = machines_of(Cloud.GCP).get(args["machine"])
+    known = machines_of(Vendor.GCP).get(args["machine"])
     return known.gpu.accelerator.taint_key if known is not None and known.gpu is not None else NVIDIA.taint_key
 
 
@@ -362,6 +362,6 @@ def _place(args: GkeGpuNodePoolArgs) -> Iterator[SettingsProblem]:
         yield SettingsProblem("zones", ", ".join(zones) or "empty", f"it lists zones of {region}", f"name one, such as {region}-a")
     if (zone := args.get("cluster_zone")) is not None and not zone.startswith(f"{region}-"):
         yield SettingsProblem("cluster_zone", zone, f"it is a zone of {region}", "name the cluster's own; a regional one has none")
-    pods, (least, most) = args.get("max_pods_per_node"), GkeNetwork.bounds("max_pods_per_node")
+    pods, (least, most) = args.get("max_pods_per_node"), GkeNetworkSettings.bounds("max_pods_per_node")
     if pods is not None and not least <= pods <= most:
         yield SettingsProblem("max_pods_per_node", str(pods), f"GKE takes {least} to {most}", "use one of these")

@@ -28,7 +28,7 @@ from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, ObjectMetaArgs
 
 from capacity.catalog.gpudirect import GIB_FOLDER, GVNIC_NETWORK, HOST_FOLDER, gpudirect, rdma_network_names
 from capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL
-from capacity.settings.network import GPUDIRECT_PREFIXES, GkeNetwork, gpudirect_ranges
+from capacity.settings.network import GPUDIRECT_PREFIXES, GkeNetworkSettings, gpudirect_ranges
 from components.cloud_names import NETWORK_NAME_LENGTH, check_name, check_project, fitted
 from components.shared_args import ipv4_range
 
@@ -74,7 +74,7 @@ class GkeRdmaNetworks(pulumi.ComponentResource):
     """Names of their subnetworks, in the same order."""
 
     def __init__(self, name: str, args: GkeRdmaNetworksArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        cidr = args.get("cidr", GkeNetwork.default("gpudirect_cidr"))
+        cidr = args.get("cidr", GkeNetworkSettings.default("gpudirect_cidr"))
         _check(name, args, cidr)
         super().__init__("flexspot:index:GkeRdmaNetworks", name, {**args, "cidr": cidr}, opts)
         child = pulumi.ResourceOptions(parent=self)

@@ -27,7 +27,7 @@ from pulumi_gcp.container import (
 )
 
 from components.cloud_names import ACCOUNT_ID_LENGTH, check_name, check_project, fitted
-from components.gke.cluster_args import ClusterShape, GkeAutoProvisioningArgs, SystemPool
+from components.gke.cluster_args import GkeAutoProvisioningArgs, GkeClusterShape, GkeSystemPoolShape
 
 _SHORTEST_ACCOUNT_ID = 6
 
@@ -96,7 +96,7 @@ POOL_LABEL = "flexspot.dev/pool"
 SYSTEM_POOL = "system"
 
 
-def first_pool_config(shape: ClusterShape) -> ClusterNodeConfigArgs:
+def first_pool_config(shape: GkeClusterShape) -> ClusterNodeConfigArgs:
     """The pool without which GKE makes no cluster, and which is removed at once: even for minutes not as the default account."""
     return ClusterNodeConfigArgs(
         service_account=shape.node_service_account,
@@ -108,7 +108,9 @@ def first_pool_config(shape: ClusterShape) -> ClusterNodeConfigArgs:
     )
 
 
-def system_node_pool(name: str, shape: ClusterShape, pool: SystemPool, cluster: pulumi.Input[str], parent: pulumi.Resource) -> NodePool:
+def system_node_pool(
+    name: str, shape: GkeClusterShape, pool: GkeSystemPoolShape, cluster: pulumi.Input[str], parent: pulumi.Resource
+) -> NodePool:
     """The pool of the controllers: on-demand, without GPUs, in all zones of the cluster.
 
     It has no taint. With one, Kueue, the metrics and everything else that is installed, GKE's own add-ons included, would each need a
@@ -159,11 +161,11 @@ def confidential_nodes(technology: str | None) -> NodePoolNodeConfigConfidential
     return NodePoolNodeConfigConfidentialNodesArgs(enabled=True, confidential_instance_type=technology.upper())
 
 
-def _disk_key(shape: ClusterShape) -> str | None:
+def _disk_key(shape: GkeClusterShape) -> str | None:
     return shape.security.get("boot_disk_kms_key")
 
 
-def cluster_autoscaling(shape: ClusterShape) -> ClusterClusterAutoscalingArgs:
+def cluster_autoscaling(shape: GkeClusterShape) -> ClusterClusterAutoscalingArgs:
     """How the cluster grows. On Autopilot, which refuses ceilings and profile, it says only which service account the nodes run as."""
     if shape.is_autopilot:
         # Without it Autopilot's nodes run as the project's default Compute Engine account.

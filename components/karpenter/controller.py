@@ -10,7 +10,7 @@ from pulumi_aws import eks, iam
 from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
 from capacity.catalog.platform import PARTITIONS
 from capacity.catalog.versions import Chart, shipped_versions
-from capacity.settings.cluster import EksCluster
+from capacity.settings.cluster import EksClusterSettings
 from capacity.settings.controllers import KarpenterSize
 from capacity.values.names import CHART_VERSION, RESOURCE_NAME
 from components.cloud_names import (
@@ -326,7 +326,7 @@ def chart_values(args: KarpenterControllerArgs) -> dict[str, Any]:
             "interruptionQueue": args["queue_name"],
             "enableZonalShift": False,
             "featureGates": {
-                "nodeRepair": args.get("node_repair", EksCluster.default("node_repair")),
+                "nodeRepair": args.get("node_repair", EksClusterSettings.default("node_repair")),
                 "nodeOverlay": False,
                 "reservedCapacity": True,
                 "spotToSpotConsolidation": False,

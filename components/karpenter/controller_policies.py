@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from components.cloud_names import cluster_arn
-from components.iam import MANAGED_POLICY_CHARACTERS, VERSION, Document, Statement, counted_characters, role_arn
+from components.iam import MANAGED_POLICY_CHARACTERS, VERSION, PolicyDocument, Statement, counted_characters, role_arn
 
 NODE_POOL_TAG = "karpenter.sh/nodepool"
 NODE_CLAIM_TAG = "karpenter.sh/nodeclaim"
@@ -77,7 +77,7 @@ _EXISTING = "aws:ResourceTag"
 _NEW = "aws:RequestTag"
 
 
-def node_lifecycle(scope: ControllerScope) -> Document:
+def node_lifecycle(scope: ControllerScope) -> PolicyDocument:
     """The policy NodeLifecycle of Karpenter v1.14, statement by statement.
 
     Machines are launched only with the cluster's tags, only from launch templates that have them, and ended only where they have them.
@@ -191,7 +191,7 @@ def _spot_role(scope: ControllerScope) -> Statement:
     }
 
 
-def controller_policies(scope: ControllerScope) -> dict[str, Document]:
+def controller_policies(scope: ControllerScope) -> dict[str, PolicyDocument]:
     """Karpenter v1.14's six policies for one cluster, and a seventh, by the part of their names that says what they are for.
 
     Apart, as upstream has them: in one document they are over what IAM takes as soon as the cluster's name has 18 characters or so.
@@ -273,5 +273,5 @@ def _allow(sid: str, action: str | list[str], resource: str) -> Statement:
     return {"Sid": sid, "Effect": "Allow", "Resource": resource, "Action": action}
 
 
-def _document(*statements: Statement) -> Document:
+def _document(*statements: Statement) -> PolicyDocument:
     return {"Version": VERSION, "Statement": [*statements]}

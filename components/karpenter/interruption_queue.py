@@ -8,7 +8,7 @@ import pulumi
 from pulumi_aws import cloudwatch, sqs
 
 from components.cloud_names import check_cluster_name, check_place, queue_name, rule_name
-from components.iam import VERSION, Document, as_json
+from components.iam import VERSION, PolicyDocument, as_json
 from components.in_cluster import chart_release
 
 RETENTION_SECONDS = 300
@@ -114,7 +114,7 @@ class InterruptionQueue(pulumi.ComponentResource):
         self.register_outputs({"queue_name": self.queue_name, "queue_arn": self.queue_arn, "queue_url": self.queue_url})
 
 
-def queue_policy(queue_arn: str) -> Document:
+def queue_policy(queue_arn: str) -> PolicyDocument:
     """Who may write to the queue, as in Karpenter v1.14's template, which has no condition on the source of what is sent."""
     return {
         "Version": VERSION,

@@ -11,7 +11,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from capacity.catalog.accelerators import NVIDIA, ON_EC2, Accelerator
 from capacity.catalog.capacity_type import facts_of
-from capacity.catalog.machines import Cloud, Machine, machines_of
+from capacity.catalog.machines import Machine, Vendor, machines_of
 from capacity.catalog.node_labels import ARCHITECTURE_LABEL, CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, KARPENTER_INSTANCE, zone_label
 from capacity.catalog.price_book import prices_of
 from capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
@@ -251,7 +251,7 @@ def _check_times(args: GpuNodePoolArgs, complain: Complain) -> None:
 
 def _known(args: GpuNodePoolArgs) -> list[Machine]:
     """The pool's machines that the catalog has; what it does not have cannot be counted."""
-    catalog = machines_of(Cloud.AWS)
+    catalog = machines_of(Vendor.AWS)
     return [machine for name in args["machines"] if (machine := catalog.get(name)) and machine.gpu]
 
 
@@ -423,7 +423,7 @@ class CpuNodePool(pulumi.ComponentResource):
         wanted = {
             CAPACITY_TYPE_LABEL: args.get("capacity_types", ["spot", "on-demand"]),
             ARCHITECTURE_LABEL: ["amd64"],
-            f"{begins}{_FAMILY}": prices_of(Cloud.AWS).family_names,
+            f"{begins}{_FAMILY}": prices_of(Vendor.AWS).family_names,
             f"{begins}{_HYPERVISOR}": [_NITRO],
             **({zone_label(zones): sorted(zones)} if (zones := args.get("zones")) else {}),
         }

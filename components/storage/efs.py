@@ -11,7 +11,7 @@ from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 from capacity.catalog.pod_identity import POD_USER
 from capacity.settings.storage import EFS_TEAMS, Efs
 from components.cloud_names import SECURITY_GROUP_NAME_CHARACTERS, check_aws_tags, check_cluster_name, check_kms_key, fitted
-from components.iam import VERSION, Document, Statement, as_json
+from components.iam import VERSION, PolicyDocument, Statement, as_json
 from components.shared_args import checked_options
 from components.storage.claimed_volume import (
     CHECKPOINTS,
@@ -39,7 +39,7 @@ def team_id(team: str) -> int:
     return _FIRST_ID + int.from_bytes(hashlib.sha256(team.encode()).digest()[:8]) % _IDS
 
 
-def client_policy(doors: list[str], *, writable: bool) -> Document:
+def client_policy(doors: list[str], *, writable: bool) -> PolicyDocument:
     """What clients that show no identity may do, as the driver's mounts are: come in through a team's access point, over TLS.
 
     `doors` are the ARNs of the teams' access points: one that somebody else makes lets nobody in. Without a policy whoever reaches a mount

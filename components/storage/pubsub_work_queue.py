@@ -150,15 +150,15 @@ class PubsubWorkQueue(pulumi.ComponentResource):
 
 
 @dataclass(frozen=True)
-class _Resolved:
+class _ResolvedQueue:
     ack_deadline_seconds: int
     retention_days: int
     max_delivery_attempts: int
 
 
-def _resolve(args: PubsubWorkQueueArgs) -> _Resolved:
+def _resolve(args: PubsubWorkQueueArgs) -> _ResolvedQueue:
     deadline = max(_USUAL_ACK_SECONDS, args["grace_seconds"] + ACK_MARGIN_SECONDS)
-    return _Resolved(
+    return _ResolvedQueue(
         ack_deadline_seconds=_or(args.get("ack_deadline_seconds"), deadline),
         retention_days=_or(args.get("retention_days"), _USUAL_RETENTION_DAYS),
         max_delivery_attempts=_or(args.get("max_delivery_attempts"), _USUAL_DELIVERY_ATTEMPTS),
@@ -169,7 +169,7 @@ def _or(value: int | None, default: int) -> int:
     return default if value is None else value
 
 
-def _check(name: str, args: PubsubWorkQueueArgs, resolved: _Resolved) -> None:
+def _check(name: str, args: PubsubWorkQueueArgs, resolved: _ResolvedQueue) -> None:
     owner = f"PubsubWorkQueue {name}"
     queue, grace = args["queue"], args["grace_seconds"]
     if not _QUEUE.fullmatch(queue) or len(queue) > _QUEUE_CHARACTERS or queue.lower().startswith("goog"):

@@ -11,7 +11,7 @@ from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 from capacity.catalog.platform import partition_of
 from capacity.values.names import AWS_REGION
 from components.cloud_names import check_aws_tags, check_form, check_kms_key, fitted
-from components.iam import VERSION, Document, as_json
+from components.iam import VERSION, PolicyDocument, as_json
 from components.storage.claimed_volume import (
     DATASETS,
     FolderMount,
@@ -66,7 +66,7 @@ def bucket_arn(partition: str, bucket: str) -> str:
     return f"arn:{partition}:s3:::{bucket}"
 
 
-def tls_only(arn: str) -> Document:
+def tls_only(arn: str) -> PolicyDocument:
     """The policy of a bucket that answers over TLS 1.2 or later alone.
 
     https://docs.aws.amazon.com/AmazonS3/latest/userguide/example-bucket-policies.html (aws:SecureTransport) and

@@ -10,7 +10,7 @@ from pulumi_aws import eks, iam
 from components.cloud_names import ROLE_NAME_LENGTH, check_aws_tags, check_cluster_name, check_kms_key, check_place, cluster_arn, fitted
 from components.iam import (
     VERSION,
-    Document,
+    PolicyDocument,
     Statement,
     as_json,
     pod_trust,
@@ -31,7 +31,7 @@ class TeamFolders:
     dataset_bucket: str | None
 
 
-def team_policy(folders: TeamFolders, kms_key: str | None) -> Document:
+def team_policy(folders: TeamFolders, kms_key: str | None) -> PolicyDocument:
     """What the team may do: anything with the objects of its own folder, and read datasets; with the key only on behalf of these buckets.
 
     A listing must name the folder as its prefix: one of the whole bucket, or of a prefix that other teams' names share, is refused. The

@@ -11,7 +11,7 @@ from pulumi_aws import iam, sqs
 
 from capacity.settings.storage import LEASE_MARGIN_SECONDS
 from components.cloud_names import check_aws_tags, check_kms_key, check_place, fitted
-from components.iam import VERSION, Document, Statement, as_json
+from components.iam import VERSION, PolicyDocument, Statement, as_json
 
 
 def queue_arn(partition: str, region: str, account: str, queue: str) -> str:
@@ -19,7 +19,7 @@ def queue_arn(partition: str, region: str, account: str, queue: str) -> str:
     return f"arn:{partition}:sqs:{region}:{account}:{queue}"
 
 
-def tls_only(arn: str) -> Document:
+def tls_only(arn: str) -> PolicyDocument:
     """The policy of a queue that answers over TLS alone.
 
     It allows nothing: permissions are those of the roles. SQS has no condition key for the version of TLS, and takes 1.2 or later alone.
@@ -40,7 +40,7 @@ def tls_only(arn: str) -> Document:
     }
 
 
-def worker_policy(arn: str, kms_key: str | None) -> Document:
+def worker_policy(arn: str, kms_key: str | None) -> PolicyDocument:
     """What a worker may do: take a task, keep it longer, give it back or finish it. Not send one, not empty or change the queue.
 
     https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsqs.html; with a key of one's own, a consumer needs

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from infra.audit.cluster_lists import ClusterLists, Lack, Listed
     from infra.audit.nodes import Waste
-    from policies.inventory.reading.source import Source
+    from policies.inventory.reading.source import ObjectSource
     from policies.judging import AnyRule
     from policies.lint.configuration import Configuration
 
@@ -179,7 +179,7 @@ def _is_suspended(manifest: Mapping[str, Any]) -> bool:
     return "kueue.x-k8s.io/queue-name" not in labels or spec.get("suspend") is not False
 
 
-def _definitions(told: Listed) -> list[Source]:
+def _definitions(told: Listed) -> list[ObjectSource]:
     """The definitions that rules ask for, as far as the API server serves their groups: they themselves are large, and say no more."""
     asked = {"autoscaling.x-k8s.io": "provisioningrequests"}
     names = [f"{plural}.{group}" for group, plural in asked.items() if group in told.groups]

@@ -15,7 +15,7 @@ from policies.inventory.pod_gpus import POD_MAKERS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from infra.kubeconfig import Access
+    from infra.kubeconfig import KubeAccess
 
 PAGE: Final = 500
 """Objects that are asked for at once, as kubectl does."""
@@ -99,7 +99,7 @@ class ClusterLists:
     What the server says is JSON: Any, from here on.
     """
 
-    def __init__(self, access: Access, namespaces: Sequence[str] = ()) -> None:
+    def __init__(self, access: KubeAccess, namespaces: Sequence[str] = ()) -> None:
         self._access = access
         self._namespaces = tuple(namespaces)
         self.told = Listed(access.server, "", namespaces=self._namespaces)

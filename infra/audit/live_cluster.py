@@ -15,7 +15,7 @@ from infra.audit.nodes import taints_of
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer
 from policies.inventory.pod_gpus import POD_MAKERS
 from policies.inventory.reading import views_of
-from policies.inventory.reading.source import Source, pod_places
+from policies.inventory.reading.source import ObjectSource, pod_places
 from policies.inventory.views import Ceiling, GpuPool
 from policies.values.field import UNKNOWN, Field
 
@@ -95,14 +95,14 @@ class LivePools:
     """The pools as sources that rules are given beside the cluster's objects, and how to read both."""
 
     _views: dict[str, View] = field(default_factory=dict[str, "View"])
-    sources: list[Source] = field(default_factory=list[Source])
+    sources: list[ObjectSource] = field(default_factory=list[ObjectSource])
 
     def add(self, view: GpuPool) -> None:
         """One pool more."""
         self._views[view.identity.name] = view
-        self.sources.append(Source(view.identity, _LIVE, "", Field(None)))
+        self.sources.append(ObjectSource(view.identity, _LIVE, "", Field(None)))
 
-    def read(self, source: Source) -> Sequence[View]:
+    def read(self, source: ObjectSource) -> Sequence[View]:
         """What was made here as it was made, and everything else as ever."""
         return [self._views[source.identity.name]] if source.family == _LIVE else views_of(source)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from capacity.catalog.accelerators import ACCELERATORS, Accelerator, kind_of_resource, of_ec2_machine, of_gce_machine, series_value
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GKE_POOL_LABEL, GKE_SPOT_LABEL, KARPENTER_POOL_LABEL
 from capacity.catalog.price_book import HOURS_OF_A_MONTH, PriceBook, prices_of
 from capacity.chargeback.nodes import NodeFacts, cloud_of, gpus_of_node, node_facts
@@ -18,7 +18,7 @@ from capacity.chargeback.queries import EKS_POOL_LABEL, label_of
 from capacity.values.quantities import quantity
 from infra.audit import NEW_MINUTES
 from policies.inventory.pod_gpus import asks_for_gpus, exemption
-from policies.inventory.views import Taint
+from policies.inventory.views import PoolTaint
 from policies.pods.scheduling_options import KEEPS_AWAY, tolerates
 from policies.values.field import Field
 
@@ -89,7 +89,7 @@ class LiveNode:
         """Whether a taint keeps pods off that do not know it."""
         return any(taint.get("effect") in KEEPS_AWAY for taint in self.lasting_taints)
 
-    def usd_per_month(self, capacity_type: CapacityType | None, books: Mapping[Cloud, PriceBook]) -> Decimal | None:
+    def usd_per_month(self, capacity_type: CapacityType | None, books: Mapping[Vendor, PriceBook]) -> Decimal | None:
         """What a month of it costs at a capacity type; None where that, or its price, is not known."""
         cloud = cloud_of(self.facts.machine)
         if cloud is None or capacity_type is None:
@@ -161,14 +161,14 @@ SPOT_TAINTS: Final = ((CAPACITY_TAINT, "spot"), (GKE_SPOT_LABEL, "true"), (CAPAC
 """Taints of Spot nodes, as pools are given them; who tolerates one says that its work may run there."""
 
 
-def shipped_prices() -> dict[Cloud, PriceBook]:
+def shipped_prices() -> dict[Vendor, PriceBook]:
     """The price books of both clouds."""
-    return {cloud: prices_of(cloud) for cloud in Cloud}
+    return {cloud: prices_of(cloud) for cloud in Vendor}
 
 
 def waste_of(
     nodes: Iterable[LiveNode],
-    books: Mapping[Cloud, PriceBook],
+    books: Mapping[Vendor, PriceBook],
     *,
     pods_known: bool,
     idle_after: timedelta = NEW,
@@ -183,7 +183,7 @@ def waste_of(
     return [found for pool, of_pool in pools.items() for found in _of_pool(pool, of_pool, books, settled_since)]
 
 
-def _of_pool(pool: tuple[str, str], nodes: list[LiveNode], books: Mapping[Cloud, PriceBook], since: datetime | None) -> Iterable[Waste]:
+def _of_pool(pool: tuple[str, str], nodes: list[LiveNode], books: Mapping[Vendor, PriceBook], since: datetime | None) -> Iterable[Waste]:
     settled = [node for node in nodes if since is not None and node.made <= since]
     idle = [node for node in settled if not any(pod.gpus for pod in node.pods)]
     if idle:
@@ -227,7 +227,7 @@ def _tolerates_spot(pod: LivePod) -> bool:
     return any(tolerates(each, taint) is True for each in named for taint in taints)
 
 
-def _difference(node: LiveNode, books: Mapping[Cloud, PriceBook]) -> Decimal | None:
+def _difference(node: LiveNode, books: Mapping[Vendor, PriceBook]) -> Decimal | None:
     dear, cheap = (node.usd_per_month(each, books) for each in (CapacityType.ON_DEMAND, CapacityType.SPOT))
     return None if dear is None or cheap is None else max(dear - cheap, Decimal(0))
 
@@ -248,6 +248,6 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
 
 
-def taints_of(node: LiveNode) -> tuple[Taint, ...]:
+def taints_of(node: LiveNode) -> tuple[PoolTaint, ...]:
     """A node's taints as rules see them."""
-    return tuple(Taint(Field(each.get("key")), Field(each.get("value")), Field(each.get("effect"))) for each in node.lasting_taints)
+    return tuple(PoolTaint(Field(each.get("key")), Field(each.get("value")), Field(each.get("effect"))) for each in node.lasting_taints)

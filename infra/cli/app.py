@@ -6,12 +6,12 @@ from typing import Any
 
 import typer
 
-from infra.cli.command_line import LINTER_COMMANDS, Command, Group, application, started
+from infra.cli.command_line import LINTER_COMMANDS, Command, CommandGroup, application, started
 from policies import FOLDER
 
 _RULES: Any = LINTER_COMMANDS["rules"]
 
-COMMANDS: dict[str, Command | Group] = {
+COMMANDS: dict[str, Command | CommandGroup] = {
     "init": Command("stacks.init", "init", "Create a project: stacks, a program, rules and a workflow."),
     "import": Command(
         "stacks.importing", "import_stack", "Propose a stack file for what already runs, from a Terraform state, a cluster, or both."
@@ -35,7 +35,7 @@ COMMANDS: dict[str, Command | Group] = {
         {"allow_interspersed_args": False},
     ),
     "render": Command("jobs", "render", "Print the Kubernetes objects of a workload, derived from the stack; submits nothing."),
-    "jobs": Group(
+    "jobs": CommandGroup(
         "Your team's jobs: list, follow, stop.",
         {
             "list": Command("jobs", "list_jobs", "List the team's jobs with their state and the reason."),
@@ -43,7 +43,7 @@ COMMANDS: dict[str, Command | Group] = {
             "stop": Command("jobs", "stop_job", "Stop a job and delete it with its pods and logs."),
         },
     ),
-    "settings": Group(
+    "settings": CommandGroup(
         "Check stack files, and help to write them.",
         {
             "check": Command("stacks.settings", "check", "Check a stack file and show what follows from it."),
@@ -51,32 +51,32 @@ COMMANDS: dict[str, Command | Group] = {
             "schema": Command("stacks.settings", "schema", "Print the JSON schema of stack files."),
         },
     ),
-    "versions": Group(
+    "versions": CommandGroup(
         "The versions of a stack on EKS: Kubernetes, add-ons, nodes, charts.",
         {
             "list": Command("stacks.versions", "list_versions", "Show which version of each part a stack gets."),
             "upgrade": Command("stacks.versions", "upgrade", "Show what another Kubernetes version would change in a stack."),
         },
     ),
-    "images": Group(
+    "images": CommandGroup(
         "Releases of the node images on EKS.",
         {
             "list": Command("stacks.versions", "list_known", "List the known image releases for each stack's Kubernetes version."),
             "refresh": Command("stacks.versions", "refresh_images", "Ask AWS for its image releases."),
         },
     ),
-    "rules": Group(
+    "rules": CommandGroup(
         _RULES.help,
         {**_RULES.commands, "pack": Command("app", "pack", "Print the folder of this version's policy pack.")},
     ),
-    "prices": Group(
+    "prices": CommandGroup(
         "The prices that everything is calculated with.",
         {
             "check": Command("money.prices", "check", "Show the price of every pool's machines, with its source and date."),
             "refresh": Command("money.prices", "refresh", "Ask the cloud for prices of machines and services."),
         },
     ),
-    "advise": Group(
+    "advise": CommandGroup(
         "Choose the capacity for a job and see its cost before you spend money.",
         {
             "job": Command("money.advise", "job", "Recommend capacity for one job, or for each job of a file, with the arithmetic."),
@@ -84,7 +84,7 @@ COMMANDS: dict[str, Command | Group] = {
             "simulate": Command("money.simulate", "simulate", "Replay strategies over records of Spot availability."),
         },
     ),
-    "chargeback": Group(
+    "chargeback": CommandGroup(
         "Report who used which GPUs, what they cost, and how that compares with the bill.",
         {
             "report": Command("money.chargeback", "report", "Report what GPUs cost each team in a month."),
@@ -95,7 +95,7 @@ COMMANDS: dict[str, Command | Group] = {
             "trend": Command("money.saved_reports", "trend", "Show how the teams' costs change from month to month."),
         },
     ),
-    "lab": Group(
+    "lab": CommandGroup(
         "The local control plane: real Kubernetes, Kueue and Karpenter on fake nodes.",
         {
             "tools": Command("lab", "tools", "Build the lab's programs that are not in the cache."),

@@ -134,7 +134,7 @@ class Command(NamedTuple):
         return get_command(alone)
 
 
-class Group(NamedTuple):
+class CommandGroup(NamedTuple):
     """Commands under one name."""
 
     help: str
@@ -145,11 +145,11 @@ class Group(NamedTuple):
         return get_command(command_group(self.help, self.commands, name=name, short_help=self.help, add_completion=False))
 
 
-Table = Mapping[str, Command | Group]
+Table = Mapping[str, Command | CommandGroup]
 
-LINTER_COMMANDS: dict[str, Command | Group] = {
+LINTER_COMMANDS: dict[str, Command | CommandGroup] = {
     "lint": Command("lint", "lint", "Check Kubernetes manifests by the same policies as previews."),
-    "rules": Group(
+    "rules": CommandGroup(
         "The rules that lint, previews and clusters judge by.",
         {
             "list": Command("lint", "list_rules", "List every rule with its code, its severity, its level, and what it finds."),

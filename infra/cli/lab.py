@@ -66,11 +66,11 @@ def start(
     ] = None,
 ) -> None:
     """Start or repair a lab: healthy parts are left alone, the others are started."""
-    from lab.control_plane import ControlPlane  # noqa: PLC0415
+    from lab.control_plane import LabControlPlane  # noqa: PLC0415
 
     home = lab_home(name)
     with closing(ConsoleProgress()) as progress:
-        report = ControlPlane(home).start(_tools(progress), progress, api_port)
+        report = LabControlPlane(home).start(_tools(progress), progress, api_port)
     for note in report.notes:
         out.print(f"[yellow]note:[/] {note}")
     if not report.started:
@@ -86,12 +86,12 @@ def stop(
     delete: Annotated[bool, typer.Option("--delete", help="Also delete the lab's folder with its objects, logs and keys.")] = False,
 ) -> None:
     """Stop a lab; leaves no process and no open port. What is on the cluster stays for the next start."""
-    from lab.control_plane import ControlPlane  # noqa: PLC0415
+    from lab.control_plane import LabControlPlane  # noqa: PLC0415
     from lab.home import lab_names  # noqa: PLC0415
 
     home = lab_home(name)
     with closing(ConsoleProgress()) as progress:
-        ended = ControlPlane(home).stop(progress, delete=delete)
+        ended = LabControlPlane(home).stop(progress, delete=delete)
     if ended:
         out.print(f"lab [bold]{name}[/] is stopped; {len(ended)} processes ended{' and its folder deleted' * delete}.")
         return
@@ -105,10 +105,10 @@ def status(
     report_format: Annotated[Format, typer.Option("--format", help="How to print it.")] = Format.TEXT,
 ) -> None:
     """Show each part of a lab; exit code 1 unless all are running."""
-    from lab.control_plane import ControlPlane, PartState  # noqa: PLC0415
+    from lab.control_plane import LabControlPlane, PartState  # noqa: PLC0415
 
     with closing(ConsoleProgress()) as progress:
-        parts = ControlPlane(lab_home(name)).status(_tools(progress))
+        parts = LabControlPlane(lab_home(name)).status(_tools(progress))
     well = all(part.state is PartState.RUNNING for part in parts)
     if report_format is Format.JSON:
         out.print_json(json.dumps({"lab": name, "parts": [dataclasses.asdict(part) for part in parts]}))
@@ -152,11 +152,11 @@ def pulumi(
     name: Annotated[str, typer.Option("--lab", help="Which lab.")] = "default",
 ) -> None:
     """Run the Pulumi command line itself against a lab, as in: flexspot lab pulumi preview -s local --policy-pack policies/pack."""
-    from lab.control_plane import ControlPlane  # noqa: PLC0415
+    from lab.control_plane import LabControlPlane  # noqa: PLC0415
     from lab.engine import engine_for  # noqa: PLC0415
 
     home = lab_home(name)
-    control_plane = ControlPlane(home)
+    control_plane = LabControlPlane(home)
     control_plane.require_made()
     with closing(ConsoleProgress()) as progress:
         tools = _tools(progress)

@@ -18,7 +18,7 @@ from infra.project import here
 
 if TYPE_CHECKING:
     from policies.lint.configuration import Configuration
-    from policies.lint.report import Report
+    from policies.lint.report import LintReport
 
 
 Config = Annotated[
@@ -176,7 +176,7 @@ def _clusters(written: list[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _accepting(report: Report, configuration: Configuration) -> Report:
+def _accepting(report: LintReport, configuration: Configuration) -> LintReport:
     if configuration.baseline is None:
         return report
     from policies.lint.report import with_baseline  # noqa: PLC0415
@@ -184,7 +184,7 @@ def _accepting(report: Report, configuration: Configuration) -> Report:
     return with_baseline(report, configuration.baseline, whole=configuration.chosen is None)
 
 
-def _fixed(report: Report, configuration: Configuration, owner: str | None, *, diff: bool) -> bool:
+def _fixed(report: LintReport, configuration: Configuration, owner: str | None, *, diff: bool) -> bool:
     """Writes or shows the changes, and says what came of them; whether there are any."""
     from infra.cli.console import err  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
     from policies.lint.fixes import fixes_of, owner_label  # noqa: PLC0415
@@ -202,7 +202,7 @@ def _fixed(report: Report, configuration: Configuration, owner: str | None, *, d
     return bool(fixes.changes)
 
 
-def _write_baseline(report: Report, path: Path | None) -> None:
+def _write_baseline(report: LintReport, path: Path | None) -> None:
     from infra.cli.console import err  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
     from policies.lint.report import written_baseline  # noqa: PLC0415
 
@@ -216,7 +216,7 @@ def _write_baseline(report: Report, path: Path | None) -> None:
     err.print(f"{path}: {len(report.open)} findings are accepted until they are gone.")
 
 
-def _formatted(report: Report, form: LintFormat, configuration: Configuration, *, details: bool) -> str:
+def _formatted(report: LintReport, form: LintFormat, configuration: Configuration, *, details: bool) -> str:
     if form is LintFormat.JSON:
         from policies.lint.formats import as_json  # noqa: PLC0415
 

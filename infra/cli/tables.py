@@ -120,7 +120,7 @@ def folded(title: str, table: Table, shown: int = _ROWS, command: str = "cost") 
 
 
 @dataclass(frozen=True)
-class Document:
+class TabularReport:
     """A report in words and tables: what it is, a sentence on how it was made, its sums by name, its tables, and what must be known."""
 
     title: str

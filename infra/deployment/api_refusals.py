@@ -41,7 +41,7 @@ AWS_PROVIDER = "pulumi:providers:aws"
 OPTION = "--try-refused"
 
 
-class Rule(Record):
+class ApiRule(Record):
     """A rule of an API. `text` is what it answers, `words` says it to a person, `remedy` what to do instead."""
 
     token: str
@@ -52,22 +52,22 @@ class Rule(Record):
 
 
 class _RulesFile(Record):
-    rules: dict[str, Rule] = Field(min_length=1)
+    rules: dict[str, ApiRule] = Field(min_length=1)
 
 
 @cache
-def known_rules() -> dict[str, Rule]:
+def known_rules() -> dict[str, ApiRule]:
     """All rules, by name."""
     return read_records(DATA, _RulesFile).rules
 
 
-def known_refusals() -> dict[str, Rule]:
+def known_refusals() -> dict[str, ApiRule]:
     """The rules for which `up` does not begin, by name: those whose source makes them certain. Others are told."""
     return {name: rule for name, rule in known_rules().items() if rule.source.verified}
 
 
 @dataclass(frozen=True)
-class Change:
+class InputChange:
     """What becomes of one resource: `old` inputs are None where it comes, `new` ones where it goes.
 
     `gone_first` says of a replacement that the old one goes before the new one comes.
@@ -106,7 +106,7 @@ class Refusal:
         return known_rules()[self.rule].remedy
 
 
-def refusals(changes: Iterable[Change]) -> list[Refusal]:
+def refusals(changes: Iterable[InputChange]) -> list[Refusal]:
     """What the clouds will refuse of a run, which is all its changes and the resources that stay, and what they may refuse."""
     listed = list(changes)
     subnets = [each for each in listed if each.token == SUBNET]
@@ -194,7 +194,7 @@ def doubted_changes(token: str, old: Inputs, new: Inputs) -> Iterator[tuple[str,
         yield _told("gpu-limit-removed", ", ".join(removed), "")
 
 
-def _other_zones(cluster: Change, subnets: list[Change]) -> Iterator[Refusal]:
+def _other_zones(cluster: InputChange, subnets: list[InputChange]) -> Iterator[Refusal]:
     """Where a preview does not know the cluster's new subnets: those that come under names like the old ones', but for the zone."""
     assert cluster.old is not None and cluster.new is not None  # noqa: S101, PT018 -- tells the type checker what was checked
     old, new = (inputs["vpcConfig"]["subnetIds"] for inputs in (cluster.old, cluster.new))
@@ -208,7 +208,7 @@ def _other_zones(cluster: Change, subnets: list[Change]) -> Iterator[Refusal]:
         yield Refusal("subnet-zones", cluster.name, _told("subnet-zones", ", ".join(sorted(zones)), ", ".join(sorted(comes)))[1])
 
 
-def _overlaps(made: Change, subnets: list[Change]) -> Iterator[Refusal]:
+def _overlaps(made: InputChange, subnets: list[InputChange]) -> Iterator[Refusal]:
     """A subnet that comes where an old one's range still is; what goes for good goes last."""
     assert made.new is not None  # noqa: S101 -- tells the type checker what was checked
     vpc, cidr = made.new.get("vpcId"), made.new.get("cidrBlock")
@@ -222,7 +222,7 @@ def _overlaps(made: Change, subnets: list[Change]) -> Iterator[Refusal]:
             return
 
 
-def _zone_of(subnets: list[Change], identity: str) -> str:
+def _zone_of(subnets: list[InputChange], identity: str) -> str:
     for each in subnets:
         if each.identity == identity and (inputs := each.new or each.old):
             return _zone(inputs)
@@ -252,7 +252,7 @@ _GOES = {"delete", "delete-replaced"}
 class ApiRefusals:
     """Hears the engine's events of a preview, and keeps what becomes of the resources that rules ask of."""
 
-    _changes: dict[str, Change] = field(default_factory=dict[str, Change])
+    _changes: dict[str, InputChange] = field(default_factory=dict[str, InputChange])
 
     def hear(self, event: EngineEvent) -> None:
         """Takes note of one event."""
@@ -269,7 +269,7 @@ class ApiRefusals:
         replaced = op in {"create-replacement", "delete-replaced"} or (before is not None and before.replaced)
         gone_first = (op == "delete-replaced" and before is None) or (before is not None and before.gone_first)
         identity = (step.old.id if step.old is not None else "") or (before.identity if before else "")
-        self._changes[step.urn] = Change(token, step.urn.rpartition("::")[2], old, new, identity, replaced, gone_first)
+        self._changes[step.urn] = InputChange(token, step.urn.rpartition("::")[2], old, new, identity, replaced, gone_first)
 
     @property
     def found(self) -> list[Refusal]:

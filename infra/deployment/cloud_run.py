@@ -164,14 +164,14 @@ _REFUSED = {401: "the credentials are not accepted", 403: "this identity may not
 
 
 @dataclass(frozen=True)
-class Access:
+class CloudAccess:
     """Who asks (`identity`), and where (`place`), such as `project acme-ai-dev`."""
 
     identity: str
     place: str
 
 
-def require_access(stack: str, settings: GkeSettings | EksSettings) -> Access:
+def require_access(stack: str, settings: GkeSettings | EksSettings) -> CloudAccess:
     """Who would deploy `stack`, as the cloud itself says.
 
     Raises ExplainedError (bad usage) without credentials, with ones that the cloud does not take, and with those of another account.
@@ -184,7 +184,7 @@ def refused(stack: str, problem: str, remedy: str, evidence: tuple[str, ...] = (
     return ExplainedError(f"stack {stack}: {problem} No state was opened.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=evidence)
 
 
-def _aws(stack: str, settings: EksSettings) -> Access:
+def _aws(stack: str, settings: EksSettings) -> CloudAccess:
     try:
         import boto3  # noqa: PLC0415
         from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError  # noqa: PLC0415
@@ -204,10 +204,10 @@ def _aws(stack: str, settings: EksSettings) -> Access:
             f"the credentials are {caller['Arn']} of account {caller['Account']}, but the stack is in account {settings.account}.",
             remedy,
         )
-    return Access(caller["Arn"], f"account {settings.account}, region {settings.region}")
+    return CloudAccess(caller["Arn"], f"account {settings.account}, region {settings.region}")
 
 
-def _gcp(stack: str, settings: GkeSettings) -> Access:
+def _gcp(stack: str, settings: GkeSettings) -> CloudAccess:
     try:
         import google.auth  # noqa: PLC0415
         from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError  # noqa: PLC0415
@@ -243,7 +243,7 @@ def _gcp(stack: str, settings: GkeSettings) -> Access:
     if state != "ACTIVE":
         raise refused(stack, f"project {settings.project} is {state or 'of no known state'}.", "use a project that is ACTIVE.")
     _require_apis(stack, settings, session)
-    return Access(identity, f"project {settings.project}, region {settings.region}")
+    return CloudAccess(identity, f"project {settings.project}, region {settings.region}")
 
 
 def _require_apis(stack: str, settings: GkeSettings, session: Any) -> None:

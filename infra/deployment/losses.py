@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pulumi.automation.events import StepEventMetadata
 
 
-class Held(StrEnum):
+class HeldKind(StrEnum):
     """What holds something."""
 
     CLUSTER = "cluster"
@@ -35,37 +35,37 @@ class Held(StrEnum):
 class _Kind:
     """A type of resources that hold something: what, how it is called, and what goes with it. `inside` is the component around it."""
 
-    held: Held
+    held: HeldKind
     called: str
     with_it: str = ""
     inside: str = ""
 
 
 _KINDS = {
-    "aws:eks/cluster:Cluster": _Kind(Held.CLUSTER, "cluster", "with everything that runs on it and all volumes that it made"),
-    "gcp:container/cluster:Cluster": _Kind(Held.CLUSTER, "cluster", "with everything that runs on it and all volumes that it made"),
+    "aws:eks/cluster:Cluster": _Kind(HeldKind.CLUSTER, "cluster", "with everything that runs on it and all volumes that it made"),
+    "gcp:container/cluster:Cluster": _Kind(HeldKind.CLUSTER, "cluster", "with everything that runs on it and all volumes that it made"),
     # The chart of its definitions takes them with it, and with them all objects of their kinds.
     "kubernetes:helm.sh/v3:Release": _Kind(
-        Held.POOL, "chart", "and with its definitions all pools, with their nodes", "flexspot:index:KarpenterController"
+        HeldKind.POOL, "chart", "and with its definitions all pools, with their nodes", "flexspot:index:KarpenterController"
     ),
-    "aws:ec2/vpc:Vpc": _Kind(Held.NETWORK, "VPC"),
-    "aws:ec2/subnet:Subnet": _Kind(Held.NETWORK, "subnet"),
-    "gcp:compute/network:Network": _Kind(Held.NETWORK, "network"),
-    "gcp:compute/subnetwork:Subnetwork": _Kind(Held.NETWORK, "subnetwork"),
-    "gcp:container/nodePool:NodePool": _Kind(Held.POOL, "pool", "with its nodes and what runs on them"),
-    "kubernetes:karpenter.sh/v1:NodePool": _Kind(Held.POOL, "pool", "with its nodes and what runs on them"),
-    "aws:s3/bucket:Bucket": _Kind(Held.BUCKET, "bucket", "with everything in it"),
-    "gcp:storage/bucket:Bucket": _Kind(Held.BUCKET, "bucket", "with everything in it"),
-    "aws:efs/fileSystem:FileSystem": _Kind(Held.FILE_SYSTEM, "file system", "with everything in it"),
-    "aws:fsx/lustreFileSystem:LustreFileSystem": _Kind(Held.FILE_SYSTEM, "file system", "with everything in it"),
-    "kubernetes:core/v1:Namespace": _Kind(Held.TEAM_STORAGE, "namespace", "with everything in it", "flexspot:index:Team"),
-    "kubernetes:core/v1:PersistentVolumeClaim": _Kind(Held.TEAM_STORAGE, "volume claim"),
-    "gcp:storage/managedFolder:ManagedFolder": _Kind(Held.TEAM_STORAGE, "folder", "with everything in it"),
+    "aws:ec2/vpc:Vpc": _Kind(HeldKind.NETWORK, "VPC"),
+    "aws:ec2/subnet:Subnet": _Kind(HeldKind.NETWORK, "subnet"),
+    "gcp:compute/network:Network": _Kind(HeldKind.NETWORK, "network"),
+    "gcp:compute/subnetwork:Subnetwork": _Kind(HeldKind.NETWORK, "subnetwork"),
+    "gcp:container/nodePool:NodePool": _Kind(HeldKind.POOL, "pool", "with its nodes and what runs on them"),
+    "kubernetes:karpenter.sh/v1:NodePool": _Kind(HeldKind.POOL, "pool", "with its nodes and what runs on them"),
+    "aws:s3/bucket:Bucket": _Kind(HeldKind.BUCKET, "bucket", "with everything in it"),
+    "gcp:storage/bucket:Bucket": _Kind(HeldKind.BUCKET, "bucket", "with everything in it"),
+    "aws:efs/fileSystem:FileSystem": _Kind(HeldKind.FILE_SYSTEM, "file system", "with everything in it"),
+    "aws:fsx/lustreFileSystem:LustreFileSystem": _Kind(HeldKind.FILE_SYSTEM, "file system", "with everything in it"),
+    "kubernetes:core/v1:Namespace": _Kind(HeldKind.TEAM_STORAGE, "namespace", "with everything in it", "flexspot:index:Team"),
+    "kubernetes:core/v1:PersistentVolumeClaim": _Kind(HeldKind.TEAM_STORAGE, "volume claim"),
+    "gcp:storage/managedFolder:ManagedFolder": _Kind(HeldKind.TEAM_STORAGE, "folder", "with everything in it"),
     # Karpenter's own queue holds nothing that stays.
-    "aws:sqs/queue:Queue": _Kind(Held.TEAM_STORAGE, "work queue", "with the items in it", "flexspot:index:SqsWorkQueue"),
-    "gcp:pubsub/topic:Topic": _Kind(Held.TEAM_STORAGE, "topic", "with the items in it", "flexspot:index:PubsubWorkQueue"),
+    "aws:sqs/queue:Queue": _Kind(HeldKind.TEAM_STORAGE, "work queue", "with the items in it", "flexspot:index:SqsWorkQueue"),
+    "gcp:pubsub/topic:Topic": _Kind(HeldKind.TEAM_STORAGE, "topic", "with the items in it", "flexspot:index:PubsubWorkQueue"),
     "gcp:pubsub/subscription:Subscription": _Kind(
-        Held.TEAM_STORAGE, "subscription", "with the items in it", "flexspot:index:PubsubWorkQueue"
+        HeldKind.TEAM_STORAGE, "subscription", "with the items in it", "flexspot:index:PubsubWorkQueue"
     ),
 }
 
@@ -109,7 +109,7 @@ _OPTION = "--allow-replace"
 _LISTED = 12
 
 
-def held(urn_type: str) -> Held | None:
+def held(urn_type: str) -> HeldKind | None:
     """What a resource holds, by its type with those around it (`A$B$C`); None where nothing is lost with it."""
     kind = _kind(urn_type)
     return None if kind is None else kind.held
@@ -135,7 +135,7 @@ class Loss:
     settings: tuple[str, ...] = ()
 
     @property
-    def held(self) -> Held:
+    def held(self) -> HeldKind:
         """What it holds."""
         return _KINDS[self._own].held
 
@@ -156,7 +156,7 @@ class Loss:
     @property
     def asked_for(self) -> bool:
         """Whether a person has to say so, in production: taking a pool or a team out of the stack file says it already."""
-        return self.replaced or self.held in {Held.BUCKET, Held.FILE_SYSTEM} or self._own in _WHOLE
+        return self.replaced or self.held in {HeldKind.BUCKET, HeldKind.FILE_SYSTEM} or self._own in _WHOLE
 
     @property
     def _own(self) -> str:
@@ -221,7 +221,7 @@ def _name(inputs: Mapping[str, Any], urn: str) -> str:
 
 def in_order(losses: Iterable[Loss]) -> list[Loss]:
     """The cluster first."""
-    order = list(Held)
+    order = list(HeldKind)
     return sorted(losses, key=lambda each: (order.index(each.held), each.name))
 
 
@@ -256,8 +256,8 @@ def refusal(losses: Iterable[Loss], allowed: Iterable[str], *, production: bool)
             "undo the change; or, if it is intended, first run `up` with `cluster.deletion_protection: false` as the only change.",
             evidence=tuple(told(kept)),
         )
-    whole = any(each.held is Held.CLUSTER and each.permission in given for each in found)
-    on_it = {Held.POOL, Held.TEAM_STORAGE}
+    whole = any(each.held is HeldKind.CLUSTER and each.permission in given for each in found)
+    on_it = {HeldKind.POOL, HeldKind.TEAM_STORAGE}
     missing = [each for each in found if each.asked_for and each.permission not in given and not (whole and each.held in on_it)]
     if production and missing:
         # With the cluster's all on it are given.

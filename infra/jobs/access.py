@@ -10,7 +10,7 @@ from kubernetes.client.exceptions import ApiException
 
 from capacity.plan.team_view import CONFIG_MAP, KEY, TeamViewError, read_team_view
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.kubeconfig import Access, access
+from infra.kubeconfig import KubeAccess, access
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ JOB, JOB_SET, WORKLOAD, MAP, POD = _PATHS
 class TeamCluster:
     """The API server, for one namespace. Kinds are written `apiVersion/Kind`; all calls raise ApiException with the server's words."""
 
-    access: Access
+    access: KubeAccess
     namespace: str
 
     def create(self, each: KubeObject, *, dry_run: bool = False) -> KubeObject:

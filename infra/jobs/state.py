@@ -72,7 +72,7 @@ def _created(each: KubeObject) -> str:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _PodSort:
     """Pods of one sort: those of a Job, or of one of a set's."""
 
     pods: int
@@ -84,12 +84,12 @@ class _Part:
         return self.pods * sum(int(each.get(resource, 0)) for each in limits for resource in RESOURCES)
 
 
-def _parts(job: KubeObject) -> Iterator[_Part]:
+def _parts(job: KubeObject) -> Iterator[_PodSort]:
     """A set without jobs has none."""
     sets = [(each.get("replicas", 1), each["template"]["spec"]) for each in job["spec"].get("replicatedJobs") or ()]
     for replicas, spec in sets if job["kind"] == "JobSet" else [(1, job["spec"])]:
         at_once = spec.get("parallelism", 1)
-        yield _Part(replicas * min(at_once, spec.get("completions") or at_once), spec["template"]["spec"])
+        yield _PodSort(replicas * min(at_once, spec.get("completions") or at_once), spec["template"]["spec"])
 
 
 def _state(job: KubeObject, workload: KubeObject | None, pods: list[KubeObject]) -> JobState:

@@ -30,7 +30,7 @@ class CloudAuth(StrEnum):
 
 
 @dataclass(frozen=True)
-class Access:
+class PrometheusAccess:
     """`url` without a slash at its end. `headers` go with every request; their values are kept out of representations and errors."""
 
     url: str
@@ -57,7 +57,7 @@ def access_to(  # noqa: PLR0913 -- each is an option of the command line
     token_env: str | None = None,
     auth: CloudAuth | None = None,
     aws_region: str | None = None,
-) -> Access:
+) -> PrometheusAccess:
     """From what the command line says. Raises ExplainedError for what cannot be used; no error repeats a token or a header's value.
 
     Without `auth`, requests to the clouds' own hosts are signed in, unless a token or a header Authorization is given (decision 47).
@@ -73,7 +73,7 @@ def access_to(  # noqa: PLR0913 -- each is an option of the command line
         if any(name.lower() == "authorization" for name in found):
             raise _wrong("a token and a header Authorization are both given.", "give one of them.")
         found["Authorization"] = f"Bearer {token}"
-    return Access(address, found, ca, _signer(urlsplit(address), auth, aws_region, {name.lower() for name in found}))
+    return PrometheusAccess(address, found, ca, _signer(urlsplit(address), auth, aws_region, {name.lower() for name in found}))
 
 
 def _address(url: str) -> str:

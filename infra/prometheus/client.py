@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from capacity.chargeback.queries import Query
-    from infra.prometheus.access import Access
+    from infra.prometheus.access import PrometheusAccess
 
 
 # What Prometheus, Thanos, Mimir and Cortex (as which AWS answers) say when a query is too much for them at once.
@@ -41,7 +41,7 @@ class TooLargeError(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryResult:
     """The result of a query as it came, and what the server warned of: a part may be missing. `body` is the reply's, if it is of one."""
 
     result: list[Any]
@@ -54,7 +54,7 @@ class Answer:
         return read_matrix(self.result)
 
 
-def read_reply(reply: Reply, access: Access | None = None) -> Answer:
+def read_reply(reply: Reply, access: PrometheusAccess | None = None) -> QueryResult:
     """The answer. Raises TooLargeError, and ExplainedError for what is no answer; neither shows what is secret of `access`."""
     hide: Callable[[str], str] = str if access is None else access.hide
     data = _json(reply, access)
@@ -72,7 +72,7 @@ def read_reply(reply: Reply, access: Access | None = None) -> Answer:
         raise ExplainedError("Prometheus answered a range query with something other than a matrix.", _NOT_PROMETHEUS)
     warned = data.get("warnings")
     warnings = cast("list[Any]", warned) if isinstance(warned, list) else []
-    answer = Answer(content["result"], tuple(hide(str(each))[:_SHOWN] for each in warnings), reply.body)
+    answer = QueryResult(content["result"], tuple(hide(str(each))[:_SHOWN] for each in warnings), reply.body)
     try:
         answer.matrix  # noqa: B018 -- read here, so that only what can be read is kept
     except MalformedReplyError as error:
@@ -83,7 +83,7 @@ def read_reply(reply: Reply, access: Access | None = None) -> Answer:
 _NOT_PROMETHEUS = "check that --prometheus is the address of Prometheus' own API, and what stands between: a proxy, a login page."
 
 
-def _json(reply: Reply, access: Access | None) -> dict[str, Any]:
+def _json(reply: Reply, access: PrometheusAccess | None) -> dict[str, Any]:
     text = reply.body.decode("utf-8", errors="replace")
     hide: Callable[[str], str] = str if access is None else access.hide
     try:
@@ -109,7 +109,7 @@ def _said(data: dict[str, Any]) -> str:
     return str(message or data.get("message") or data.get("Message") or "")
 
 
-def _require_let_in(reply: Reply, access: Access | None, said: str) -> None:
+def _require_let_in(reply: Reply, access: PrometheusAccess | None, said: str) -> None:
     """Raises ExplainedError for a reply to somebody who may not ask; `said` is its text, without what is secret."""
     signer = None if access is None else access.signer
     refused = None if signer is None or reply.status < 400 else signer.refused(reply, said)  # noqa: PLR2004 -- errors
@@ -141,7 +141,7 @@ class PrometheusClient:
 
     def __init__(
         self,
-        access: Access,
+        access: PrometheusAccess,
         *,
         read_seconds: float = 120.0,
         largest_reply: int = _LARGEST_REPLY,
@@ -162,7 +162,7 @@ class PrometheusClient:
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=read_seconds)
         self._pool = urllib3.PoolManager(ssl_context=context, timeout=timeout, retries=False)
 
-    def query_range(self, query: Query, start: int, end: int, step: int) -> Answer:
+    def query_range(self, query: Query, start: int, end: int, step: int) -> QueryResult:
         """The samples from `start` until before `end`, at every `step`.
 
         Raises TooLargeError where a shorter slice may do, and ExplainedError for everything else that is no answer.
@@ -228,7 +228,7 @@ class PrometheusClient:
         reply = Reply(response.status, response.headers.get("Content-Type", ""), bytes(body), response.headers.get("x-amzn-ErrorType", ""))
         return reply, float(asked) if asked.isdigit() else 0.0
 
-    def _read(self, reply: Reply) -> Answer:
+    def _read(self, reply: Reply) -> QueryResult:
         try:
             return read_reply(reply, self._access)
         except ExplainedError as error:

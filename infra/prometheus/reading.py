@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from capacity.values.errors import ExitCode, ExplainedError
-from infra.prometheus.client import Answer, TooLargeError, read_reply
+from infra.prometheus.client import QueryResult, TooLargeError, read_reply
 from infra.prometheus.signers import Reply
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class KeptSlices:
         self._fingerprint = identity.fingerprint
         self._hashes: dict[str, str] = self._read_manifest()
 
-    def find(self, query: Query, start: int, end: int) -> Answer | None:
+    def find(self, query: Query, start: int, end: int) -> QueryResult | None:
         """The answer, if it is here and whole."""
         name = _name(query, start, end)
         try:
@@ -64,7 +64,7 @@ class KeptSlices:
             return None
         return read_reply(Reply(200, "application/json", gzip.decompress(content)))
 
-    def keep(self, query: Query, start: int, end: int, answer: Answer) -> None:
+    def keep(self, query: Query, start: int, end: int, answer: QueryResult) -> None:
         """Writes the answer, then vouches for it. Raises ExplainedError where the folder cannot be written."""
         name = _name(query, start, end)
         # As it came where it came in one piece: writing it anew would take as long as reading it.
@@ -109,7 +109,7 @@ class KeptSlices:
         return hashes
 
 
-def _as_reply(answer: Answer) -> bytes:
+def _as_reply(answer: QueryResult) -> bytes:
     """In the form of Prometheus' own replies."""
     data = {"resultType": "matrix", "result": answer.result}
     return json.dumps({"status": "success", "data": data, "warnings": answer.warnings}).encode()
@@ -145,7 +145,7 @@ _SETTLES_SECONDS = 600
 
 
 @dataclass
-class Reading:
+class PeriodReader:
     """Reads a period. `warnings` are the server's, each once; `now` decides what may be kept."""
 
     client: PrometheusClient
@@ -175,7 +175,7 @@ class Reading:
         self.warnings |= dict.fromkeys(answer.warnings)
         return answer.matrix
 
-    def _ask(self, query: Query, start: int, end: int) -> Answer:
+    def _ask(self, query: Query, start: int, end: int) -> QueryResult:
         try:
             return self.client.query_range(query, start, end, self.step)
         except TooLargeError as error:
@@ -187,7 +187,7 @@ class Reading:
                     evidence=(str(error),),
                 ) from error
         first, second = self._ask(query, start, start + half), self._ask(query, start + half, end)
-        return Answer([*first.result, *second.result], (*first.warnings, *second.warnings))
+        return QueryResult([*first.result, *second.result], (*first.warnings, *second.warnings))
 
 
 def slice_seconds(step: int) -> int:

@@ -24,7 +24,7 @@ class Becomes(StrEnum):
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProviderAnswer:
     """A provider's answer to other inputs: the paths that differ, those of them that take another resource, and whether the old one goes
     before that comes.
     """
@@ -35,7 +35,7 @@ class Answer:
 
 
 if TYPE_CHECKING:
-    Ask = Callable[[str, dict[str, Any], dict[str, Any]], Answer]
+    Ask = Callable[[str, dict[str, Any], dict[str, Any]], ProviderAnswer]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ _CHECKOUT = "(checkout)"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PolicyVerdict:
     """What a policy says of a resource (`urn`, "" for the stack as a whole). `mandatory` ones keep the stack from being deployed."""
 
     policy: str
@@ -52,10 +52,10 @@ class StackPreview:
         return self._content["resources"]
 
     @property
-    def verdicts(self) -> list[Verdict]:
+    def verdicts(self) -> list[PolicyVerdict]:
         """What the policies said."""
         return [
-            Verdict(each["policy"], each["resource"] or "", each["message"], each["level"] == _MANDATORY)
+            PolicyVerdict(each["policy"], each["resource"] or "", each["message"], each["level"] == _MANDATORY)
             for each in self._content["policies"]
         ]
 

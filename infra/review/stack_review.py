@@ -11,7 +11,7 @@ from capacity.cost.costed_plan import costed, read_plan_file, shipped_use
 from capacity.cost.plan_comparison import PlanComparison, compared
 from capacity.cost.plan_cost import PlanCost, plan_cost
 from capacity.plan.build import plan_of_stack_file
-from infra.deployment.api_refusals import Change, Refusal, refusals
+from infra.deployment.api_refusals import InputChange, Refusal, refusals
 from infra.deployment.losses import Loss, in_order, loss_of
 from infra.review.resource_changes import Becomes, as_the_engine_marks, resource_changes
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from infra.review.resource_changes import Ask, ResourceChange
-    from infra.review.stack_previews import StackPreview, Verdict
+    from infra.review.stack_previews import PolicyVerdict, StackPreview
 
 _GONE = frozenset({Becomes.DELETED, Becomes.REPLACED})
 
@@ -39,8 +39,8 @@ class StackReview:
     changes: tuple[ResourceChange, ...]
     losses: tuple[Loss, ...]
     refusals: tuple[Refusal, ...]
-    new_verdicts: tuple[Verdict, ...]
-    fixed_verdicts: tuple[Verdict, ...]
+    new_verdicts: tuple[PolicyVerdict, ...]
+    fixed_verdicts: tuple[PolicyVerdict, ...]
     cost: PlanCost | None = None
     comparison: PlanComparison | None = None
     former: PlanCost | None = None
@@ -109,14 +109,14 @@ def stack_review(stack: str, base: StackPreview | None, head: StackPreview | Non
     )
 
 
-def _verdicts(base: StackPreview | None, head: StackPreview | None) -> tuple[list[Verdict], list[Verdict]]:
+def _verdicts(base: StackPreview | None, head: StackPreview | None) -> tuple[list[PolicyVerdict], list[PolicyVerdict]]:
     """Those of one side alone. What a policy says of a resource may be in other words, if it is said of it on both sides."""
     sides = [side.verdicts if side is not None else [] for side in (base, head)]
     before, after = (Counter((each.policy, each.urn) for each in side) for side in sides)
     return list(_left(sides[1], before)), list(_left(sides[0], after))
 
 
-def _left(verdicts: Iterable[Verdict], others: Counter[tuple[str, str]]) -> Iterable[Verdict]:
+def _left(verdicts: Iterable[PolicyVerdict], others: Counter[tuple[str, str]]) -> Iterable[PolicyVerdict]:
     left = Counter(others)
     for each in verdicts:
         left[each.policy, each.urn] -= 1
@@ -127,7 +127,7 @@ def _left(verdicts: Iterable[Verdict], others: Counter[tuple[str, str]]) -> Iter
 def _refusals(changes: Iterable[ResourceChange], after: Iterable[dict[str, object]]) -> list[Refusal]:
     """By the rules that clouds have beside their providers' own."""
     told = [
-        Change(
+        InputChange(
             each.token,
             each.name,
             None if each.old is None else as_the_engine_marks(each.old),
@@ -141,7 +141,7 @@ def _refusals(changes: Iterable[ResourceChange], after: Iterable[dict[str, objec
     for resource in after:
         if (urn := str(resource["urn"])) not in touched:
             inputs = as_the_engine_marks(resource["inputs"])
-            told.append(Change(str(resource["type"]), urn.rpartition("::")[2], inputs, inputs))
+            told.append(InputChange(str(resource["type"]), urn.rpartition("::")[2], inputs, inputs))
     return refusals(told)
 
 

@@ -33,7 +33,7 @@ _BUSY = (429, 503)
 _REQUEST_SECONDS = 60
 
 
-class Refusal(Exception):  # noqa: N818 -- not always an error: a 404 is an answer
+class ApiRefusal(Exception):  # noqa: N818 -- not always an error: a 404 is an answer
     """The API server said no: `status` and `reason` are its own, such as 409 and Conflict."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
@@ -174,7 +174,7 @@ class LabApi:
         path = self.resource(each["apiVersion"], each["kind"]).path(namespace)
         try:
             return self._send("POST", path, _with_dry_run({"fieldManager": manager}, dry_run=dry_run), each)
-        except Refusal as refusal:
+        except ApiRefusal as refusal:
             name = each["metadata"].get("name")
             if not (refusal.after_lost_answer and refusal.reason == "AlreadyExists" and name):
                 raise
@@ -201,7 +201,7 @@ class LabApi:
         try:
             path = self.resource(api_version, kind).path(namespace, name)
             self._send("DELETE", path, body={"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation})
-        except Refusal as refusal:
+        except ApiRefusal as refusal:
             if not refusal.is_missing:
                 raise
 
@@ -226,7 +226,7 @@ class LabApi:
     def _find(self, path: str) -> KubeObject | None:
         try:
             return self._send("GET", path)
-        except Refusal as refusal:
+        except ApiRefusal as refusal:
             if refusal.is_missing:
                 return None
             raise
@@ -255,9 +255,9 @@ class LabApi:
                 refusal = _refusal(response.status, answer)
                 if refusal is None:
                     return answer
-            if isinstance(refusal, Refusal):
+            if isinstance(refusal, ApiRefusal):
                 refusal.after_lost_answer = lost
-            if (isinstance(refusal, Refusal) and refusal.status not in _BUSY) or time.monotonic() > deadline:
+            if (isinstance(refusal, ApiRefusal) and refusal.status not in _BUSY) or time.monotonic() > deadline:
                 raise refusal
             self.pause(0.2)
 
@@ -273,7 +273,7 @@ def _json(content: bytes) -> Any:
         return {"message": content.decode(errors="replace")}
 
 
-def _refusal(status: int, answer: Any) -> Refusal | UnreachableError | None:
+def _refusal(status: int, answer: Any) -> ApiRefusal | UnreachableError | None:
     if status < 400:  # noqa: PLR2004 -- HTTP's own border
         return None
-    return Refusal(status, str(answer.get("reason", status)), str(answer.get("message", answer)))
+    return ApiRefusal(status, str(answer.get("reason", status)), str(answer.get("message", answer)))

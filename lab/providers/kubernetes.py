@@ -17,11 +17,11 @@ from pulumi.runtime.proto import provider_pb2
 from yaml import YAMLError
 
 from lab.providers import lifecycle, planning
-from lab.providers.api import CancelledError, LabApi, Refusal, UnreachableError
+from lab.providers.api import ApiRefusal, CancelledError, LabApi, UnreachableError
 from lab.providers.objects import NoNameError, name_of, namespace_of
 from lab.providers.readiness import rule_for
 from lab.providers.serving import PartialFailureError, ProviderError, StandIn, abort, abort_partial
-from lab.providers.settings import Settings, SettingsError, changed_settings, read_settings, require_loopback, server_of
+from lab.providers.settings import ProviderSettings, ProviderSettingsError, changed_settings, read_settings, require_loopback, server_of
 from lab.providers.values import decode, encode, plain
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class KubernetesStandIn(StandIn):
         self._api = LabApi(kubeconfig, min(patience_seconds, _RESTART_SECONDS))
         # The engine attaches to one address for all providers of a program, with a connection for each. It cancels the official plugin, a
         # process of its own, when it has another in its place, in the middle of a run: what the other one does must go on.
-        self._settings: dict[str, Settings] = {}
+        self._settings: dict[str, ProviderSettings] = {}
         self._apis: dict[str, LabApi] = {}
 
     def close(self) -> None:
@@ -206,8 +206,8 @@ class KubernetesStandIn(StandIn):
             self._apis.setdefault(peer, self._api.for_caller())
         return self._apis[peer]
 
-    def _settings_of(self, context: grpc.ServicerContext) -> Settings:
-        return self._settings.get(context.peer(), Settings())
+    def _settings_of(self, context: grpc.ServicerContext) -> ProviderSettings:
+        return self._settings.get(context.peer(), ProviderSettings())
 
     @contextmanager
     def _told(self, context: grpc.ServicerContext) -> Generator[None]:
@@ -216,9 +216,9 @@ class KubernetesStandIn(StandIn):
             yield
         except PartialFailureError as failure:
             abort_partial(context, failure)
-        except (ProviderError, SettingsError, NoNameError, UnreachableError, CancelledError) as error:
+        except (ProviderError, ProviderSettingsError, NoNameError, UnreachableError, CancelledError) as error:
             abort(context, str(error))
-        except Refusal as refusal:
+        except ApiRefusal as refusal:
             abort(context, f"the API server answered {refusal.status} {refusal.reason}: {refusal.message}")
 
 

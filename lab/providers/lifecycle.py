@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lab.providers.api import Refusal, UnservedKindError
+from lab.providers.api import ApiRefusal, UnservedKindError
 from lab.providers.objects import (
     DELETION_PROPAGATION,
     PATCH_FORCE,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from lab.cluster import KubeObject
     from lab.providers.api import LabApi
-    from lab.providers.settings import Settings
+    from lab.providers.settings import ProviderSettings
 
 
 _APPLY = "Apply"
@@ -157,7 +157,7 @@ class CallContext:
     """Where a call works: the API server, the provider's settings, and how long in seconds a missing kind or namespace is awaited."""
 
     api: LabApi
-    settings: Settings
+    settings: ProviderSettings
     patience_seconds: float
 
 
@@ -172,9 +172,9 @@ def create(call: CallContext, urn: str, inputs: Properties, *, timeout: float, p
     manager = field_manager({}, wanted)
     try:
         live = _created(call, wanted, manager, preview=preview)
-    except (Refusal, UnservedKindError) as error:
+    except (ApiRefusal, UnservedKindError) as error:
         # What a webhook refuses is Forbidden too: so a preview passes it.
-        if preview and isinstance(error, Refusal) and (error.is_missing_namespace or error.reason in {_ALREADY_EXISTS, _FORBIDDEN}):
+        if preview and isinstance(error, ApiRefusal) and (error.is_missing_namespace or error.reason in {_ALREADY_EXISTS, _FORBIDDEN}):
             return "", inputs
         raise ProviderError(not_created(urn, manager, error)) from error
     if preview:
@@ -197,8 +197,8 @@ def _created(call: CallContext, wanted: KubeObject, manager: str, *, preview: bo
     for tries_left in reversed(range(_RETRIES + 2)):
         try:
             return _made(call, wanted, manager, preview=preview)
-        except (Refusal, UnservedKindError) as error:
-            if preview or not tries_left or (isinstance(error, Refusal) and not error.is_missing):
+        except (ApiRefusal, UnservedKindError) as error:
+            if preview or not tries_left or (isinstance(error, ApiRefusal) and not error.is_missing):
                 raise
         call.api.pause(pause)
         pause *= 2
@@ -213,7 +213,7 @@ def _made(call: CallContext, wanted: KubeObject, manager: str, *, preview: bool)
     force = preview or _is_forced(call, wanted)
     try:
         return api.apply(wanted, namespace, manager, force=force, dry_run=preview)
-    except Refusal as refusal:
+    except ApiRefusal as refusal:
         if not (preview and refusal.reason == _INVALID and "field is immutable" in refusal.message):
             raise
     # A replacement is previewed while the old object is still there: under another name the dry run does not meet it.
@@ -294,7 +294,7 @@ def update(  # noqa: PLR0913 -- what the engine asks with
         wait_until_ready(api, live, wanted, timeout_of(timeout, wanted))
     except UnservedKindError as error:
         raise ProviderError(no_kind_to_update(urn, error)) from error
-    except Refusal as refusal:
+    except ApiRefusal as refusal:
         if preview and refusal.reason == _FORBIDDEN:
             return news
         why = said(refusal, manager)
@@ -302,7 +302,7 @@ def update(  # noqa: PLR0913 -- what the engine asks with
         why, details = str(error), error.details if isinstance(error, NotReadyError) else ()
     try:
         live = api.read(before["apiVersion"], before["kind"], namespace_of(before), name_of(before))
-    except Refusal as gone:
+    except ApiRefusal as gone:
         raise ProviderError(nothing_to_update(urn, why, gone)) from gone
     outputs = recorded(live, wanted, news, first_version, manager)
     if why:
@@ -353,7 +353,7 @@ def delete(call: CallContext, identity: str, state: Properties, old_inputs: Prop
         wait_until_gone(call.api, live, inputs, timeout_of(timeout, inputs))
     except UnservedKindError:
         return
-    except Refusal as refusal:
+    except ApiRefusal as refusal:
         raise ProviderError(refusal.message) from refusal
     except NotReadyError as error:
         # The object is still there and the state has it: nothing to record.

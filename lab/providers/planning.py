@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from lab.cluster import KubeObject
-    from lab.providers.settings import Settings
+    from lab.providers.settings import ProviderSettings
 
 
 _POD_SPEC = (
@@ -78,7 +78,7 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 }
 
 
-def replacing_fields(each: KubeObject, settings: Settings) -> list[tuple[str, ...]]:
+def replacing_fields(each: KubeObject, settings: ProviderSettings) -> list[tuple[str, ...]]:
     """The fields of an object of this kind that cannot change in place, each as its keys, `*` for any element of a list."""
     kind = f"{each.get('apiVersion', '')}/{each.get('kind', '')}"
     fields = ["metadata.name", "metadata.namespace", *_FIELDS.get(kind, ())]
@@ -111,7 +111,7 @@ def _holds(value: Any, field: tuple[str, ...]) -> bool:
     return is_object(value) and field[0] in value and _holds(value[field[0]], field[1:])
 
 
-class Change(StrEnum):
+class ChangeKind(StrEnum):
     """ADD and DELETE are of a field or an element; UPDATE is of a value, or one to a value that is not known yet."""
 
     ADD = "ADD"
@@ -124,7 +124,7 @@ class Difference:
     """One property. `replaces` says that the object must be made anew for it."""
 
     path: Path
-    change: Change
+    change: ChangeKind
     replaces: bool
 
     @property
@@ -141,10 +141,10 @@ def differences(old: Any, new: Any, replacing: Sequence[tuple[str, ...]] = ()) -
     ]
 
 
-def _change(old: Any, new: Any) -> Change:
+def _change(old: Any, new: Any) -> ChangeKind:
     if new is ABSENT:
-        return Change.DELETE
-    return Change.ADD if old is ABSENT else Change.UPDATE
+        return ChangeKind.DELETE
+    return ChangeKind.ADD if old is ABSENT else ChangeKind.UPDATE
 
 
 def _alike(old: Any, new: Any) -> bool:
@@ -194,7 +194,7 @@ def diff_answer(
 
 
 @dataclass(frozen=True)
-class Verdict:
+class DiffVerdict:
     """The answer to Diff. `replaces` are the properties for which the object must be made anew."""
 
     found: list[Difference]
@@ -208,7 +208,7 @@ class Verdict:
             replaces=self.replaces,
             delete_before_replace=self.delete_before_replace,
             # A removed property is in no outputs that the engine could show.
-            of_inputs=lambda each: each.change is Change.DELETE,
+            of_inputs=lambda each: each.change is ChangeKind.DELETE,
         )
 
 
@@ -230,7 +230,7 @@ def require_offered(urn: str) -> None:
 
 
 def check(  # noqa: PLR0913 -- what the engine asks with
-    kinds: Kinds, settings: Settings, urn: str, olds: Properties, news: Properties, *, seed: bytes, wish: Any = None
+    kinds: Kinds, settings: ProviderSettings, urn: str, olds: Properties, news: Properties, *, seed: bytes, wish: Any = None
 ) -> Properties:
     """The inputs that all later steps work with: the program's in their normal form, named and put into a namespace."""
     require_offered(urn)
@@ -246,14 +246,14 @@ def check(  # noqa: PLR0913 -- what the engine asks with
 
 def diff(  # noqa: PLR0913 -- what the engine asks with
     kinds: Kinds,
-    settings: Settings,
+    settings: ProviderSettings,
     *,
     state: Properties,
     old_inputs: Properties,
     news: Properties,
     ignored: Sequence[str],
     is_unready: Callable[[KubeObject], bool] = lambda _: False,
-) -> Verdict:
+) -> DiffVerdict:
     """What an update would change: the inputs in the state against the new ones. The cluster is not looked at.
 
     `is_unready` says of a live Job whether it has not completed, for the annotation pulumi.com/replaceUnready.
@@ -272,7 +272,7 @@ def diff(  # noqa: PLR0913 -- what the engine asks with
     if new["kind"] == "Job" and is_true(new, REPLACE_UNREADY) and is_unready(live):
         replaces.append(f'.metadata.annotations["{REPLACE_UNREADY}"]')
     same_place = name_of(new) == name_of(live) and namespace_of(new) == namespace_of(_in_a_namespace(kinds, live, new))
-    return Verdict(found, replaces, bool(replaces) and is_named(new) and not is_true(new, AUTONAMED) and same_place)
+    return DiffVerdict(found, replaces, bool(replaces) and is_named(new) and not is_true(new, AUTONAMED) and same_place)
 
 
 def _in_a_namespace(kinds: Kinds, each: KubeObject, new: KubeObject) -> KubeObject:

@@ -47,7 +47,7 @@ UNREADY = Standing(())
 
 
 @dataclass(frozen=True)
-class Rule:
+class ReadinessRule:
     """How to look at a kind, and how long the official provider waits for it unless told otherwise.
 
     `is_asked_for` says that it stands in the object's own annotation; `is_looked_at_by_read` that a refresh looks too.
@@ -63,14 +63,14 @@ class WaitForError(Exception):
     """The annotation pulumi.com/waitFor cannot be understood."""
 
 
-def rule_for(live: KubeObject) -> Rule | None:
+def rule_for(live: KubeObject) -> ReadinessRule | None:
     """The rule of an object, None when it is ready as soon as it exists. Raises WaitForError."""
     if wish := annotation(live, WAIT_FOR):
         return _annotated(wish)
     return _RULES.get(f"{live.get('apiVersion')}/{live.get('kind')}")
 
 
-def _annotated(wish: str) -> Rule:
+def _annotated(wish: str) -> ReadinessRule:
     try:
         parsed: Any = json.loads(wish)
     except ValueError:
@@ -83,7 +83,7 @@ def _annotated(wish: str) -> Rule:
     def look(live: KubeObject, _api: LabApi) -> Standing:
         return next((standing for one in looks if not (standing := one(live)).ready), READY)
 
-    return Rule(look, is_asked_for=True)
+    return ReadinessRule(look, is_asked_for=True)
 
 
 def _wish(wish: str) -> Callable[[KubeObject], Standing]:
@@ -242,17 +242,17 @@ def _secret(live: KubeObject, _api: LabApi) -> Standing:
 
 
 _RULES = {
-    "apps/v1/DaemonSet": Rule(_daemon_set, is_looked_at_by_read=True),
-    "apps/v1/Deployment": Rule(_deployment, is_looked_at_by_read=True),
-    "apps/v1/StatefulSet": Rule(_stateful_set, is_looked_at_by_read=True),
-    "batch/v1/Job": Rule(_job, is_looked_at_by_read=True),
-    "networking.k8s.io/v1/Ingress": Rule(_ingress, is_looked_at_by_read=True),
-    "v1/PersistentVolume": Rule(_volume, 300),
-    "v1/PersistentVolumeClaim": Rule(_claim, 300),
-    "v1/Pod": Rule(_pod, is_looked_at_by_read=True),
-    "v1/ResourceQuota": Rule(_quota, 60),
-    "v1/Secret": Rule(_secret, 5),
-    "v1/Service": Rule(_service, is_looked_at_by_read=True),
+    "apps/v1/DaemonSet": ReadinessRule(_daemon_set, is_looked_at_by_read=True),
+    "apps/v1/Deployment": ReadinessRule(_deployment, is_looked_at_by_read=True),
+    "apps/v1/StatefulSet": ReadinessRule(_stateful_set, is_looked_at_by_read=True),
+    "batch/v1/Job": ReadinessRule(_job, is_looked_at_by_read=True),
+    "networking.k8s.io/v1/Ingress": ReadinessRule(_ingress, is_looked_at_by_read=True),
+    "v1/PersistentVolume": ReadinessRule(_volume, 300),
+    "v1/PersistentVolumeClaim": ReadinessRule(_claim, 300),
+    "v1/Pod": ReadinessRule(_pod, is_looked_at_by_read=True),
+    "v1/ResourceQuota": ReadinessRule(_quota, 60),
+    "v1/Secret": ReadinessRule(_secret, 5),
+    "v1/Service": ReadinessRule(_service, is_looked_at_by_read=True),
 }
 
 

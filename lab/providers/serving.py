@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from lab.cluster import KubeObject
-    from lab.providers.api import Refusal, UnservedKindError
+    from lab.providers.api import ApiRefusal, UnservedKindError
     from lab.providers.values import Properties
 
 
@@ -153,7 +153,7 @@ def quoted(text: str) -> str:
     return f'"{text}"'
 
 
-def not_created(urn: str, manager: str, cause: Refusal | UnservedKindError) -> str:
+def not_created(urn: str, manager: str, cause: ApiRefusal | UnservedKindError) -> str:
     """Why there is no new object, and what to do about it."""
     # Loads the Kubernetes client, which the offline providers do without.
     from lab.providers.api import UnservedKindError  # noqa: PLC0415
@@ -178,7 +178,7 @@ def not_updated(live: KubeObject, why: str) -> str:
     return f"the Kubernetes API server reported that {quoted(object_id(live))} failed to fully initialize or become live: {why}"
 
 
-def nothing_to_update(urn: str, why: str, cause: Refusal) -> str:
+def nothing_to_update(urn: str, why: str, cause: ApiRefusal) -> str:
     """An update failed, and the object cannot be read either."""
     return f"update of resource {quoted(urn)} failed: {why}\nunable to get cluster state: {cause.message}"
 
@@ -194,7 +194,7 @@ _NO_KIND = (
 )
 
 
-def said(cause: Refusal, manager: str) -> str:
+def said(cause: ApiRefusal, manager: str) -> str:
     """The API server's words; of a conflict also whose it is."""
     if cause.reason != _CONFLICT:
         return cause.message

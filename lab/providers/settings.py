@@ -16,12 +16,12 @@ from lab.providers.values import Properties, has_unknown, is_object, plain
 _LOOPBACK = {HOST, "localhost", "::1"}
 
 
-class SettingsError(Exception):
+class ProviderSettingsError(Exception):
     """A setting of the provider is wrong; the text says which, what is allowed and what to do."""
 
 
 @dataclass(frozen=True)
-class Settings:
+class ProviderSettings:
     """The settings that the stand-in acts on, with the official provider's defaults.
 
     `namespace` is for namespaced objects that name none, "" for `default`. The two next say whether a change of the data of ConfigMaps
@@ -46,7 +46,7 @@ def server_of(kubeconfig: Path | str, context: str = "", cluster: str = "") -> s
         cluster = cluster or next(each["context"]["cluster"] for each in content["contexts"] if each["name"] == context)
         return str(next(each["cluster"]["server"] for each in content["clusters"] if each["name"] == cluster))
     except (OSError, yaml.YAMLError, KeyError, TypeError, StopIteration) as error:
-        raise SettingsError(
+        raise ProviderSettingsError(
             f"{where} leads to no server (context {context!r}, cluster {cluster!r}; {type(error).__name__}: {error}). "
             "Leave `kubeconfig`, `context` and `cluster` out, or give the kubeconfig of the lab."
         ) from error
@@ -55,29 +55,29 @@ def server_of(kubeconfig: Path | str, context: str = "", cluster: str = "") -> s
 def require_loopback(server: str) -> None:
     """Raises SettingsError unless `server` is on this machine."""
     if urlsplit(server).hostname not in _LOOPBACK:
-        raise SettingsError(
+        raise ProviderSettingsError(
             f"the stand-in Kubernetes provider was started for {server}, which is not on {HOST}. It is for the local control plane "
             "alone; use the real provider for any other server."
         )
 
 
-def read_settings(given: Properties, bound: Path) -> Settings:
+def read_settings(given: Properties, bound: Path) -> ProviderSettings:
     """The settings of a program's provider. Raises SettingsError when they lead elsewhere than `bound`, or ask for what is not done."""
     values: Properties = {key: _value(each) for key, each in plain(given).items()}
     _require_bound_server(values, bound)
     if values.get("enableServerSideApply") in (False, "false"):
-        raise SettingsError(
+        raise ProviderSettingsError(
             "enableServerSideApply: false is not offered by the stand-in provider; leave it out, as server-side apply is the default."
         )
     if values.get("renderYamlToDirectory"):
-        raise SettingsError("renderYamlToDirectory is not offered by the stand-in provider; leave it out.")
+        raise ProviderSettingsError("renderYamlToDirectory is not offered by the stand-in provider; leave it out.")
     return settings_in(values)
 
 
-def settings_in(values: Properties) -> Settings:
+def settings_in(values: Properties) -> ProviderSettings:
     """What of a provider's settings, as the engine has them, the stand-in acts on."""
     namespace = values.get("namespace")
-    return Settings(
+    return ProviderSettings(
         namespace if isinstance(namespace, str) else "",
         *(
             values.get(name) in (True, "true")
@@ -106,9 +106,9 @@ def _require_bound_server(values: Properties, bound: Path) -> None:
     server = server_of(source, context, cluster)
     if not urlsplit(server).netloc:
         # The official provider's words, from client-go: what an unknown address that became "" looks like.
-        raise SettingsError(f'failed to initialize discovery client: host must be a URL or a host:port pair: "{server}"')
+        raise ProviderSettingsError(f'failed to initialize discovery client: host must be a URL or a host:port pair: "{server}"')
     if server != own:
-        raise SettingsError(
+        raise ProviderSettingsError(
             f"the provider's kubeconfig leads to {server}, but this stand-in provider serves the lab at {own} alone. "
             f"Give the lab's kubeconfig ({bound}) or none; for another server use the real provider, without `cloud: local`."
         )

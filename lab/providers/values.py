@@ -21,13 +21,13 @@ Properties = dict[str, Any]
 """JSON whose leaves may also be UNKNOWN, and whose values may be wrapped in Secret."""
 
 
-class Unknown(Enum):
+class UnknownValue(Enum):
     """A value that exists only once something else has been created."""
 
     UNKNOWN = "unknown"
 
 
-UNKNOWN: Final = Unknown.UNKNOWN
+UNKNOWN: Final = UnknownValue.UNKNOWN
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def _first(found: list[tuple[Tri, str]]) -> tuple[Tri, str]:
 
 
 @dataclass(frozen=True)
-class MonthlyCost(View):
+class MonthlyCostView(View):
     """`spenders` are the environment and the teams that have a budget, each with its path."""
 
     spenders: tuple[tuple[str, Field], ...]
@@ -126,15 +126,15 @@ class CloudResource(View):
     fields: Field
 
 
-class Cluster(CloudResource):
+class ClusterView(CloudResource):
     """A cluster as the cloud has it."""
 
 
-class GkeCluster(Cluster):
+class GkeClusterView(ClusterView):
     """A cluster of GKE."""
 
 
-class EksCluster(Cluster):
+class EksClusterView(ClusterView):
     """A cluster of EKS."""
 
 
@@ -142,11 +142,11 @@ class Bucket(CloudResource):
     """A bucket, whatever it is for."""
 
 
-class GcsBucket(Bucket):
+class GcsBucketView(Bucket):
     """A bucket of Google Cloud Storage."""
 
 
-class S3Bucket(Bucket):
+class S3BucketView(Bucket):
     """A bucket of S3."""
 
 

@@ -87,7 +87,7 @@ class NodeClass(KubernetesObject):
     """Karpenter's class of nodes, of any provider: EC2NodeClass, the NodeClass of EKS Auto Mode, KWOKNodeClass."""
 
 
-class ComputeClass(KubernetesObject):
+class ComputeClassView(KubernetesObject):
     """GKE's class of nodes with an order of capacity to try."""
 
 
@@ -120,7 +120,7 @@ class Namespace(KubernetesObject):
 
 
 @dataclass(frozen=True)
-class KarpenterController(View):
+class KarpenterControllerView(View):
     """An installation of Karpenter. `told` is whether it is given a queue of interruptions, `queue_field` where its name belongs."""
 
     queue_field: str
@@ -168,7 +168,7 @@ class KueueConfiguration(View):
 
 
 @dataclass(frozen=True)
-class Query(View):
+class QueryView(View):
     """One expression. `where` is the path to it and `role` what it is there for, such as `alert GpuIdle`.
 
     `templated`: a dashboard fills in variables before it asks, so that it may be no PromQL as it stands.
@@ -203,7 +203,7 @@ class Exporter(View):
         )
 
 
-def tree_of(query: Query) -> Node | Outcome:
+def tree_of(query: QueryView) -> Node | Outcome:
     """The expression as a tree, or the outcome of every rule about expressions where it cannot be had."""
     text = query.expression.text()
     if text is UNKNOWN:

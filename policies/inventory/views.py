@@ -36,7 +36,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Taint:
+class PoolTaint:
     """A taint of a pool's nodes; `effect` in Kubernetes' spelling or in the clouds' (NO_SCHEDULE)."""
 
     key: Field
@@ -91,7 +91,7 @@ class Pool(View):
     """
 
     evidence: str
-    taints: tuple[Taint, ...]
+    taints: tuple[PoolTaint, ...]
     taints_complete: bool
     taints_field: str
     effect_spelling: str

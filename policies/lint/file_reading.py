@@ -84,7 +84,7 @@ class Problem:
 
 
 @dataclass
-class Reading:
+class FilesRead:
     """What was read, of one file or of many. `documents` counts those that hold anything, Kubernetes objects or not."""
 
     manifests: list[Manifest] = field(default_factory=list[Manifest])
@@ -97,7 +97,7 @@ class Reading:
     takings: list[Taking] = field(default_factory=list["Taking"])
     """What kustomizations and tools of GitOps take."""
 
-    def add(self, other: Reading) -> None:
+    def add(self, other: FilesRead) -> None:
         """Takes in what another part of the run read."""
         self.manifests += other.manifests
         self.problems += other.problems
@@ -127,9 +127,9 @@ _NO_RULE_LOOKS_AT: Final = frozenset({"CustomResourceDefinition"})
 """Kinds that are long and that no reader of policies.inventory.reading takes for its own; their text is checked all the same."""
 
 
-def read_text(path: str, text: bytes) -> Reading:
+def read_text(path: str, text: bytes) -> FilesRead:
     """What a file holds; its name says whether it is Markdown, JSON or, for any other ending, YAML."""
-    reading = Reading(files=1)
+    reading = FilesRead(files=1)
     if len(text) > FILE_BYTES:
         _refuse_file(reading, path, text, f"the file is over {FILE_BYTES >> 20} MiB, the most that is read")
         return reading
@@ -156,14 +156,14 @@ def read_text(path: str, text: bytes) -> Reading:
     return reading
 
 
-def _refuse_file(reading: Reading, path: str, text: bytes, reason: str) -> None:
+def _refuse_file(reading: FilesRead, path: str, text: bytes, reason: str) -> None:
     if b"apiVersion" in text[:_NAMED_WITHIN]:
         reading.problems.append(Problem(InputProblem.UNREADABLE, path, 1, ("", "", "", ""), reason))
     else:
         reading.skipped[Skipped.TOO_LARGE] += 1
 
 
-def _read_chunk(reading: Reading, path: str, chunk: Chunk, ending: str) -> int:
+def _read_chunk(reading: FilesRead, path: str, chunk: Chunk, ending: str) -> int:
     """Adds what a chunk holds; returns how many values it has."""
     reading.documents += 1
     kustomizes = posixpath.basename(path) in KUSTOMIZATION_FILES
@@ -190,7 +190,7 @@ def _read_chunk(reading: Reading, path: str, chunk: Chunk, ending: str) -> int:
     return sum(document.size for document in documents)
 
 
-def _take(reading: Reading, manifest: Manifest, text: bytes, ending: str) -> None:
+def _take(reading: FilesRead, manifest: Manifest, text: bytes, ending: str) -> None:
     """Takes an object to be judged, unless no rule looks at it or it is a part of another."""
     value = manifest.value
     part = _part_of(manifest.path, value, text)
@@ -200,7 +200,7 @@ def _take(reading: Reading, manifest: Manifest, text: bytes, ending: str) -> Non
         reading.manifests.append(replace(manifest, partial=True) if ending in _MARKDOWN and is_fragment(value) else manifest)
 
 
-def _tell_links(reading: Reading, path: str, value: dict[str, Any]) -> None:
+def _tell_links(reading: FilesRead, path: str, value: dict[str, Any]) -> None:
     """Notes what an object says of other files."""
     reading.parts += [(file, Skipped.PATCH) for file in patch_files(path, value)]
     reading.parts += [(file, Skipped.ASSERTION) for file in compared_files(path, value)]
@@ -251,7 +251,7 @@ def _as_yaml(value: Any, line: int) -> Iterator[Document]:
         yield replace(each, line=line + 1)
 
 
-def _refuse(reading: Reading, path: str, chunk: Chunk, ending: str, refused: DocumentRefusedError) -> None:
+def _refuse(reading: FilesRead, path: str, chunk: Chunk, ending: str, refused: DocumentRefusedError) -> None:
     if refused.template or (ending in _MARKDOWN and refused.syntax):
         reading.skipped[Skipped.TEMPLATE if refused.template else Skipped.EXAMPLE] += 1
         found = [pattern.search(chunk.text) for pattern in _FIELD_TEXT.values()]
@@ -267,7 +267,7 @@ def _refuse(reading: Reading, path: str, chunk: Chunk, ending: str, refused: Doc
         reading.problems.append(Problem(InputProblem.UNREADABLE, path, chunk.line + refused.line, (version, kind, "", ""), str(refused)))
 
 
-def _tell_duplicates(reading: Reading, path: str, chunk: Chunk, document: Document) -> None:
+def _tell_duplicates(reading: FilesRead, path: str, chunk: Chunk, document: Document) -> None:
     for each in document.duplicates:
         reason = f"duplicate key {each.key}, first on line {chunk.line + each.first_line}"
         line = chunk.line + each.line

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from capacity.values.verdict import Addition, ObjectIdentity
     from policies.judging import Settings
-    from policies.lint.report import Placed, Report
+    from policies.lint.report import LintReport, Placed
 
 
 # What is a text for YAML wherever it stands, and for every version of it.
@@ -45,7 +45,7 @@ class NotEditableError(Exception):
 
 
 @dataclass(frozen=True)
-class _Place:
+class _YamlPlace:
     """A mapping or a list of the document, the line of its key or else its own, and the steps below it that are not written."""
 
     node: yaml.Node
@@ -69,7 +69,7 @@ def with_addition(text: str, steps: Sequence[str], line: int, addition: Addition
         whole = [*steps, *steps_of(addition.at)]
         expected = _value_with(_value(encoded, line), whole, addition)
         written, key_line, node = walk(root, whole)
-        changed = _written(text, _Place(node, key_line, whole[written:]), addition, is_json=is_json)
+        changed = _written(text, _YamlPlace(node, key_line, whole[written:]), addition, is_json=is_json)
         if _value(changed.encode(), line) != expected:
             raise NotEditableError("Flexspot cannot edit YAML in this form")
     except (yaml.YAMLError, DocumentRefusedError, ValueError) as error:
@@ -102,7 +102,7 @@ def _value_with(value: Any, steps: Sequence[str], addition: Addition) -> Any:
     return {**fields, first: _value_with(fields.get(first), rest, addition)}
 
 
-def _written(text: str, place: _Place, addition: Addition, *, is_json: bool) -> str:
+def _written(text: str, place: _YamlPlace, addition: Addition, *, is_json: bool) -> str:
     key, value = addition.key, addition.value
     if not isinstance(place.node, yaml.CollectionNode):
         raise NotEditableError(f"{addition.at} has no value")
@@ -200,7 +200,7 @@ def owner_label(written: str, settings: Settings) -> tuple[str, str]:
     raise ExplainedError(problem, f"write KEY=VALUE with one of the keys {', '.join(allowed)}.", exit_code=ExitCode.BAD_USAGE)
 
 
-def fixes_of(report: Report, owner: tuple[str, str] | None) -> Fixes:
+def fixes_of(report: LintReport, owner: tuple[str, str] | None) -> Fixes:
     """The changes that fix the open findings of a report; each file is read again. Owners are only those that the person named."""
     by_path: dict[str, list[Placed]] = {}
     for each in report.open:

@@ -9,13 +9,13 @@ from urllib.parse import quote
 from capacity.values.shown_text import printable
 from capacity.values.verdict import Severity
 from policies.lint.configuration import Configuration
-from policies.lint.report import Placed, Report, fingerprints
+from policies.lint.report import LintReport, Placed, fingerprints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from policies.judging import AnyRule
-    from policies.lint.report import Placed, Report
+    from policies.lint.report import LintReport, Placed
 
 
 _COLOURS: Final = {Severity.CRITICAL: "1;31", Severity.HIGH: "31", Severity.MEDIUM: "33", Severity.LOW: "36"}
@@ -29,7 +29,7 @@ _DIM: Final = "2"
 _BOLD: Final = "1"
 
 
-def as_text(report: Report, *, colours: bool = False, details: bool = False) -> str:
+def as_text(report: LintReport, *, colours: bool = False, details: bool = False) -> str:
     """A line and a remedy for each open finding, then what it comes to.
 
     `details` lists what is suppressed and what could not be decided too, which are counted in any case.
@@ -37,12 +37,12 @@ def as_text(report: Report, *, colours: bool = False, details: bool = False) -> 
     return "".join(f"{line}\n" for line in _lines(report, _Paint(on=colours), details=details))
 
 
-def defect_lines(report: Report) -> list[str]:
+def defect_lines(report: LintReport) -> list[str]:
     """What was judged by nobody because a rule or a reader is broken."""
     return [_line(each, "undecided", _DIM, _PLAIN) for each in report.undecided if each.defect]
 
 
-def summary_lines(report: Report) -> list[str]:
+def summary_lines(report: LintReport) -> list[str]:
     """What a run comes to."""
     return list(_summary(report, _PLAIN))
 
@@ -59,7 +59,7 @@ class _Paint:
 _PLAIN: Final = _Paint(on=False)
 
 
-def _lines(report: Report, paint: _Paint, *, details: bool) -> Iterator[str]:
+def _lines(report: LintReport, paint: _Paint, *, details: bool) -> Iterator[str]:
     for each in report.open:
         severity = each.finding.severity
         yield _line(each, severity.value, _COLOURS[severity], paint)
@@ -82,7 +82,7 @@ def _line(placed: Placed, word: str, colour: str, paint: _Paint) -> str:
     return f"{paint(f'{placed.path}:{placed.line}:', _BOLD)} {paint(word, colour)} {said}"
 
 
-def _summary(report: Report, paint: _Paint) -> Iterator[str]:
+def _summary(report: LintReport, paint: _Paint) -> Iterator[str]:
     found = ", ".join(f"{count} {severity}" for severity, count in report.by_severity.items() if count) or "no findings"
     yield paint(f"{found} in {report.objects} objects of {report.files} files.", _BOLD)
     if len(report.clusters) > 1:
@@ -108,7 +108,7 @@ def _summary(report: Report, paint: _Paint) -> Iterator[str]:
 _COMMANDS: Final = {Severity.CRITICAL: "error", Severity.HIGH: "error", Severity.MEDIUM: "warning", Severity.LOW: "notice"}
 
 
-def as_github(report: Report) -> str:
+def as_github(report: LintReport) -> str:
     """One annotation for each open finding, then the summary for whoever reads the log."""
     return "".join(f"{line}\n" for line in [*map(_annotation, report.open), *defect_lines(report), *summary_lines(report)])
 
@@ -133,7 +133,7 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def as_json(report: Report, *, details: bool = False) -> str:
+def as_json(report: LintReport, *, details: bool = False) -> str:
     """`{"findings": [...], "summary": {...}}`, the suppressed findings among the others; with `details` also `undecided`, in their form."""
     told: dict[str, Any] = {"findings": [_finding(each) for each in report.findings]}
     if details:
@@ -141,7 +141,7 @@ def as_json(report: Report, *, details: bool = False) -> str:
     return json.dumps({**told, "summary": summary(report)}, indent=2) + "\n"
 
 
-def summary(report: Report) -> dict[str, Any]:
+def summary(report: LintReport) -> dict[str, Any]:
     """What was judged, what came of it, and what was passed over."""
     return {
         "files": report.files,
@@ -187,7 +187,7 @@ _LEVELS: Final = {Severity.CRITICAL: "error", Severity.HIGH: "error", Severity.M
 _SECURITY_SEVERITY: Final = {Severity.CRITICAL: "9.5", Severity.HIGH: "8.0", Severity.MEDIUM: "5.5", Severity.LOW: "2.0"}
 
 
-def as_sarif(report: Report, version: str, configuration: Configuration | None = None) -> str:
+def as_sarif(report: LintReport, version: str, configuration: Configuration | None = None) -> str:
     """One run, with every rule of the configuration described, and every finding; those that are suppressed say why."""
     judging = configuration or Configuration()
     rules = judging.known_rules

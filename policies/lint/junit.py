@@ -8,12 +8,12 @@ from xml.etree import ElementTree as ET
 from capacity.values.shown_text import printable
 
 if TYPE_CHECKING:
-    from policies.lint.report import Placed, Report
+    from policies.lint.report import LintReport, Placed
 
 _SUITE: Final = "flexspot lint"
 
 
-def as_junit(report: Report) -> str:
+def as_junit(report: LintReport) -> str:
     """One suite for each file with findings, one case for each finding; a clean run is one case that passes.
 
     A finding that fails no run is a case that passes and says what was found. The form is Jenkins's junit-10.xsd, which GitLab, CircleCI

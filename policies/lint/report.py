@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _VERSION: Final = 1
 
 
-def written_baseline(report: Report, path: Path) -> str:
+def written_baseline(report: LintReport, path: Path) -> str:
     """The text of a baseline with every open finding of a run, for a file at `path`: one line each, so that a review shows what changes."""
     entries = [
         {"fingerprint": name, "rule": each.finding.rule, "path": relative, "object": str(each.finding.object)}
@@ -36,7 +36,7 @@ def written_baseline(report: Report, path: Path) -> str:
     return f'{{\n  "version": {_VERSION},\n  "findings": [' + (f"\n{lines}\n  ]\n}}\n" if lines else "]\n}\n")
 
 
-def with_baseline(report: Report, path: Path, *, whole: bool = True) -> Report:
+def with_baseline(report: LintReport, path: Path, *, whole: bool = True) -> LintReport:
     """The report with what the baseline at `path` lists suppressed, and with the count of entries that nothing answers to any more.
 
     Unless it is `whole`, of all rules, entries that nothing answers to may be of the others, and none is counted.
@@ -116,7 +116,7 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Report:
+class LintReport:
     """Everything that a run says. `findings` are violations, those that are suppressed included; `undecided` hang on what is unknown.
 
     `fail_on` is the bar that somebody set, None where the rules' levels decide.

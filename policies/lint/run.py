@@ -19,9 +19,9 @@ from policies.inventory.objects import KubernetesObject
 from policies.inventory.reading.source import from_manifest
 from policies.judging import Level, Settings
 from policies.lint.configuration import Configuration, problem_finding
-from policies.lint.file_reading import InputProblem, Manifest, Problem, Reading, Skipped, read_text
+from policies.lint.file_reading import FilesRead, InputProblem, Manifest, Problem, Skipped, read_text
 from policies.lint.places import Comments, Places, Refused
-from policies.lint.report import Placed, Report
+from policies.lint.report import LintReport, Placed
 from policies.lint.scopes import Scope, scopes_of
 from policies.lint.yaml_reading import FILE_BYTES
 
@@ -67,7 +67,7 @@ def told(problem: Problem, configuration: Configuration) -> tuple[Finding, Suppr
 STDIN: Final = "<stdin>"
 
 
-def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = False) -> Report:
+def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = False) -> LintReport:
     """Judges what the files at `paths` hold, under folders all files of a known ending, and standard input for `-`.
 
     What is undecided is placed at its object, and with `details` at its field: that takes time, and only who lists it looks there.
@@ -107,7 +107,7 @@ def lint(paths: Sequence[str], configuration: Configuration, *, details: bool = 
     for path in {each.path for each in told_of if each.finding.verdict is Verdict.FAIL and each.suppressed is None}:
         told_of += [_refused(each, path, ObjectIdentity("", "", ""), configuration) for each in comments.misspelt(path)]
     told_of.sort(key=lambda each: each.order)
-    return Report(
+    return LintReport(
         findings=tuple(each for each in told_of if each.finding.verdict is not Verdict.UNKNOWN),
         undecided=tuple(each for each in told_of if each.finding.verdict is Verdict.UNKNOWN),
         fail_on=configuration.fail_on,
@@ -153,7 +153,7 @@ def _kinds(manifests: Iterable[Manifest]) -> Counter[str]:
     return Counter(kind for each in manifests if (kind := str(each.value["kind"])) != "ConfigMap")
 
 
-def _whole(reading: Reading) -> list[Manifest]:
+def _whole(reading: FilesRead) -> list[Manifest]:
     """The objects that no other file says to be parts of objects, in order; the others are counted."""
     exactly = {path: reason for path, reason in reading.parts if not set(path) & set("*?[")}
     patterns = [(path, reason) for path, reason in reading.parts if path not in exactly]
@@ -167,10 +167,10 @@ def _whole(reading: Reading) -> list[Manifest]:
     return sorted(found, key=lambda each: (each.path, each.line, each.chunk))
 
 
-def _read(paths: list[str], given: dict[str, bytes], configuration: Configuration) -> Reading:
+def _read(paths: list[str], given: dict[str, bytes], configuration: Configuration) -> FilesRead:
     skipped: Counter[Skipped] = Counter()
     walk = Walk(skipped, configuration.exclude, str(configuration.folder))
-    reading = Reading()
+    reading = FilesRead()
     for path in walk.files(paths):
         reading.add(read_file(path))
     for path, text in given.items():
@@ -184,7 +184,7 @@ def _unreadable(path: str, reason: str) -> Problem:
     return Problem(InputProblem.UNREADABLE, path, 1, ("", "", "", ""), reason)
 
 
-def read_file(path: str) -> Reading:
+def read_file(path: str) -> FilesRead:
     """What one file holds. Never raises for what a file is: what keeps it from being read is a problem of it."""
     try:
         return read_text(path, _bytes_of(path))
@@ -193,7 +193,7 @@ def read_file(path: str) -> Reading:
     except Exception as error:  # noqa: BLE001 -- one file must not stop the others
         last = traceback.extract_tb(error.__traceback__)[-1]
         reason = f"its reader is broken: {type(error).__name__} in {Path(last.filename).name}, line {last.lineno}; report it"
-    return Reading(problems=[_unreadable(path, reason)], files=1)
+    return FilesRead(problems=[_unreadable(path, reason)], files=1)
 
 
 def _bytes_of(path: str) -> bytes:

@@ -94,7 +94,7 @@ def scopes_of(manifests: Sequence[Manifest], clusters: Mapping[str, Sequence[str
             left.difference_update(places)
     found += _sharing(manifests, taken, left)
     left = left.difference(*(scope.members for scope in found))
-    return _distinct([*found, *_Tree(manifests, left).scopes()] if left else found)
+    return _distinct([*found, *_FolderTree(manifests, left).scopes()] if left else found)
 
 
 def _members(manifests: Sequence[Manifest], paths: Iterable[str], taken: Takings) -> tuple[int, ...]:
@@ -125,7 +125,7 @@ def _sharing(manifests: Sequence[Manifest], taken: Takings, left: set[int]) -> I
             yield Scope(folder or ".", _ordered(place for path in files for place in paths.get(path, ())))
 
 
-class _Tree:
+class _FolderTree:
     """The folders of what is to be divided."""
 
     def __init__(self, manifests: Sequence[Manifest], places: set[int]) -> None:

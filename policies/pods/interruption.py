@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Interruption:
+class SpotExposure:
     """`possible` is whether pods may run on Spot nodes. `pools` are those of which that is certain; `by` says where it shows.
 
     `notices` are the seconds that pods have on these pools, each number once.
@@ -32,7 +32,7 @@ class Interruption:
     notices: tuple[Decimal | Unknown | None, ...] = ()
 
 
-def interruption_of(pods: PodSet, inventory: Inventory) -> Interruption:
+def interruption_of(pods: PodSet, inventory: Inventory) -> SpotExposure:
     """What can be said of pods that ask for GPUs.
 
     What the pods themselves select is enough, wherever a queue leads them besides. Else the pools must be among what was given: they are
@@ -41,13 +41,13 @@ def interruption_of(pods: PodSet, inventory: Inventory) -> Interruption:
     return inventory.once("interruption of pods", pods, lambda: _interruption_of(pods, inventory))
 
 
-def _interruption_of(pods: PodSet, inventory: Inventory) -> Interruption:
+def _interruption_of(pods: PodSet, inventory: Inventory) -> SpotExposure:
     options = options_of(pods, inventory)
     if options is None:
         selects, field = selects_spot(pods)
         if selects is True:
-            return Interruption(True, (), f"{field} names Spot nodes")
-        return Interruption(UNKNOWN, (), "its queue, or what the queue leads to, is not in the input")
+            return SpotExposure(True, (), f"{field} names Spot nodes")
+        return SpotExposure(UNKNOWN, (), "its queue, or what the queue leads to, is not in the input")
     found = pool_matches(pods, inventory)
     shared = inventory.once("interruption", (id(options), id(found)), lambda: _interruption(options, found, inventory))
     if shared.possible is True or selects_spot(pods) != (True, BY_AFFINITY):
@@ -55,7 +55,7 @@ def _interruption_of(pods: PodSet, inventory: Inventory) -> Interruption:
     return replace(shared, possible=True, by=f"{BY_AFFINITY} names Spot nodes")
 
 
-def _interruption(options: list[SchedulingOption], found: list[PoolMatch], inventory: Inventory) -> Interruption:
+def _interruption(options: list[SchedulingOption], found: list[PoolMatch], inventory: Inventory) -> SpotExposure:
     answers: list[Tri] = [option.names_spot for option in options]
     by = next((f"{option.via or BY_SELECTOR} names Spot nodes" for option in options if option.names_spot is True), "")
     pools: list[GpuPool] = []
@@ -69,7 +69,7 @@ def _interruption(options: list[SchedulingOption], found: list[PoolMatch], inven
     if not inventory.tells(Pool):
         answers.append(UNKNOWN)
     by = by or next((f"it may run on {pool.identity.described}, which is Spot" for pool in pools), "where it runs is not known")
-    return Interruption(any_of(answers), tuple(pools), by, tuple(dict.fromkeys(pool.notice_seconds for pool in pools)))
+    return SpotExposure(any_of(answers), tuple(pools), by, tuple(dict.fromkeys(pool.notice_seconds for pool in pools)))
 
 
 def ignores_interruptions(job: Field) -> Tri:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL, GKE_QUEUED_LABEL
-from policies.inventory.objects import ComputeClass, KarpenterController, KarpenterNodePool, PriorityClass
+from policies.inventory.objects import ComputeClassView, KarpenterControllerView, KarpenterNodePool, PriorityClass
 from policies.inventory.pod_gpus import REQUIRED_TERMS
 from policies.inventory.reading.gke import FLEX_START_LABEL
-from policies.inventory.views import GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool, Taint
+from policies.inventory.views import GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool, PoolTaint
 from policies.pods.scheduling_options import KEEPS_AWAY, SchedulingOption, options_of, tolerates
 from policies.pools import PoolIndex, index_of
 from policies.values.field import UNKNOWN, Field, Parts, Tri, Unknown, all_of, any_of, negated
@@ -29,7 +29,7 @@ class PoolMatch:
     pool: GpuPool
     suits: Tri
     away: Tri
-    taint: Taint | None
+    taint: PoolTaint | None
 
     @property
     def possible(self) -> Tri:
@@ -163,7 +163,7 @@ def _term_fits(term: Field, pool: GpuPool) -> Tri:
     return all_of([True, *(pool.offer.meets(each) for each in expressions.fields)]) if expressions.complete else UNKNOWN
 
 
-def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, Taint | None]:
+def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, PoolTaint | None]:
     """Whether a taint of the pool keeps GPU pods of this option off it, and the first that does.
 
     The taint on nvidia.com/gpu, or on what else pods ask for, keeps none of them away: GKE and EKS add its toleration
@@ -171,7 +171,7 @@ def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, Taint | Non
     ProvisioningRequest.
     """
     given = {*RESOURCES, GKE_QUEUED_LABEL} | ({COMPUTE_CLASS_LABEL} & option.selector.keys())
-    answers: list[tuple[Tri, Taint | None]] = [] if pool.taints_complete else [(UNKNOWN, None)]
+    answers: list[tuple[Tri, PoolTaint | None]] = [] if pool.taints_complete else [(UNKNOWN, None)]
     for taint in pool.taints:
         if taint.key.text() in given:
             continue
@@ -211,9 +211,9 @@ def below_scale_up(priority: PriorityClass, inventory: Inventory) -> Tri:
     others = [
         pool for pool in inventory.of(Pool) if pool.identity.kind != "NodePool" or not pool.identity.api_version.startswith("karpenter.sh")
     ]
-    if value >= SCALE_UP_CUT_OFF or others or inventory.of(ComputeClass):
+    if value >= SCALE_UP_CUT_OFF or others or inventory.of(ComputeClassView):
         return value < SCALE_UP_CUT_OFF
-    karpenter = inventory.of(KarpenterNodePool) or inventory.of(KarpenterController)
+    karpenter = inventory.of(KarpenterNodePool) or inventory.of(KarpenterControllerView)
     return False if karpenter else inventory.closed or UNKNOWN
 
 

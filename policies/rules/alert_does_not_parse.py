@@ -1,13 +1,13 @@
 """An alert or recording rule whose expression is not valid PromQL."""
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
-from policies.inventory.objects import Query
+from policies.inventory.objects import QueryView
 from policies.judging import Parameters, Rule
 from policies.metrics import promql_problem
 from policies.values.field import UNKNOWN
 
 
-def judge(query: Query, _: Parameters) -> Outcome:
+def judge(query: QueryView, _: Parameters) -> Outcome:
     """A dashboard's expression may be PromQL only when its variables are filled in."""
     text = query.expression.text()
     if text is UNKNOWN:

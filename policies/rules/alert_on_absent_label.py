@@ -1,14 +1,14 @@
 """An alert or a panel that uses a label that its series do not have."""
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
-from policies.inventory.objects import Exporter, Query, tree_of
+from policies.inventory.objects import Exporter, QueryView, tree_of
 from policies.inventory.views import Inventory
 from policies.judging import Parameters, Rule
 from policies.metrics import AbsentLabels, Selector, absent_labels, labels_asked, walk
 from policies.values.field import UNKNOWN, Tri
 
 
-def judge(query: Query, _: Parameters, inventory: Inventory) -> Outcome:
+def judge(query: QueryView, _: Parameters, inventory: Inventory) -> Outcome:
     """A label is missing if what gathers the series, which must be among what was given, does not add it."""
     tree = tree_of(query)
     if isinstance(tree, Outcome):

@@ -1,12 +1,12 @@
 """An alert or a panel that queries a histogram by its bare name, for which no series exists."""
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable
-from policies.inventory.objects import Query, tree_of
+from policies.inventory.objects import QueryView, tree_of
 from policies.judging import Parameters, Rule
 from policies.metrics import HISTOGRAM_SERIES, Call, Node, Selector, histograms, walk
 
 
-def judge(query: Query, _: Parameters) -> Outcome:
+def judge(query: QueryView, _: Parameters) -> Outcome:
     """Within histogram_quantile and its like a bare name is a native histogram, which somebody has chosen to scrape."""
     tree = tree_of(query)
     if isinstance(tree, Outcome):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.gpu_machines import GKE_LABELS
-from policies.inventory.objects import ComputeClass, ResourceFlavor
+from policies.inventory.objects import ComputeClassView, ResourceFlavor
 from policies.inventory.views import Inventory, NodeAutoProvisioning, PodSet, Pool
 from policies.judging import Cloud, Parameters, Rule
 from policies.pools import created_accelerators, pools_for
@@ -37,7 +37,7 @@ def _asked_for(inventory: Inventory) -> Iterator[tuple[str | Unknown, str]]:
     for pods in inventory.of(PodSet):
         if not pods.exemption and pods.asks_for_gpus is True:
             yield from _selected(dict(pods.pod.at("nodeSelector").parts().named), pods.identity.described, inventory)
-    for compute_class in inventory.of(ComputeClass):
+    for compute_class in inventory.of(ComputeClassView):
         yield from ((accelerator, compute_class.identity.described) for accelerator in created_accelerators(compute_class))
 
 

@@ -1,13 +1,13 @@
 """A platform whose estimated monthly cost exceeds its budget, or a team whose part exceeds the team's budget."""
 
-from capacity.cost.budget_checks import Standing
+from capacity.cost.budget_checks import BudgetStanding
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
-from policies.inventory.cloud_resources import MonthlyCost
+from policies.inventory.cloud_resources import MonthlyCostView
 from policies.judging import Parameters, Rule
-from policies.pools import SCENARIO, Held, held, uncertain_words
+from policies.pools import SCENARIO, HeldBudget, held, uncertain_words
 
 
-def judge(cost: MonthlyCost, parameters: Parameters) -> Outcome:
+def judge(cost: MonthlyCostView, parameters: Parameters) -> Outcome:
     """A budget that prices which nobody knows may exceed is refused where the stack asks for that; else budget-nearly-used warns of it.
 
     It is not told of as unknown at every preview: no later one will know the price.
@@ -29,12 +29,12 @@ def judge(cost: MonthlyCost, parameters: Parameters) -> Outcome:
     return PASSES
 
 
-def _broken(held_budget: Held, scenario: str) -> str | None:
+def _broken(held_budget: HeldBudget, scenario: str) -> str | None:
     """How a budget is exceeded, or may be where that is refused; None where it is not."""
     check = held_budget.check
     if check is None:
         return None
-    if check.standing is Standing.EXCEEDED:
+    if check.standing is BudgetStanding.EXCEEDED:
         least = "at least " if check.unknown else ""
         return f"{check.owner} costs {least}{check.spent_usd:,.2f} USD a month ({scenario}); its budget is {check.budget_usd:,}"
     if check.uncertain and held_budget.refused:

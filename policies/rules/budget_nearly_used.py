@@ -1,29 +1,29 @@
 """A budget that is almost fully committed before the month begins, or that unknown prices may exceed."""
 
-from capacity.cost.budget_checks import NEAR_PERCENT, Standing
+from capacity.cost.budget_checks import NEAR_PERCENT, BudgetStanding
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
-from policies.inventory.cloud_resources import MonthlyCost
+from policies.inventory.cloud_resources import MonthlyCostView
 from policies.judging import Level, Parameter, Parameters, Rule
 from policies.pools import SCENARIO, held, uncertain_words
 
 _NEAR = "near-percent"
 
 
-def judge(cost: MonthlyCost, parameters: Parameters) -> Outcome:
+def judge(cost: MonthlyCostView, parameters: Parameters) -> Outcome:
     """What exceeds its budget is told by budget-exceeded, and so is one that missing prices may exceed where a stack has that refused."""
     budgets = held(cost, parameters, parameters.number(_NEAR))
     if budgets is None:
         return undecided(f"{SCENARIO.name} is {parameters.text(SCENARIO.name)!r}; allowed: expected, worst-case")
     standings = [(each, each.check.standing if each.check else None) for each in budgets]
     for each, standing in standings:
-        if each.check and standing is Standing.UNKNOWN and not each.refused:
+        if each.check and standing is BudgetStanding.UNKNOWN and not each.refused:
             return fails(uncertain_words(each.check), at=each.path)
-        if each.check and standing is Standing.NEAR:
+        if each.check and standing is BudgetStanding.NEAR:
             share = max(each.check.spent_usd, each.check.at_most_usd or each.check.spent_usd) * 100 / each.check.budget_usd
             return fails(f"{each.owner} is estimated to use {share:.0f}% of its budget of {each.check.budget_usd:,} USD", at=each.path)
     if budgets and all(standing is None for _, standing in standings):
         return undecided("the cost, or the budget, is not known yet")
-    if any(standing is not Standing.WITHIN for _, standing in standings) or not budgets:
+    if any(standing is not BudgetStanding.WITHIN for _, standing in standings) or not budgets:
         return not_applicable("no budget is set, or budget-exceeded reports it")
     return PASSES
 

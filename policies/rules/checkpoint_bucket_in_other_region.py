@@ -1,19 +1,19 @@
 """A checkpoint bucket in a different region from the cluster that writes to it."""
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
-from policies.inventory.cloud_resources import Bucket, EksCluster, GcsBucket, GkeCluster, S3Bucket
+from policies.inventory.cloud_resources import Bucket, EksClusterView, GcsBucketView, GkeClusterView, S3BucketView
 from policies.inventory.views import Inventory
 from policies.judging import Parameter, Parameters, Rule
 from policies.pools import is_near, region_of_bucket, region_of_cluster
 from policies.values.field import UNKNOWN, Tri, any_of
 
 
-def judge(bucket: GcsBucket | S3Bucket, parameters: Parameters, inventory: Inventory) -> Outcome:
+def judge(bucket: GcsBucketView | S3BucketView, parameters: Parameters, inventory: Inventory) -> Outcome:
     """One cluster in the bucket's region is enough: which of several writes to it, nobody says."""
     purpose = _is_for_checkpoints(bucket, parameters.texts("name-parts"))
     if purpose is False:
         return not_applicable("nothing marks it as a bucket for checkpoints")
-    kind = GkeCluster if isinstance(bucket, GcsBucket) else EksCluster
+    kind = GkeClusterView if isinstance(bucket, GcsBucketView) else EksClusterView
     clusters = inventory.of(kind)
     if not clusters:
         return undecided("no cluster is in the input")
@@ -24,7 +24,7 @@ def judge(bucket: GcsBucket | S3Bucket, parameters: Parameters, inventory: Inven
         return not_applicable("its region, or that of a cluster, is not in the input")
     if purpose is UNKNOWN or any(answer is UNKNOWN for _, answer in near):
         return undecided("its name or its region, or the region of a cluster, is not known yet")
-    field = f"{bucket.where}{'location' if kind is GkeCluster else 'region'}"
+    field = f"{bucket.where}{'location' if kind is GkeClusterView else 'region'}"
     regions = " or ".join(sorted({str(region_of_cluster(cluster, inventory)) for cluster in clusters}))
     own = region_of_bucket(bucket, inventory)
     return fails(f"it keeps checkpoints in {own} ({field}), but the clusters are in {regions}", f"create the bucket in {regions}", field)

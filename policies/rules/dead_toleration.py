@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from capacity.catalog.accelerators import RESOURCES
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
-from policies.inventory.objects import ComputeClass, KarpenterNodePool
+from policies.inventory.objects import ComputeClassView, KarpenterNodePool
 from policies.inventory.views import Autopilot, GpuPool, Inventory, PodSet
 from policies.judging import Level, Parameter, Parameters, Rule
 from policies.pods.placement import REQUIRED_TERMS, PoolMatch, may_be_provisioned, pool_matches
@@ -68,7 +68,7 @@ def _of_classes(inventory: Inventory) -> Iterator[Field]:
     """What Karpenter puts on a node until it is ready, and what a compute class puts on the nodes that it makes."""
     for pool in inventory.of(KarpenterNodePool):
         yield from pool.spec.at("template", "spec", "startupTaints").parts().fields
-    for each in inventory.of(ComputeClass):
+    for each in inventory.of(ComputeClassView):
         for where in (each.spec.at("nodePoolConfig"), *each.spec.at("priorities").parts().fields):
             yield from where.at("taints").parts().fields
 

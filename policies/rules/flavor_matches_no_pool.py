@@ -3,7 +3,7 @@
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.node_offer import is_after_boot
-from policies.inventory.objects import ComputeClass, ResourceFlavor
+from policies.inventory.objects import ComputeClassView, ResourceFlavor
 from policies.inventory.views import Autopilot, Inventory, NodeAutoProvisioning, Pool
 from policies.judging import Parameters, Rule
 from policies.pools import pools_for
@@ -21,7 +21,7 @@ def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcom
     if chosen is not None:
         answers += [
             UNKNOWN if UNKNOWN in (each.name.text(), chosen.text()) else each.name.text() == chosen.text()
-            for each in inventory.of(ComputeClass)
+            for each in inventory.of(ComputeClassView)
         ]
     matches = any_of(answers)
     if matches is True and labels.complete:

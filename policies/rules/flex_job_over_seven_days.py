@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
-from policies.inventory.objects import ComputeClass, ProvisioningRequest, ProvisioningRequestConfig
+from policies.inventory.objects import ComputeClassView, ProvisioningRequest, ProvisioningRequestConfig
 from policies.inventory.views import Inventory, PodSet
 from policies.judging import Cloud, Parameter, Parameters, Rule
 from policies.pods.interruption import LONGEST_SECONDS, flex_start_of, ignores_interruptions
@@ -18,7 +18,7 @@ TOO_LONG = "{at} is {seconds} seconds, and a flex-start node ends after {most}{a
 TOO_LONG_REMEDY = "write {most} or less in {at}"
 ALSO = " ({by})"
 
-Asker = PodSet | ProvisioningRequest | ProvisioningRequestConfig | ComputeClass
+Asker = PodSet | ProvisioningRequest | ProvisioningRequestConfig | ComputeClassView
 
 
 def judge(asker: Asker, parameters: Parameters, inventory: Inventory) -> Outcome:
@@ -54,7 +54,7 @@ def _asked(asker: Asker, flex: Tri) -> Iterator[tuple[str, Field, Tri]]:
                 fields[f"{asker.where.removesuffix('.template.spec')}.activeDeadlineSeconds"] = asker.job.at("activeDeadlineSeconds")
         written = {at: field for at, field in fields.items() if not field.absent and (field.known or not field.partial)}
         yield from ((at, field, flex) for at, field in written.items())
-    elif isinstance(asker, ComputeClass):
+    elif isinstance(asker, ComputeClassView):
         for place, priority in asker.spec.at("priorities").parts().named:
             if not priority.at(RUN_TIME).absent:
                 yield f"spec.priorities[{place}].{RUN_TIME}", priority.at(RUN_TIME), priority.at("flexStart", "enabled").equals("true")

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from capacity.catalog.accelerators import RESOURCES
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
-from policies.inventory.objects import ComputeClass
+from policies.inventory.objects import ComputeClassView
 from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet
 from policies.judging import Parameter, Parameters, Rule
 from policies.pods.placement import pool_matches
@@ -60,7 +60,7 @@ def _largest(inventory: Inventory, resource: str) -> Decimal | Unknown:
 
     UNKNOWN where nobody lists them, or one may be larger than is told.
     """
-    if inventory.of(NodeAutoProvisioning) or inventory.of(Autopilot) or inventory.of(ComputeClass):
+    if inventory.of(NodeAutoProvisioning) or inventory.of(Autopilot) or inventory.of(ComputeClassView):
         return Decimal(SHIPPED)
     counts = [pool.node_gpus for pool in inventory.of(GpuPool) if resource in pool.resources]
     if not counts or not all(isinstance(each, Decimal) for each in counts):

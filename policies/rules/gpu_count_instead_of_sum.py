@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from capacity.catalog.accelerators import SERIES_VALUES
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable
-from policies.inventory.objects import Query, tree_of
+from policies.inventory.objects import QueryView, tree_of
 from policies.judging import Level, Parameters, Rule
 from policies.metrics import COMPARISONS, Aggregation, Binary, Literal, Node, Selector, amounts_by_container, walk
 
 
-def judge(query: Query, _: Parameters) -> Outcome:
+def judge(query: QueryView, _: Parameters) -> Outcome:
     """Whether there is one at all is a question that a count answers as well: `count(...) > 0` is let through."""
     tree = tree_of(query)
     if isinstance(tree, Outcome):

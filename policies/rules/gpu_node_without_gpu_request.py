@@ -4,7 +4,7 @@ from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.pod_gpus import POOL_LABELS, tolerates_gpus
-from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool, Taint
+from policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool, PoolTaint
 from policies.judging import Level, Parameters, Rule
 from policies.pods.scheduling_options import KEEPS_AWAY, SPOT_LABELS, queue_of
 from policies.pods.scheduling_options import tolerates as tolerated_by
@@ -61,7 +61,7 @@ def _keeps_off(pods: PodSet, pool: GpuPool, inventory: Inventory) -> Tri:
     """
     listed = pods.pod.at("tolerations").parts()
 
-    def away(taint: Taint) -> Tri:
+    def away(taint: PoolTaint) -> Tri:
         tolerated = any_of([*(tolerated_by(each, taint.as_field) for each in listed.fields), *([] if listed.complete else [UNKNOWN])])
         return all_of([taint.effect.equals(*KEEPS_AWAY), negated(tolerated)])
 

@@ -2,7 +2,7 @@
 
 from capacity.catalog.accelerators import RESOURCES
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, undecided
-from policies.inventory.views import GpuPool, Taint
+from policies.inventory.views import GpuPool, PoolTaint
 from policies.judging import Parameter, Parameters, Rule
 from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
 
@@ -19,7 +19,7 @@ def judge(pool: GpuPool, parameters: Parameters) -> Outcome:
     others = tuple(key for key in RESOURCES if key not in keys)
     words = parameters.texts("taint-words")
 
-    def keeps_away(taint: Taint) -> Tri:
+    def keeps_away(taint: PoolTaint) -> Tri:
         told = any_of([taint.key.equals(*keys), all_of([negated(taint.key.equals(*others)), _says(taint, words)])])
         # NoSchedule is Kubernetes' and Karpenter's spelling, NO_SCHEDULE that of both clouds.
         return all_of([told, taint.effect.equals("NoSchedule", "NoExecute", "NO_SCHEDULE", "NO_EXECUTE")])
@@ -38,7 +38,7 @@ def judge(pool: GpuPool, parameters: Parameters) -> Outcome:
     )
 
 
-def _says(taint: Taint, words: tuple[str, ...]) -> Tri:
+def _says(taint: PoolTaint, words: tuple[str, ...]) -> Tri:
     """Whether a word stands in the taint's key or value, such as in gpu=true, sku=gpu and dedicated=gpu-training."""
     texts = (taint.key.text(), taint.value.text())
     if any(word in text.lower() for text in texts if isinstance(text, str) for word in words):

@@ -6,7 +6,7 @@ from capacity.values.verdict import PASSES, Addition, Outcome, Severity, fails, 
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS
 from policies.inventory.views import GpuPool, Inventory, PodSet, Pool
 from policies.judging import Parameter, Parameters, Rule
-from policies.pods.interruption import Interruption, interruption_of
+from policies.pods.interruption import SpotExposure, interruption_of
 from policies.pods.scheduling_options import SPOT_LABELS, options_of, selects_spot, spot_is_of_gke
 from policies.pools import pools_for
 from policies.values.field import UNKNOWN
@@ -72,7 +72,7 @@ def _usual(pods: PodSet, parameters: Parameters, inventory: Inventory, *, writte
     return Decimal(parameters.number("longest-seconds")), AT_MOST
 
 
-def _without_gpus(pods: PodSet, inventory: Inventory) -> Interruption:
+def _without_gpus(pods: PodSet, inventory: Inventory) -> SpotExposure:
     possible, field = selects_spot(pods)
     wanted = dict(pods.pod.at("nodeSelector").parts().named)
     pools = [
@@ -82,7 +82,7 @@ def _without_gpus(pods: PodSet, inventory: Inventory) -> Interruption:
     notices = tuple(dict.fromkeys(pool.notice_seconds for pool in pools if pool.spot is not False))
     known = [each for each in notices if isinstance(each, Decimal)]
     counted = (max(known),) if known and len(known) == len(notices) else notices
-    return Interruption(possible, (), f"{field} names Spot nodes", counted)
+    return SpotExposure(possible, (), f"{field} names Spot nodes", counted)
 
 
 def _on_gke(pods: PodSet, inventory: Inventory) -> bool:

@@ -1,13 +1,13 @@
 """Karpenter on Spot capacity without a queue for interruption notices."""
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
-from policies.inventory.objects import KarpenterController, KarpenterNodePool
+from policies.inventory.objects import KarpenterControllerView, KarpenterNodePool
 from policies.inventory.views import Inventory, Pool
 from policies.judging import Cloud, Parameters, Rule
 from policies.values.field import UNKNOWN, any_of
 
 
-def judge(controller: KarpenterController, _: Parameters, inventory: Inventory) -> Outcome:
+def judge(controller: KarpenterControllerView, _: Parameters, inventory: Inventory) -> Outcome:
     """Spot capacity without a queue fails; without Spot capacity no queue is needed."""
     if controller.told is True:
         return PASSES

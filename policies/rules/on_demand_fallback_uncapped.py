@@ -3,14 +3,14 @@
 from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from policies.inventory.node_offer import allows
-from policies.inventory.objects import ComputeClass, KarpenterNodePool
+from policies.inventory.objects import ComputeClassView, KarpenterNodePool
 from policies.inventory.views import Autopilot, GkeNodePool, Inventory, NodeAutoProvisioning
 from policies.judging import Parameters, Rule
 from policies.pools import creates_pools, gpu_pool_of, made_on_demand
 from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
 
 
-def judge(capacity: KarpenterNodePool | ComputeClass, _: Parameters, inventory: Inventory) -> Outcome:
+def judge(capacity: KarpenterNodePool | ComputeClassView, _: Parameters, inventory: Inventory) -> Outcome:
     """A NodePool that takes both; a compute class whose lower priority lets GKE make on-demand pools. Autopilot makes every pool so."""
     if isinstance(capacity, KarpenterNodePool):
         return _node_pool(capacity, inventory)
@@ -43,7 +43,7 @@ def _node_pool(pool: KarpenterNodePool, inventory: Inventory) -> Outcome:
     )
 
 
-def _compute_class(compute_class: ComputeClass, *, standard: bool) -> Outcome:
+def _compute_class(compute_class: ComputeClassView, *, standard: bool) -> Outcome:
     priorities = compute_class.spec.at("priorities").parts()
     answers = [all_of([creates_pools(compute_class), made_on_demand(priority)]) for priority in priorities.fields]
     # A first priority falls back from nothing, and neither do those that only follow priorities like it.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, undecided
-from policies.inventory.cloud_resources import BucketAccess, GcsBucket, S3Bucket, open_to_everybody, statements_of
+from policies.inventory.cloud_resources import BucketAccess, GcsBucketView, S3BucketView, open_to_everybody, statements_of
 from policies.judging import Parameters, Rule
 from policies.values.field import UNKNOWN, Field, Tri, any_of, negated
 
@@ -13,7 +13,7 @@ _PUBLIC_GROUPS = tuple(f"http://acs.amazonaws.com/groups/global/{name}" for name
 _BLOCKS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
 
 
-def judge(resource: GcsBucket | S3Bucket | BucketAccess, _: Parameters) -> Outcome:
+def judge(resource: GcsBucketView | S3BucketView | BucketAccess, _: Parameters) -> Outcome:
     """Both clouds keep a new bucket private; judged is what opens it. Encryption at rest is on in both and cannot be turned off."""
     found = list(_openings(resource))
     for answer, path, what in found:
@@ -23,12 +23,12 @@ def judge(resource: GcsBucket | S3Bucket | BucketAccess, _: Parameters) -> Outco
     if any(answer is UNKNOWN for answer, _, _ in found):
         return undecided("who may use the bucket is not known yet")
     enforced = resource.fields.at("publicAccessPrevention").equals("enforced")
-    if isinstance(resource, GcsBucket) and enforced is not True:
+    if isinstance(resource, GcsBucketView) and enforced is not True:
         return undecided("publicAccessPrevention is not enforced here; whether the organisation enforces it is not in the input")
     return PASSES
 
 
-def _openings(resource: GcsBucket | S3Bucket | BucketAccess) -> Iterator[tuple[Tri, str, str]]:
+def _openings(resource: GcsBucketView | S3BucketView | BucketAccess) -> Iterator[tuple[Tri, str, str]]:
     fields, kind = resource.fields, resource.identity.kind
     if kind == "BucketPublicAccessBlock":
         yield from ((negated(fields.at(name).equals("true")), name, "is not true, so public access is possible") for name in _BLOCKS)

@@ -1,14 +1,14 @@
 """A cluster whose API server is reachable from the whole internet."""
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, undecided
-from policies.inventory.cloud_resources import EksCluster, GkeCluster, lets_in_everybody
+from policies.inventory.cloud_resources import EksClusterView, GkeClusterView, lets_in_everybody
 from policies.judging import Parameters, Rule
 from policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
 
 
-def judge(cluster: GkeCluster | EksCluster, _: Parameters) -> Outcome:
+def judge(cluster: GkeClusterView | EksClusterView, _: Parameters) -> Outcome:
     """It has a public address, and no range keeps anybody from it. A name that lets in whom IAM knows (GKE's DNS endpoint) is none."""
-    public, ranges, remedy = _of_eks(cluster.fields) if isinstance(cluster, EksCluster) else _of_gke(cluster.fields)
+    public, ranges, remedy = _of_eks(cluster.fields) if isinstance(cluster, EksClusterView) else _of_gke(cluster.fields)
     if public is UNKNOWN:
         return undecided(f"who can reach the API server ({cluster.where}{ranges}) is not known yet")
     if public:

@@ -5,7 +5,7 @@ from decimal import Decimal
 from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
-from policies.inventory.objects import ClusterQueue, Cohort, ComputeClass, ResourceFlavor
+from policies.inventory.objects import ClusterQueue, Cohort, ComputeClassView, ResourceFlavor
 from policies.inventory.views import Autopilot, Inventory, NodeAutoProvisioning, Pool
 from policies.judging import Parameters, Rule
 from policies.pools import pools_for
@@ -23,7 +23,7 @@ def judge(flavor: ResourceFlavor, _: Parameters, inventory: Inventory) -> Outcom
         return not_applicable("no queue in the input has quota of its GPUs, or it selects no nodes")
     wanted = dict(labels.named)
     elsewhere = (inventory.of(NodeAutoProvisioning) or inventory.of(Autopilot)) and GKE_POOL_LABEL not in wanted
-    if elsewhere or (COMPUTE_CLASS_LABEL in wanted and inventory.of(ComputeClass)):
+    if elsewhere or (COMPUTE_CLASS_LABEL in wanted and inventory.of(ComputeClassView)):
         return not_applicable("GKE may create nodes for it outside the pools")
     serving = [(pool, pool.offer.carries(wanted)) for pool in pools_for(Pool, wanted, inventory)]
     amounts = [pool.gpus for pool, answer in serving if answer is not False]

@@ -3,7 +3,7 @@
 from capacity.catalog.accelerators import RESOURCES
 from capacity.catalog.node_labels import CAPACITY_TAINT, GKE_SPOT_LABEL
 from capacity.values.verdict import PASSES, Addition, Outcome, Severity, fails, not_applicable, undecided
-from policies.inventory.views import GpuPool, Taint
+from policies.inventory.views import GpuPool, PoolTaint
 from policies.judging import Parameters, Rule
 from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated
 
@@ -13,7 +13,7 @@ def judge(pool: GpuPool, _: Parameters) -> Outcome:
     if pool.spot is False:
         return not_applicable("it has no Spot capacity")
 
-    def tells_apart(taint: Taint) -> Tri:
+    def tells_apart(taint: PoolTaint) -> Tri:
         keeps_away = taint.effect.equals("NoSchedule", "NoExecute", "NO_SCHEDULE", "NO_EXECUTE")
         return all_of([negated(taint.key.equals(*RESOURCES)), keeps_away])
 

@@ -1,7 +1,7 @@
 """Two programs that drain the same nodes."""
 
 from capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
-from policies.inventory.objects import KarpenterController, KarpenterNodePool, TerminationHandler
+from policies.inventory.objects import KarpenterControllerView, KarpenterNodePool, TerminationHandler
 from policies.inventory.views import Inventory, Pool
 from policies.judging import Cloud, Parameters, Rule
 from policies.pools import pools_for
@@ -13,7 +13,7 @@ _OF_NODE_GROUPS = frozenset({"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/c
 
 def judge(handler: TerminationHandler, _: Parameters, inventory: Inventory) -> Outcome:
     """Fails where the handler drains whatever node it runs on, and one of Karpenter's nodes may be such a one."""
-    if not inventory.of(KarpenterController) and not inventory.of(KarpenterNodePool):
+    if not inventory.of(KarpenterControllerView) and not inventory.of(KarpenterNodePool):
         return not_applicable("Karpenter is not in the input")
     if handler.drains is False:
         return PASSES

@@ -18,7 +18,7 @@ from flexspot_runtime.names import check_name, shard_folder
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-    from flexspot_runtime.storage import Content, Sink, Source, Storage
+    from flexspot_runtime.storage import Content, ObjectReader, Sink, Storage
 
 
 CHUNK_BYTES = 4 << 20
@@ -84,7 +84,7 @@ class Nowhere:
         return memoryview(content).nbytes
 
 
-def copy(source: Source, sink: Sink) -> None:
+def copy(source: ObjectReader, sink: Sink) -> None:
     """To the end of the source."""
     while chunk := source.read(CHUNK_BYTES):
         sink.write(chunk)

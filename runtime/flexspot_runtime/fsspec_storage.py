@@ -12,7 +12,7 @@ from flexspot_runtime.names import check_name
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from flexspot_runtime.storage import Content, Sink, Source
+    from flexspot_runtime.storage import Content, ObjectReader, Sink
 
 
 class _File(Protocol):
@@ -64,7 +64,7 @@ class FsspecStorage:
             file.close()
 
     @contextmanager
-    def open(self, name: str) -> Generator[Source]:
+    def open(self, name: str) -> Generator[ObjectReader]:
         """See Storage."""
         with _as_oserror():
             file = self._files.open(self._path(name), "rb")

@@ -27,7 +27,7 @@ class Sink(Protocol):
         ...
 
 
-class Source(Protocol):
+class ObjectReader(Protocol):
     """Where an object is read from its beginning."""
 
     def read(self, size: int = -1, /) -> bytes:
@@ -50,7 +50,7 @@ class Storage(Protocol):
         """
         ...
 
-    def open(self, name: str) -> AbstractContextManager[Source]:
+    def open(self, name: str) -> AbstractContextManager[ObjectReader]:
         """An object's bytes."""
         ...
 
@@ -131,7 +131,7 @@ class LocalFolder:
             _sync_folder(folder)
 
     @contextmanager
-    def open(self, name: str) -> Generator[Source]:
+    def open(self, name: str) -> Generator[ObjectReader]:
         """See Storage."""
         with self._path(name).open("rb") as file:
             yield file

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Generator
 
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
     from lab.tools.build import Tools
 
 HERE = Path(__file__).resolve().parent
@@ -67,7 +67,7 @@ class CloudWorld:
             file.write_text(file.read_text(encoding="utf-8").replace(SHIPPED_ACCOUNT, MOTO_ACCOUNT), encoding="utf-8")
         self.environment = self._environment(addresses)
 
-    def serve_clusters_by(self, lab: ControlPlane, tools: Tools) -> None:
+    def serve_clusters_by(self, lab: LabControlPlane, tools: Tools) -> None:
         """Says which control plane is behind the clusters of this cloud, and what brings kinds to it."""
         content = yaml.safe_load(lab.home.kubeconfig.read_text(encoding="utf-8"))
         server = content["clusters"][0]["cluster"]

@@ -12,7 +12,7 @@ from moto_server import moto_server
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
     from lab.tools.build import Tools
 
 PROJECTS = {"acme-ai-dev": "ACTIVE", "acme-ai-prod": "ACTIVE", "acme-ai-gone": "DELETE_REQUESTED", "acme-ai-empty": "ACTIVE"}
@@ -40,7 +40,7 @@ def bare_world(tools: Tools, tmp_path_factory: pytest.TempPathFactory, credentia
 
 @pytest.fixture(scope="module")
 def world(
-    tools: Tools, stack_lab: ControlPlane, tmp_path_factory: pytest.TempPathFactory, credential_addresses: dict[str, str]
+    tools: Tools, stack_lab: LabControlPlane, tmp_path_factory: pytest.TempPathFactory, credential_addresses: dict[str, str]
 ) -> CloudWorld:
     """A machine and a cloud for the tests of one module, whose clusters are the module's lab."""
     found = make_world(tmp_path_factory, tools, credential_addresses)

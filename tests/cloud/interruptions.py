@@ -35,7 +35,7 @@ from cloud_world import CloudWorld
 from credential_servers import google, write_service_account
 
 from infra.deployment.cloud_run import PLUGINS, plugin_command, plugin_folder, plugin_path
-from lab.control_plane import ControlPlane
+from lab.control_plane import LabControlPlane
 from lab.home import LabHome
 from lab.progress import Silence
 from lab.tools.build import ensure_tools
@@ -68,7 +68,7 @@ class InterruptionGround:
     def __init__(self, world: CloudWorld, tools: Tools, stack: str, *, plugin: Path | None, small: bool = False) -> None:
         self.stack, self.world = stack, world
         root = world.checkout.folder / ".lab" if stack == "local" else world.folder / "labs"
-        self._lab = ControlPlane(LabHome(root, "default"))
+        self._lab = LabControlPlane(LabHome(root, "default"))
         self._shipped: dict[str, Any] = {}
         self.found: dict[str, Counter[str]] = {}
         self.seconds: dict[str, float] = {}

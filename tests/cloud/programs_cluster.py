@@ -22,7 +22,7 @@ from lab.providers.objects import type_of
 from lab.providers.offline import OfflineProvider
 from lab.providers.planning import diff_answer, differences, top_level
 from lab.providers.serving import abort
-from lab.providers.settings import SettingsError
+from lab.providers.settings import ProviderSettingsError
 from lab.providers.values import UNKNOWN, decode, has_unknown, plain
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class ProgramsCluster(OfflineProvider):
             try:
                 self._unreachable = kept_out(self._cloud, server_of(file))
                 self._objects = None if self._unreachable else KubernetesStandIn(file, PATIENCE_SECONDS)
-            except (ConfigException, SettingsError, OSError) as error:
+            except (ConfigException, ProviderSettingsError, OSError) as error:
                 self._unreachable = str(error)
             if self._objects is not None:
                 return self._objects.Configure(request, context)

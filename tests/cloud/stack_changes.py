@@ -19,8 +19,8 @@ from setting_edits import edits_of, settings_of, without_edit
 
 from capacity.values.engine_marks import UNKNOWN_TEXT
 from capacity.values.names import is_production
-from infra.deployment.api_refusals import Change, refusals
-from infra.deployment.losses import Held, Loss, held, refusal
+from infra.deployment.api_refusals import InputChange, refusals
+from infra.deployment.losses import HeldKind, Loss, held, refusal
 
 if TYPE_CHECKING:
     from engine_steps import Step
@@ -136,7 +136,7 @@ def asked_for(run: Run, before: Declarations) -> int:
     return 0 if refused is None else sum(1 for each in losses if each.asked_for)
 
 
-def _held(step: Step, declarations: Declarations) -> Held | None:
+def _held(step: Step, declarations: Declarations) -> HeldKind | None:
     resource = declarations.made[step.name]
     # In a URN all types above are; the nearest says enough.
     return held(f"{resource.parent.partition(' ')[0]}${resource.type}")
@@ -152,7 +152,7 @@ def refusals_of(run: Run, before: Declarations, after: Declarations) -> list[str
         return {key: UNKNOWN_TEXT if isinstance(value, str) and value in gone else value for key, value in new.inputs.items()}
 
     changes = [
-        Change(
+        InputChange(
             (old or new).type,  # pyrefly: ignore[missing-attribute] -- one of both is there
             name,
             old.inputs if old else None,

@@ -21,13 +21,13 @@ from stack_journey import (
 if TYPE_CHECKING:
     from cloud_world import CloudWorld
 
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
 
 pytestmark = [pytest.mark.lab, pytest.mark.engine, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
-def stack_lab(lab: ControlPlane) -> ControlPlane:
+def stack_lab(lab: LabControlPlane) -> LabControlPlane:
     """The lab that all tests share: each test here takes its stack away again."""
     return lab
 

@@ -11,13 +11,13 @@ from ways_in import OFFICE
 if TYPE_CHECKING:
     from cloud_world import CloudWorld
 
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
 
 pytestmark = [pytest.mark.lab, pytest.mark.engine, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
-def stack_lab(lab: ControlPlane) -> ControlPlane:
+def stack_lab(lab: LabControlPlane) -> LabControlPlane:
     """The lab that all tests share: each test here takes its stack away again."""
     return lab
 

@@ -19,7 +19,7 @@ from program_declarations import as_shipped, declared, plan_of
 if TYPE_CHECKING:
     from program_declarations import Declarations
 
-    from components.iam import Document
+    from components.iam import PolicyDocument
 
 pytestmark = pytest.mark.slow
 
@@ -111,12 +111,12 @@ def test_a_team_reads_and_writes_its_own_prefix_and_no_other() -> None:
 
 
 @cache
-def aws_managed_policies() -> dict[str, Document]:
+def aws_managed_policies() -> dict[str, PolicyDocument]:
     written: dict[str, Any] = json.loads(aws_managed_policies_data)
     return {f"arn:aws:iam::aws:policy{each['Path']}{name}": each["Document"] for name, each in written.items()}
 
 
-def attached(*roles: str) -> dict[str, Document]:
+def attached(*roles: str) -> dict[str, PolicyDocument]:
     """AWS's own documents of the policies that roles of dev-eks have, as moto brings them."""
     names = {each.inputs["name"] for each in as_shipped("dev-eks").made.values() if each.name in roles}
     found = as_shipped("dev-eks").inputs_of("aws:iam/rolePolicyAttachment:RolePolicyAttachment")

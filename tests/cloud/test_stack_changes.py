@@ -24,7 +24,7 @@ from stack_changes import (
 )
 
 from infra.deployment.api_refusals import known_refusals
-from infra.deployment.losses import Held
+from infra.deployment.losses import HeldKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +117,7 @@ def test_the_guides_table_is_made_from_the_reviewed_one(cloud: str) -> None:
 @both_clouds
 def test_in_production_a_preview_refuses_what_would_take_away_the_cluster_or_its_network(cloud: str) -> None:
     """Protected in the state, so that it is refused before anything is deleted."""
-    whole = {f"{Held.CLUSTER} cluster-cluster", f"{Held.NETWORK} network-vpc", f"{Held.NETWORK} network-network"}
+    whole = {f"{HeldKind.CLUSTER} cluster-cluster", f"{HeldKind.NETWORK} network-vpc", f"{HeldKind.NETWORK} network-network"}
 
     unrefused = [
         f"{setting}: {edit['edit']}"
@@ -136,7 +136,7 @@ def test_in_production_up_asks_leave_for_everything_that_holds_something_and_is_
     held = [edit[way] for _, edit in rows(cloud) if edit["stack"].startswith("prod-") for way in ("does", "back")]
     anew = [does for does in held if "replaces" in does]
 
-    assert any(each.startswith(f"{Held.TEAM_STORAGE} ") for does in anew for each in does["replaces"])
+    assert any(each.startswith(f"{HeldKind.TEAM_STORAGE} ") for does in anew for each in does["replaces"])
     assert [does for does in anew if not does.get("production asks leave for")] == []
     # Taking a pool or a team out of the file says so already.
     assert [does for does in held if not {"replaces", "deletes"} & does.keys() and "production asks leave for" in does] == []
@@ -148,7 +148,7 @@ def test_no_edit_replaces_a_bucket_but_one_that_means_another_platform(cloud: st
         setting
         for setting, edit in rows(cloud)
         for way in ("does", "back")
-        if any(each.startswith(Held.BUCKET) for each in (*edit[way].get("replaces", []), *edit[way].get("deletes", [])))
+        if any(each.startswith(HeldKind.BUCKET) for each in (*edit[way].get("replaces", []), *edit[way].get("deletes", [])))
     }
 
     assert lost <= ANOTHER_PLACE

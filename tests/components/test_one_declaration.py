@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 SAME: list[tuple[type[Any], str, type[DescribedRecord], str]] = [
-    (gke_cluster.SystemPool, "min_nodes", cluster.SystemPool, "min_nodes"),
-    (gke_cluster.SystemPool, "max_nodes", cluster.SystemPool, "max_nodes"),
-    (gke_cluster.ClusterShape, "control_plane_cidr", network.GkeNetwork, "control_plane_cidr"),
-    (gke_cluster.ClusterShape, "release_channel", cluster.GkeCluster, "release_channel"),
-    (gke_cluster.ClusterShape, "mode", cluster.GkeCluster, "mode"),
-    (gke_cluster.ClusterShape, "max_pods_per_node", network.GkeNetwork, "max_pods_per_node"),
-    (gke_cluster.ClusterShape, "managed_prometheus", spending.Observability, "managed_prometheus"),
-    (eks_cluster.SystemPool, "min_nodes", cluster.SystemPool, "min_nodes"),
-    (eks_cluster.SystemPool, "max_nodes", cluster.SystemPool, "max_nodes"),
-    (eks_cluster.ClusterShape, "support", cluster.EksCluster, "support"),
-    (eks_cluster.ClusterShape, "log_retention_days", cluster.EksCluster, "log_days"),
-    (eks_network.NetworkShape, "nat", network.EksNetwork, "nat"),
+    (gke_cluster.GkeSystemPoolShape, "min_nodes", cluster.SystemPool, "min_nodes"),
+    (gke_cluster.GkeSystemPoolShape, "max_nodes", cluster.SystemPool, "max_nodes"),
+    (gke_cluster.GkeClusterShape, "control_plane_cidr", network.GkeNetworkSettings, "control_plane_cidr"),
+    (gke_cluster.GkeClusterShape, "release_channel", cluster.GkeClusterSettings, "release_channel"),
+    (gke_cluster.GkeClusterShape, "mode", cluster.GkeClusterSettings, "mode"),
+    (gke_cluster.GkeClusterShape, "max_pods_per_node", network.GkeNetworkSettings, "max_pods_per_node"),
+    (gke_cluster.GkeClusterShape, "managed_prometheus", spending.Observability, "managed_prometheus"),
+    (eks_cluster.EksSystemPoolShape, "min_nodes", cluster.SystemPool, "min_nodes"),
+    (eks_cluster.EksSystemPoolShape, "max_nodes", cluster.SystemPool, "max_nodes"),
+    (eks_cluster.EksClusterShape, "support", cluster.EksClusterSettings, "support"),
+    (eks_cluster.EksClusterShape, "log_retention_days", cluster.EksClusterSettings, "log_days"),
+    (eks_network.NetworkShape, "nat", network.EksNetworkSettings, "nat"),
 ]
 """An argument that a setting is handed on to, where both have a default. `access` has none: it follows from who makes the network."""
 
@@ -60,7 +60,7 @@ def test_a_component_used_alone_has_the_default_of_the_setting(
 
 
 def test_maintenance_is_at_the_hour_of_the_settings() -> None:
-    assert default_of(gke_cluster.ClusterShape, "maintenance") == {}, "what is not there is as in the settings"
+    assert default_of(gke_cluster.GkeClusterShape, "maintenance") == {}, "what is not there is as in the settings"
 
 
 def of_settings(module: ModuleType, arguments: str) -> type[DescribedRecord] | None:

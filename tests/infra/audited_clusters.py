@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from served_cluster import Served, serving
 from typer.testing import CliRunner
 
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import prices_of
 from infra.cli.app import app
 
@@ -71,7 +71,7 @@ def of_rule(told: dict[str, Any], rule: str) -> list[dict[str, Any]]:
 
 
 def month(machine: str, capacity_type: CapacityType) -> float:
-    price = prices_of(Cloud.AWS).find(machine, "us-east-1", capacity_type)
+    price = prices_of(Vendor.AWS).find(machine, "us-east-1", capacity_type)
     assert price is not None
     return float(price.usd_per_hour) * 730
 

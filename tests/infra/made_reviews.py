@@ -7,7 +7,7 @@ from typing import Any
 
 from infra.deployment.losses import loss_of
 from infra.review.resource_changes import Becomes, ResourceChange
-from infra.review.stack_previews import StackPreview, Verdict
+from infra.review.stack_previews import PolicyVerdict, StackPreview
 from infra.review.stack_review import StackReview
 
 POOL = "urn:pulumi:prod-gke::acme::flexspot:index:GkeNodePool$gcp:container/nodePool:NodePool::{}"
@@ -24,6 +24,6 @@ def review_of(name: str, message: str = "the pool has no taint", **other: Any) -
     assert loss is not None
     there = StackPreview(None)
     made = StackReview(
-        "prod-gke", there, there, (anew,), (loss,), (), (Verdict("gpu-pool-without-taint", anew.urn, message, mandatory=True),), ()
+        "prod-gke", there, there, (anew,), (loss,), (), (PolicyVerdict("gpu-pool-without-taint", anew.urn, message, mandatory=True),), ()
     )
     return replace(made, **other)

@@ -21,7 +21,7 @@ from infra.deployment.api_refusals import (
     SUBNET,
     SUBNETWORK,
     ApiRefusals,
-    Change,
+    InputChange,
     check_tried,
     known_refusals,
     known_rules,
@@ -97,7 +97,9 @@ def limits(*resources: str, enabled: bool = True) -> dict[str, Any]:
 
 
 def doubted(old: dict[str, Any] | None, new: dict[str, Any] | None, *, replaced: bool = False) -> list[tuple[str, str]]:
-    return [(each.rule, each.text) for each in refusals([Change(GKE_CLUSTER, "cluster", old, new, replaced=replaced)]) if not each.certain]
+    return [
+        (each.rule, each.text) for each in refusals([InputChange(GKE_CLUSTER, "cluster", old, new, replaced=replaced)]) if not each.certain
+    ]
 
 
 def test_a_limit_of_a_gpu_that_goes_while_node_auto_provisioning_is_on_is_told_and_not_refused() -> None:
@@ -114,7 +116,7 @@ def test_a_limit_of_a_gpu_that_goes_while_node_auto_provisioning_is_on_is_told_a
 
 
 def test_a_doubt_is_shown_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    show_doubts(refusals([Change(GKE_CLUSTER, "cluster", limits("cpu", "nvidia-b200"), limits("cpu"))]))
+    show_doubts(refusals([InputChange(GKE_CLUSTER, "cluster", limits("cpu", "nvidia-b200"), limits("cpu"))]))
 
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.startswith("Not certain: cluster: GKE is said to keep a limit of a GPU")
@@ -124,7 +126,7 @@ def test_a_doubt_is_shown_with_what_to_do(capsys: pytest.CaptureFixture[str]) ->
 
 def test_what_is_doubted_is_what_nobody_could_look_at_again_and_has_a_remedy() -> None:
     assert known_rules().keys() - known_refusals().keys() == {"gpu-limit-removed"}
-    found = refusals([Change(GKE_CLUSTER, "cluster", limits("nvidia-l4", "cpu"), limits("cpu"))])
+    found = refusals([InputChange(GKE_CLUSTER, "cluster", limits("nvidia-l4", "cpu"), limits("cpu"))])
     assert refusal(found, ()) is None, "`up` goes on"
 
 

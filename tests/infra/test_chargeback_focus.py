@@ -14,7 +14,7 @@ from chargeback_months import HOUR, Month
 from contract_files import contract_file
 from focus_conformance import Row, broken
 
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.chargeback.bills.entries import Bill
 from capacity.chargeback.bills.files import read_bill
 from capacity.chargeback.charging import charge
@@ -254,6 +254,6 @@ def test_a_cost_of_which_no_cloud_is_known_is_refused_until_it_has_one() -> None
     with pytest.raises(ExplainedError, match="not known which cloud bills storage bucket datasets") as caught:
         rows_of(replace(report, extra=(STORAGE,)))
     assert caught.value.exit_code is ExitCode.BAD_USAGE
-    rows = rows_of(replace(report, extra=(STORAGE.model_copy(update={"cloud": Cloud.GCP}),)))
+    rows = rows_of(replace(report, extra=(STORAGE.model_copy(update={"cloud": Vendor.GCP}),)))
     assert rows[-1]["ProviderName"] == "Google Cloud"
     assert broken(COLUMNS, rows) == []

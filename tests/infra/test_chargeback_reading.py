@@ -19,7 +19,7 @@ from capacity.chargeback.queries import Question, queries
 from capacity.values.errors import ExitCode, ExplainedError
 from infra.prometheus.access import access_to
 from infra.prometheus.client import PrometheusClient
-from infra.prometheus.reading import KeptSlices, Reading, ReportIdentity
+from infra.prometheus.reading import KeptSlices, PeriodReader, ReportIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,14 +40,14 @@ def fake() -> Iterator[FakePrometheus]:
         yield found
 
 
-def reading(fake: FakePrometheus, folder: Path, *, step: int = 60, largest_reply: int = 10**8, now: int = 10**10) -> Reading:
+def reading(fake: FakePrometheus, folder: Path, *, step: int = 60, largest_reply: int = 10**8, now: int = 10**10) -> PeriodReader:
     client = PrometheusClient(
         access_to(fake.url, headers=[f"Authorization: Bearer {SECRET}"]), largest_reply=largest_reply, wait=lambda _: None
     )
-    return Reading(client, KeptSlices(folder, ReportIdentity(fake.url, "", step)), step, now)
+    return PeriodReader(client, KeptSlices(folder, ReportIdentity(fake.url, "", step)), step, now)
 
 
-def allocated(found: Reading, fake: FakePrometheus) -> float:
+def allocated(found: PeriodReader, fake: FakePrometheus) -> float:
     """GPU hours."""
     ledger = Ledger(fake.month.period, found.step)
     for answers in found.slices(fake.month.period, queries()):

@@ -20,7 +20,7 @@ from capacity.settings.stack_file import parse_settings
 
 if TYPE_CHECKING:
     from capacity.plan.model import Plan
-    from components.iam import Document
+    from components.iam import PolicyDocument
 
 AUTO_CLASS = "kubernetes:eks.amazonaws.com/v1:NodeClass"
 ENTRY = "aws:eks/accessEntry:AccessEntry"
@@ -206,7 +206,7 @@ def test_the_provider_and_awss_own_models_take_every_input() -> None:
     assert refused_requests(made) == []
 
 
-def own_policy() -> Document:
+def own_policy() -> PolicyDocument:
     """Return our own document of the cluster's role."""
     [own] = [each.inputs["policy"] for each in in_auto_mode().of("aws:iam/policy:Policy") if each.name == "cluster-own-tags-policy"]
     return json.loads(own)

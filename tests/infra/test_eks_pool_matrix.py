@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from settings_documents import changed
 
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.plan.build import build_plan
 from capacity.settings.platform import EksSettings
 from capacity.settings.stack_file import parse_settings
@@ -26,7 +26,7 @@ Register = Callable[[Callable[[], object]], Any]
 NODES = 3
 # As Karpenter's AWS provider v1.14.1 tells of them: the resource, how its labels go on, and whether it says the memory of one.
 KINDS = {"nvidia": ("nvidia.com/gpu", "gpu", True), "aws": ("aws.amazon.com/neuron", "accelerator", False)}
-MACHINES = sorted(name for name, machine in machines_of(Cloud.AWS).items() if machine.gpu and machine.zones)
+MACHINES = sorted(name for name, machine in machines_of(Vendor.AWS).items() if machine.gpu and machine.zones)
 NIGHTLY = pytest.mark.nightly(
     held_by="test_a_pool_of_any_machine_at_any_capacity_type, test_reserved_pools_draw_on_their_own_reservations_and_no_other_pool_does"
 )
@@ -48,7 +48,7 @@ class Made:
 
 
 def made(register: Register, name: str, capacity_type: str, **options: Any) -> Made:
-    machine = machines_of(Cloud.AWS)[name]
+    machine = machines_of(Vendor.AWS)[name]
     assert machine.gpu is not None
     region = "us-east-1" if "us-east-1" in machine.zones else min(machine.zones)
     zone = machine.zones[region][0]

@@ -12,7 +12,7 @@ from gke_declarations import CLUSTER, NODE_POOL, SYSTEM_POOL, gpu_pools
 from program_declarations import as_shipped, declared, plan_of, shipped, taints_of
 
 from capacity.catalog.capacity_type import Origin, facts_of, gpu_marks_of
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
 
@@ -188,12 +188,12 @@ def test_an_existing_cluster_is_read_and_must_have_what_the_stack_uses_of_it() -
     assert (wanted["mode"], wanted["workload_identity"], wanted["gcs_fuse"]) == ("standard", True, True)
     assert [each["version"] for each in wanted["at_least"]] == ["1.35.0-gke.1171000", "1.29"]
     # What the autoscalers of its pools may come to, no less and no more.
-    machines = machines_of(Cloud.GCP)
+    machines = machines_of(Vendor.GCP)
     most = [(each.inputs["autoscaling"]["totalMaxNodeCount"], each.inputs["nodeConfig"]) for each in gpu_pools(declarations).values()]
     assert wanted["room"]["cpu"] == sum(count * machines[node["machineType"]].vcpu for count, node in most)
 
 
-KNOWN = machines_of(Cloud.GCP)["a4-highgpu-8g"]
+KNOWN = machines_of(Vendor.GCP)["a4-highgpu-8g"]
 
 
 def description(**changes: Any) -> dict[str, Any]:

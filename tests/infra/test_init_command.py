@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from new_projects import COMMANDS, EKS, GKE, LOCAL, init, stacks_of
 
-from capacity.catalog.machines import ZONES_WITHOUT_EKS, Cloud, machines_of
+from capacity.catalog.machines import ZONES_WITHOUT_EKS, Vendor, machines_of
 from capacity.catalog.platform import Platform
-from capacity.cost.budget_checks import Standing
+from capacity.cost.budget_checks import BudgetStanding
 from capacity.cost.costed_plan import costed, shipped_use
 from capacity.cost.figures import Scenario
 from capacity.cost.plan_comparison import budget_checks
@@ -105,15 +105,15 @@ def test_a_budget_holds_what_the_ceilings_cost_and_not_twice_the_nodes(tmp_path:
     path = tmp_path / "stacks" / "Pulumi.dev.yaml"
     content = path.read_text()
 
-    def standing() -> Standing:
+    def standing() -> BudgetStanding:
         found = plan_of_stack_file(path)
         [check] = budget_checks(plan_cost(costed(found.plan), found.prices, shipped_use()), Scenario.WORST)
         return check.standing
 
     assert content.count("max_nodes: 4") == 1
-    assert standing() is not Standing.EXCEEDED
+    assert standing() is not BudgetStanding.EXCEEDED
     path.write_text(content.replace("max_nodes: 4", "max_nodes: 8"))
-    assert standing() is Standing.EXCEEDED
+    assert standing() is BudgetStanding.EXCEEDED
 
 
 @pytest.mark.slow
@@ -237,7 +237,7 @@ def test_a_machine_that_one_zone_has_gets_a_cluster_in_two_where_eks_puts_contro
     assert (len(set(zones)), zones[0]) == (2, offered)
     ids = {
         zone: name
-        for each in machines_of(Cloud.AWS).values()
+        for each in machines_of(Vendor.AWS).values()
         for zone, name in zip(each.zones.get(region, ()), each.zone_ids.get(region, ()), strict=False)
     }
     assert {ids[zone] for zone in zones if zone in ids} & ZONES_WITHOUT_EKS == set()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from capacity.plan.model import Plan
     from capacity.settings.platform import PlatformSettings
     from lab.cluster import KubeObject
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
     from lab.tools.build import Tools
 
 pytestmark = [pytest.mark.lab, pytest.mark.engine]
@@ -67,12 +67,12 @@ def ignore(_line: str) -> None:
 
 
 @pytest.fixture
-def on_lab(lab: ControlPlane) -> Cluster:
+def on_lab(lab: LabControlPlane) -> Cluster:
     return Cluster(lab.home.kubeconfig)
 
 
 @pytest.fixture
-def run(lab: ControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Iterator[StackRun]:
+def run(lab: LabControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Iterator[StackRun]:
     """The engine over the local stack; the stack is destroyed afterwards."""
     home = lab.home
     monkeypatch.setenv(KUBECONFIG_VARIABLE, str(home.kubeconfig))
@@ -152,7 +152,7 @@ def assert_departments(on_lab: Cluster) -> None:
 
 @pytest.mark.nightly(held_by="test_a_restart_of_the_api_server_is_waited_out, test_a_creation_whose_answer_was_lost_is_asked_for_again")
 def test_an_api_server_that_is_restarted_in_the_middle_does_not_break_the_update(
-    run: StackRun, lab: ControlPlane, tools: Tools, on_lab: Cluster
+    run: StackRun, lab: LabControlPlane, tools: Tools, on_lab: Cluster
 ) -> None:
     struck = threading.Event()
     started: list[str] = []

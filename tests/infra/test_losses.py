@@ -11,7 +11,7 @@ from pulumi.automation.events import DiffKind, PropertyDiff
 
 from capacity.values.errors import ExitCode, ExplainedError
 from components.gke.gpu_node_pool import GkeGpuNodePool
-from infra.deployment.losses import Held, Losses, check_permissions, held, refusal, told
+from infra.deployment.losses import HeldKind, Losses, check_permissions, held, refusal, told
 from lab.providers.cloud_rules.rule_differences import changes
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def test_what_holds_nothing_and_what_changes_in_place_is_not_told() -> None:
 def test_a_namespace_of_the_platform_and_a_queue_of_karpenters_hold_nothing() -> None:
     assert held("flexspot:index:KubeStateMetrics$kubernetes:core/v1:Namespace") is None
     assert held("flexspot:index:InterruptionQueue$aws:sqs/queue:Queue") is None
-    assert held("flexspot:index:SqsWorkQueue$aws:sqs/queue:Queue") is Held.TEAM_STORAGE
+    assert held("flexspot:index:SqsWorkQueue$aws:sqs/queue:Queue") is HeldKind.TEAM_STORAGE
 
 
 @pytest.mark.parametrize("urn", [CLUSTER, POOL, BUCKET, NAMESPACE, CLAIM])

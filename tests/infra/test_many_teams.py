@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from capacity.settings.platform import PlatformSettings
     from lab.cluster import KubeObject
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
     from lab.tools.build import Tools
 
 pytestmark = [
@@ -64,7 +64,7 @@ def many_teams() -> dict[str, Any]:
 
 
 @pytest.fixture
-def run(stack_lab: ControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Iterator[StackRun]:
+def run(stack_lab: LabControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Iterator[StackRun]:
     """The engine over the local stack with many teams; it is not destroyed afterwards, its lab is."""
     home = stack_lab.home
     monkeypatch.setenv(KUBECONFIG_VARIABLE, str(home.kubeconfig))
@@ -78,7 +78,9 @@ def run(stack_lab: ControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch) 
         yield StackRun("local", home.folder / "project", state_url(home), engine.root, engine.environment)
 
 
-def test_many_teams_are_deployed_their_queues_become_active_and_a_second_up_changes_nothing(run: StackRun, stack_lab: ControlPlane) -> None:
+def test_many_teams_are_deployed_their_queues_become_active_and_a_second_up_changes_nothing(
+    run: StackRun, stack_lab: LabControlPlane
+) -> None:
     created = run.up(ignore)["create"]
     assert created > 10 * TEAMS, "namespace, quotas, defaults, access, network and queues of every team"
 

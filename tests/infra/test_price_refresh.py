@@ -15,7 +15,7 @@ from price_refresh_command import refresh
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.fresh_prices import on_demand_usd, product_filters, service_usd, spot_usd, usage_items
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import ServiceItem, prices_of
 from infra.cli.given_files import planned
 from infra.cli.money import prices as price_refresh
@@ -138,7 +138,7 @@ def test_fresh_prices_replace_their_rows_and_leave_all_others(aws: dict[str, Stu
 
     assert "-10.6 %" in shown
     assert "new" in shown
-    book = prices_of(Cloud.AWS).overridden_by(own)
+    book = prices_of(Vendor.AWS).overridden_by(own)
     found = {key: row.usd_per_hour for key, row in book.prices.items() if row.source.startswith("prices.yaml")}
     assert found == {
         ("g6.xlarge", "us-east-1", ON_DEMAND): Decimal("0.8048"),
@@ -162,7 +162,7 @@ def test_services_are_refreshed_with_the_machines_and_what_cannot_be_told_is_lef
 
     for stub in aws.values():
         stub.assert_no_pending_responses()
-    book = prices_of(Cloud.AWS).overridden_by(own)
+    book = prices_of(Vendor.AWS).overridden_by(own)
     found = {
         item.value: row.usd for (item, region), row in book.services.items() if region == "us-east-1" and row.source.startswith("prices")
     }
@@ -289,8 +289,8 @@ def test_without_regions_those_of_all_stacks_are_asked_for_by_one_command(monkey
     def services_of_region(_region: str) -> list[tuple[ServiceItem, Decimal | None]]:
         return [(ServiceItem.CLUSTER, None)]
 
-    def listed(cloud: Cloud, _told: Told) -> SimpleNamespace:
-        assert cloud is Cloud.AWS
+    def listed(cloud: Vendor, _told: Told) -> SimpleNamespace:
+        assert cloud is Vendor.AWS
         of = {"on-demand": "a list of this test"}
         return SimpleNamespace(name="list", sources=of, citations=of, of_region=of_region, services_of_region=services_of_region)
 

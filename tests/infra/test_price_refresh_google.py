@@ -16,7 +16,7 @@ from price_refresh_command import refresh
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.fresh_prices import Sku, SkuPrices, skus_of_page
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.price_book import prices_of
 
 if TYPE_CHECKING:
@@ -93,13 +93,13 @@ def test_machines_are_the_sums_of_their_parts_and_what_is_missing_is_told(catalo
     """Flex-start against the sum that the shipped price book has from that bill, worked out there by hand."""
     catalog[1] = {"skus": [*GOOGLE[4:], *H100]}
     own = tmp_path / "gcp.yaml"
-    shipped = prices_of(Cloud.GCP).find("a3-highgpu-8g", "us-central1", CapacityType.FLEX_START)
+    shipped = prices_of(Vendor.GCP).find("a3-highgpu-8g", "us-central1", CapacityType.FLEX_START)
     places = ("--region", "us-central1", "--region", "europe-west4")
     machines = ("--machine", "g2-standard-8", "--machine", "a3-highgpu-8g", "--machine", "a3-highgpu-1g")
     shown = refresh("--cloud", "gcp", "--file", own, *places, *machines)
 
     assert catalog == []
-    book = prices_of(Cloud.GCP).overridden_by(own)
+    book = prices_of(Vendor.GCP).overridden_by(own)
     # 8 cores, 32 GiB and one L4.
     assert book.prices["g2-standard-8", "us-central1", ON_DEMAND].usd_per_hour == Decimal("0.853572")
     assert book.prices["g2-standard-8", "us-central1", SPOT].usd_per_hour == Decimal("0.304")
@@ -142,7 +142,7 @@ def test_a_refusal_of_google_is_told_by_its_kind(catalog: list[Any], page: Any, 
     ],
 )
 def test_a_machine_one_of_whose_parts_has_no_price_has_none(machine: str, region: str, bought: CapacityType) -> None:
-    assert SkuPrices(skus_of_page({"skus": GOOGLE})).of_machine(machines_of(Cloud.GCP)[machine], region, bought) is None
+    assert SkuPrices(skus_of_page({"skus": GOOGLE})).of_machine(machines_of(Vendor.GCP)[machine], region, bought) is None
 
 
 def test_the_gpu_of_a3_mega_has_another_name_on_spot() -> None:
@@ -158,7 +158,7 @@ def test_the_gpu_of_a3_mega_has_another_name_on_spot() -> None:
         Sku("SSD backed Local Storage", ("us-central1",), "GiBy.mo", Decimal("0.073")),
         Sku("SSD backed Local Storage attached to Spot Preemptible VMs", ("us-central1",), "GiBy.mo", Decimal("0.0365")),
     ]
-    prices, machine = SkuPrices(skus), machines_of(Cloud.GCP)["a3-megagpu-8g"]
+    prices, machine = SkuPrices(skus), machines_of(Vendor.GCP)["a3-megagpu-8g"]
 
     assert prices.of_machine(machine, "us-central1", ON_DEMAND) == Decimal("2.08") + Decimal("1.872") + 80 + Decimal("0.6")
     assert prices.of_machine(machine, "us-central1", SPOT) == Decimal("2.08") + Decimal("1.872") + 24 + Decimal("0.3")
@@ -172,4 +172,4 @@ def test_a_part_with_two_prices_has_none() -> None:
         for place, usd in (("Americas", Decimal(1)), ("Iowa", Decimal(2)))
     ]
 
-    assert SkuPrices(skus).of_machine(machines_of(Cloud.GCP)["e2-standard-4"], "us-central1", ON_DEMAND) is None
+    assert SkuPrices(skus).of_machine(machines_of(Vendor.GCP)["e2-standard-4"], "us-central1", ON_DEMAND) is None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from capacity.plan.model import PoolPlan
     from components.karpenter.node_pools import GpuNodePoolArgs, NodeClassRef
     from lab.cluster import KubeObject
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
 
 NODE_POOL = "karpenter.sh/v1/NodePool"
 
@@ -56,7 +56,7 @@ def node_pools(stack: StackPlan, node_class: NodeClassRef, register: Register) -
 
 
 @contextmanager
-def pools_on(lab: ControlPlane, stack: StackPlan, register: Register, namespace: str) -> Generator[Cluster]:
+def pools_on(lab: LabControlPlane, stack: StackPlan, register: Register, namespace: str) -> Generator[Cluster]:
     """The pools of a stack and a namespace on a lab that has no node; afterwards there is none either."""
     cluster = Cluster(lab.home.kubeconfig)
     node_class: KubeObject = {"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass", "metadata": {"name": "lab"}}

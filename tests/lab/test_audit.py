@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lab.cluster import KubeObject
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
 
 pytestmark = [
     pytest.mark.lab,
@@ -122,7 +122,7 @@ def node(name: str, group: str, taints: list[dict[str, str]]) -> KubeObject:
 
 
 @pytest.fixture(scope="module")
-def planted(stack_lab: ControlPlane) -> Iterator[Cluster]:
+def planted(stack_lab: LabControlPlane) -> Iterator[Cluster]:
     cluster = Cluster(stack_lab.home.kubeconfig)
     cluster.apply(made("v1", "Namespace", SPACE))
     cluster.wait_for("v1/ServiceAccount", bool, f"the service account of {SPACE}", namespace=SPACE)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from queue_objects import Register
 
     from lab.cluster import Cluster
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
 
 pytestmark = [
     pytest.mark.lab,
@@ -40,7 +40,7 @@ SCRAPE_SECONDS = 2
 
 
 @pytest.fixture(scope="module")
-def lab(stack_lab: ControlPlane) -> ControlPlane:
+def lab(stack_lab: LabControlPlane) -> LabControlPlane:
     """A lab that no other module uses: a report is of a whole cluster, and says what is missing when a pod's node is gone."""
     return stack_lab
 
@@ -64,7 +64,7 @@ def report(url: str, start: int, end: int) -> dict[str, Any]:
 
 
 def test_each_team_had_the_gpu_seconds_that_the_api_server_recorded(  # noqa: PLR0913, PLR0917 -- fixtures
-    lab: ControlPlane, monitoring: Tools, cluster: Cluster, register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lab: LabControlPlane, monitoring: Tools, cluster: Cluster, register: Register, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with (

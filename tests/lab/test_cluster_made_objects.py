@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from setting_edits import Edit
 
     from lab.cluster import KubeObject
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
     from lab.tools.build import Tools
 
 pytestmark = [
@@ -81,7 +81,7 @@ def objects_of(stack: str) -> list[KubeObject]:
 
 
 @pytest.fixture(scope="module")
-def fresh(stack_lab: ControlPlane, tools: Tools) -> dict[str, set[tuple[str, str]]]:
+def fresh(stack_lab: LabControlPlane, tools: Tools) -> dict[str, set[tuple[str, str]]]:
     """What is on a control plane before anything is deployed, by kind, as (name, namespace): in a new namespace, too.
 
     Afterwards the server has the kinds that the clouds bring.
@@ -100,7 +100,7 @@ def fresh(stack_lab: ControlPlane, tools: Tools) -> dict[str, set[tuple[str, str
 
 
 @pytest.fixture
-def on_lab(stack_lab: ControlPlane, fresh: dict[str, set[tuple[str, str]]]) -> Cluster:
+def on_lab(stack_lab: LabControlPlane, fresh: dict[str, set[tuple[str, str]]]) -> Cluster:
     assert fresh
     return Cluster(stack_lab.home.kubeconfig)
 

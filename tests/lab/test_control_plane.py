@@ -15,7 +15,7 @@ import pytest
 
 from lab import control_plane
 from lab.cluster import Cluster
-from lab.control_plane import ControlPlane, PartState
+from lab.control_plane import LabControlPlane, PartState
 from lab.home import LabHome, load_state
 from lab.ports import HOST, is_free
 from lab.processes import Running, end, running_parts, spawn
@@ -34,20 +34,20 @@ MEMO = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "memo", "n
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[ControlPlane]:
+def own(tmp_path: Path) -> Iterator[LabControlPlane]:
     """A lab of the test's own, not started; whatever the test leaves running is ended."""
-    made = ControlPlane(LabHome(tmp_path / ".lab", "own"))
+    made = LabControlPlane(LabHome(tmp_path / ".lab", "own"))
     yield made
     end(running_parts(made.home).values(), 5)
 
 
-def ports_of(lab: ControlPlane) -> dict[str, int]:
+def ports_of(lab: LabControlPlane) -> dict[str, int]:
     state = load_state(lab.home.state)
     assert state is not None
     return state.ports
 
 
-def test_a_lab_listens_on_loopback_on_its_own_ports_and_reaches_nothing_else(lab: ControlPlane) -> None:
+def test_a_lab_listens_on_loopback_on_its_own_ports_and_reaches_nothing_else(lab: LabControlPlane) -> None:
     connections = [each for part in running_parts(lab.home).values() for each in part.process.net_connections(kind="inet")]
     listening = {each.laddr for each in connections if each.status == psutil.CONN_LISTEN}
 
@@ -55,7 +55,7 @@ def test_a_lab_listens_on_loopback_on_its_own_ports_and_reaches_nothing_else(lab
     assert {address.port for address in listening} == set(ports_of(lab).values())
 
 
-def test_private_keys_are_for_their_owner_alone(lab: ControlPlane) -> None:
+def test_private_keys_are_for_their_owner_alone(lab: LabControlPlane) -> None:
     keys = [*lab.home.folder.rglob("*.key"), *lab.home.folder.rglob("kubeconfig")]
 
     assert len(keys) >= 8
@@ -63,7 +63,7 @@ def test_private_keys_are_for_their_owner_alone(lab: ControlPlane) -> None:
     assert oct(lab.home.folder.stat().st_mode & 0o777) == "0o700"
 
 
-def test_a_second_start_finds_everything_well_and_starts_nothing(lab: ControlPlane, tools: Tools) -> None:
+def test_a_second_start_finds_everything_well_and_starts_nothing(lab: LabControlPlane, tools: Tools) -> None:
     before = {name: running.process.pid for name, running in running_parts(lab.home).items()}
 
     report = lab.start(tools, Silence())
@@ -89,7 +89,7 @@ sys.exit("listen tcp: bind: address already in use")
 """Kueue on a busy machine: it is well for seconds before it finds that it cannot listen for the API server."""
 
 
-def test_a_folder_of_another_version_is_named_with_both_versions(own: ControlPlane, tools: Tools) -> None:
+def test_a_folder_of_another_version_is_named_with_both_versions(own: LabControlPlane, tools: Tools) -> None:
     own.home.folder.mkdir(parents=True)
     own.home.state.write_text(json.dumps({"version": 0, "pids": {"etcd": 1}}))
 
@@ -102,7 +102,7 @@ def test_a_folder_of_another_version_is_named_with_both_versions(own: ControlPla
     "test_a_folder_of_another_version_is_named_with_both_versions, test_an_api_port_that_is_in_use_is_refused_with_its_owner"
 )
 def test_two_starts_at_once_make_one_lab_that_ends_whole_and_begins_again_with_its_objects(
-    own: ControlPlane, lab: ControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch
+    own: LabControlPlane, lab: LabControlPlane, tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a folder of another version, which is set aside. Before the last start and in its middle others take the same port."""
     own.home.folder.mkdir(parents=True)
@@ -157,7 +157,7 @@ def test_two_starts_at_once_make_one_lab_that_ends_whole_and_begins_again_with_i
 
 
 def test_a_part_that_ends_while_starting_is_shown_with_its_last_lines_and_nothing_stays(
-    own: ControlPlane, tools: Tools, tmp_path: Path
+    own: LabControlPlane, tools: Tools, tmp_path: Path
 ) -> None:
     broken = tmp_path / "broken"
     shutil.copytree(tools.links, broken, symlinks=True)
@@ -173,7 +173,7 @@ def test_a_part_that_ends_while_starting_is_shown_with_its_last_lines_and_nothin
     assert running_parts(own.home) == {}, "etcd ran already"
 
 
-def test_an_api_port_that_is_in_use_is_refused_with_its_owner(own: ControlPlane, tools: Tools) -> None:
+def test_an_api_port_that_is_in_use_is_refused_with_its_owner(own: LabControlPlane, tools: Tools) -> None:
     with socket.socket() as squatter:
         squatter.bind(("127.0.0.1", 0))
         squatter.listen()
@@ -186,7 +186,7 @@ def test_an_api_port_that_is_in_use_is_refused_with_its_owner(own: ControlPlane,
     assert running_parts(own.home) == {}
 
 
-def test_of_a_lab_that_never_ran_nothing_is_stopped_and_its_status_says_how_to_make_it(own: ControlPlane, tools: Tools) -> None:
+def test_of_a_lab_that_never_ran_nothing_is_stopped_and_its_status_says_how_to_make_it(own: LabControlPlane, tools: Tools) -> None:
     assert own.stop(Silence()) == []
     with pytest.raises(LabError, match="there is no lab own") as refused:
         own.status(tools)

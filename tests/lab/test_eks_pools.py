@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from capacity.plan.build import StackPlan
     from capacity.plan.model import Plan
     from lab.cluster import KubeObject
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
 
 pytestmark = [
     pytest.mark.lab,
@@ -47,7 +47,7 @@ def plan(stack: StackPlan) -> Plan:
 
 
 @pytest.fixture
-def pools(stack_lab: ControlPlane, stack: StackPlan, register: Register) -> Iterator[Cluster]:
+def pools(stack_lab: LabControlPlane, stack: StackPlan, register: Register) -> Iterator[Cluster]:
     with pools_on(stack_lab, stack, register, "work") as cluster:
         yield cluster
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from queue_objects import Register
 
     from lab.cluster import KubeObject
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
 
 pytestmark = [
     pytest.mark.lab,
@@ -53,7 +53,7 @@ def stack() -> StackPlan:
 
 
 @pytest.fixture
-def ground(stack_lab: ControlPlane, stack: StackPlan, register: Register) -> Iterator[Cluster]:
+def ground(stack_lab: LabControlPlane, stack: StackPlan, register: Register) -> Iterator[Cluster]:
     """A lab with the pools and the namespace, account and class of the team."""
     priority: KubeObject = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "gpu-training"}, "value": 1}
     account: KubeObject = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "workloads", "namespace": "red"}}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lab.cluster import WaitTimeoutError
-from lab.control_plane import ControlPlane, PartState
+from lab.control_plane import LabControlPlane, PartState
 from lab.exercise.play import JOB, LOW, POD, clean_up, gpu_job, platform_objects, release, wait_for_completion, wait_for_running
 from lab.processes import running_parts
 from lab.progress import Silence
@@ -51,7 +51,7 @@ _BREADTH = pytest.mark.nightly(held_by="test_a_killed_part_is_named_by_status_re
 
 @pytest.mark.parametrize("part", [each if each == "kueue" else pytest.param(each, marks=_BREADTH) for each in PARTS])
 def test_a_killed_part_is_named_by_status_repaired_by_start_and_no_job_is_lost(
-    part: str, lab: ControlPlane, tools: Tools, cluster: Cluster, team_with_jobs: str
+    part: str, lab: LabControlPlane, tools: Tools, cluster: Cluster, team_with_jobs: str
 ) -> None:
     jobs_before = {job["metadata"]["uid"] for job in cluster.list(JOB, team_with_jobs)}
     victim = running_parts(lab.home)[part].process

@@ -7,7 +7,7 @@ from typing import Any
 
 from program_declarations import as_shipped
 
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.price_book import prices_of
 from lab.parts import REGION, instance_types_json
 
@@ -19,8 +19,8 @@ def offered() -> dict[str, Any]:
 def test_every_machine_that_has_a_price_in_the_labs_region_is_offered_with_its_gpus() -> None:
     types = offered()
 
-    priced = {name for name, region, _ in prices_of(Cloud.AWS).prices if region == REGION}
-    assert set(types) == set(machines_of(Cloud.AWS)) & priced
+    priced = {name for name, region, _ in prices_of(Vendor.AWS).prices if region == REGION}
+    assert set(types) == set(machines_of(Vendor.AWS)) & priced
     assert len(types) > 40
     assert types["g6.xlarge"]["resources"] == {"cpu": "4", "memory": "16384Mi", "ephemeral-storage": "100Gi", "nvidia.com/gpu": "1"}
     assert types["p4d.24xlarge"]["resources"]["vpc.amazonaws.com/efa"] == "4"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from queue_objects import Register
 
     from lab.cluster import Cluster, KubeObject
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
 
 # On one lab: Kueue may take two minutes to see the kind, on each.
 pytestmark = [
@@ -43,7 +43,7 @@ CRASH = 1
 
 
 @pytest.fixture(scope="module")
-def served(lab: ControlPlane) -> Iterator[Cluster]:
+def served(lab: LabControlPlane) -> Iterator[Cluster]:
     with job_sets(lab.home, ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named(JOBSET),))) as cluster:
         yield cluster
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lab.cluster import Cluster, KubeObject
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
     from lab.tools.build import Tools
 
 pytestmark = pytest.mark.lab
@@ -36,7 +36,7 @@ _NOWHERE = "no-such-node"
 
 
 @pytest.fixture
-def driver(lab: ControlPlane) -> Iterator[Driver]:
+def driver(lab: LabControlPlane) -> Iterator[Driver]:
     with driving(lab.home.kubeconfig) as found:
         yield found
 
@@ -52,7 +52,7 @@ def _annotated(each: KubeObject, **annotations: str) -> KubeObject:
 
 
 def test_connections_of_one_provider_have_their_own_settings_and_end_their_own_waits(
-    lab: ControlPlane, cluster: Cluster, namespace: str
+    lab: LabControlPlane, cluster: Cluster, namespace: str
 ) -> None:
     """The engine cancels a provider of the program that it does not need any more, in the middle of the run."""
     elsewhere = yaml.safe_load(lab.home.kubeconfig.read_text(encoding="utf-8"))
@@ -82,7 +82,7 @@ def test_connections_of_one_provider_have_their_own_settings_and_end_their_own_w
     assert refused.kept
 
 
-def test_a_proxy_of_the_environment_is_not_used(lab: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_of_the_environment_is_not_used(lab: LabControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
         monkeypatch.setenv(name.lower(), "http://127.0.0.1:1")
@@ -288,7 +288,7 @@ def test_an_object_made_anew_under_the_same_name_counts_as_deleted(driver: Drive
     assert live["data"] == {"a": "new"}
 
 
-def test_a_restart_of_the_api_server_is_waited_out(lab: ControlPlane, tools: Tools, cluster: Cluster, namespace: str) -> None:
+def test_a_restart_of_the_api_server_is_waited_out(lab: LabControlPlane, tools: Tools, cluster: Cluster, namespace: str) -> None:
     with driving(lab.home.kubeconfig) as hasty, driving(lab.home.kubeconfig, patience_seconds=30) as patient:
         made = hasty.create(config_map(namespace, a="1"))
         server = running_parts(lab.home)["kube-apiserver"].process

@@ -19,14 +19,14 @@ from provider_driver import config_map, urn_of
 from pulumi.runtime.proto import provider_pb2
 
 from lab.providers import planning
-from lab.providers.api import LabApi, Refusal
+from lab.providers.api import ApiRefusal, LabApi
 from lab.providers.kubernetes import KubernetesStandIn
 from lab.providers.lifecycle import handed_over
 from lab.providers.objects import NoNameError, NoQuantityError, canonical, normalized
 from lab.providers.planning import with_secrets
 from lab.providers.readiness import timeout_of
 from lab.providers.serving import ProviderError
-from lab.providers.settings import Settings, SettingsError, read_settings
+from lab.providers.settings import ProviderSettings, ProviderSettingsError, read_settings
 from lab.providers.values import UNKNOWN, Secret
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def own(tmp_path: Path) -> Path:
 def test_the_kubeconfig_may_be_a_path_a_text_an_object_or_left_out(own: Path) -> None:
     forms = (str(own), own.read_text(), _kubeconfig(_OWN), json.dumps(_kubeconfig(_OWN)))
     for settings in ({}, *({"kubeconfig": each} for each in forms)):
-        assert read_settings(settings, own) == Settings()
+        assert read_settings(settings, own) == ProviderSettings()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_kubeconfig_may_be_a_path_a_text_an_object_or_left_out(own: Path) ->
     ],
 )
 def test_another_server_and_what_is_not_offered_are_refused(settings: dict[str, Any], told: str, own: Path) -> None:
-    with pytest.raises(SettingsError) as refused:
+    with pytest.raises(ProviderSettingsError) as refused:
         read_settings(settings, own)
 
     assert told in str(refused.value)
@@ -100,7 +100,7 @@ def test_another_server_and_what_is_not_offered_are_refused(settings: dict[str, 
 
 def test_it_does_not_start_for_a_server_that_is_not_on_this_machine(own: Path) -> None:
     own.write_text(yaml.safe_dump(_kubeconfig("https://kubernetes.example.com")))
-    with pytest.raises(SettingsError, match=r"kubernetes\.example\.com, which is not on 127\.0\.0\.1"):
+    with pytest.raises(ProviderSettingsError, match=r"kubernetes\.example\.com, which is not on 127\.0\.0\.1"):
         KubernetesStandIn(own)
 
 
@@ -123,12 +123,12 @@ def test_a_creation_whose_answer_was_lost_is_asked_for_again(own: Path, monkeypa
         return LabApi(own, 10).create(config_map("default", a="1"), "default", "pulumi-kubernetes", dry_run=False)
 
     assert create("pulumi-kubernetes")["metadata"]
-    with pytest.raises(Refusal, match="exists"):
+    with pytest.raises(ApiRefusal, match="exists"):
         create("somebody")
 
 
 def _checked(news: KubeObject, *, olds: KubeObject | None = None, seed: bytes = b"seed", wish: Any = None) -> dict[str, Any]:
-    return planning.check(_KINDS, Settings(), urn_of(_UNNAMED, "settings"), olds or {}, news, seed=seed, wish=wish)["metadata"]
+    return planning.check(_KINDS, ProviderSettings(), urn_of(_UNNAMED, "settings"), olds or {}, news, seed=seed, wish=wish)["metadata"]
 
 
 def test_the_engines_seed_decides_the_name_so_that_a_preview_and_its_update_agree() -> None:
@@ -156,13 +156,18 @@ def test_metadata_that_only_the_server_writes_is_dropped_from_a_copied_manifest(
 @pytest.mark.parametrize("token", ["helm.sh/v3:Release", "apps/v1:DeploymentPatch", "core/v1:ConfigMapList"])
 def test_types_that_it_does_not_do_are_refused(token: str) -> None:
     with pytest.raises(ProviderError, match=f"kubernetes:{token}"):
-        planning.check(_KINDS, Settings(), f"urn:pulumi:dev::trial::kubernetes:{token}::x", {}, {}, seed=b"")
+        planning.check(_KINDS, ProviderSettings(), f"urn:pulumi:dev::trial::kubernetes:{token}::x", {}, {}, seed=b"")
 
 
 def _changes(
-    old: KubeObject, new: KubeObject, settings: Settings | None = None, *, state: KubeObject | None = None, ignored: Sequence[str] = ()
+    old: KubeObject,
+    new: KubeObject,
+    settings: ProviderSettings | None = None,
+    *,
+    state: KubeObject | None = None,
+    ignored: Sequence[str] = (),
 ) -> dict[str, str]:
-    verdict = planning.diff(_KINDS, settings or Settings(), state=state or old, old_inputs=old, news=new, ignored=ignored)
+    verdict = planning.diff(_KINDS, settings or ProviderSettings(), state=state or old, old_inputs=old, news=new, ignored=ignored)
     return {each.written: each.change + ("_REPLACE" if each.replaces else "") for each in verdict.found}
 
 
@@ -189,7 +194,7 @@ def _storage_class(**fields: Any) -> KubeObject:
     ids=["selector", "storage class", "unknown", "immutable"],
 )
 def test_a_fixed_field_replaces_the_object(old: KubeObject, new: KubeObject, changes: dict[str, str]) -> None:
-    assert _changes(old, new, Settings(config_maps_mutable=True)) == changes
+    assert _changes(old, new, ProviderSettings(config_maps_mutable=True)) == changes
 
 
 def test_an_ignored_change_is_no_difference() -> None:
@@ -202,7 +207,7 @@ def test_the_data_of_a_secret_may_be_declared_mutable() -> None:
     def secret(value: str) -> KubeObject:
         return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "stringData": {"k": value}}
 
-    assert _changes(secret("1"), secret("2"), Settings(secrets_mutable=True)) == {"data.k": "UPDATE"}
+    assert _changes(secret("1"), secret("2"), ProviderSettings(secrets_mutable=True)) == {"data.k": "UPDATE"}
 
 
 def test_replace_unready_replaces_a_job_that_has_not_completed() -> None:
@@ -210,7 +215,7 @@ def test_replace_unready_replaces_a_job_that_has_not_completed() -> None:
     job: KubeObject = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "work", "annotations": annotations}}
     for unready in (True, False):
         verdict = planning.diff(
-            _KINDS, Settings(), state=job, old_inputs=job, news=job, ignored=(), is_unready=lambda _, found=unready: found
+            _KINDS, ProviderSettings(), state=job, old_inputs=job, news=job, ignored=(), is_unready=lambda _, found=unready: found
         )
         assert bool(verdict.replaces) is unready
 

@@ -18,7 +18,7 @@ from recorded_ground import Ground
 from recorded_replay import Replay
 
 if TYPE_CHECKING:
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
     from lab.tools.build import Tools
 
 pytestmark = pytest.mark.lab
@@ -51,7 +51,7 @@ _THE_ENGINES = {"@engine", "@pending"}
 """What the engine made of the answers, which no provider says."""
 
 
-def replayed(scenario: str, lab: ControlPlane, tools: Tools) -> Replay:
+def replayed(scenario: str, lab: LabControlPlane, tools: Tools) -> Replay:
     ground = Ground(tools.binary("kubectl"), lab.home.kubeconfig)
     with driving(lab.home.kubeconfig, _PATIENCE_SECONDS) as driver:
         replay = Replay(list(lines(scenario)), driver.stub, ground, str(lab.home.kubeconfig))
@@ -74,7 +74,7 @@ OFTEN = frozenset({"02-fresh-up", "13-upsert-local"})
         for each in SCENARIOS
     ],
 )
-def test_every_recorded_call_is_answered_as_recorded(scenario: str, stack_lab: ControlPlane, tools: Tools) -> None:
+def test_every_recorded_call_is_answered_as_recorded(scenario: str, stack_lab: LabControlPlane, tools: Tools) -> None:
     replay = replayed(scenario, stack_lab, tools)
     expected_counts = Counter("unanswered" if each.unanswered else each.method for each in lines(scenario))
     assert replay.compared == {method: count for method, count in expected_counts.items() if method not in _THE_ENGINES}

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from queue_objects import Register
 
     from lab.cluster import Cluster
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
 
 pytestmark = pytest.mark.lab
 
@@ -53,7 +53,7 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
         yield made
 
 
-def kubeconfig(lab: ControlPlane, folder: Path, group: str, namespace: str) -> str:
+def kubeconfig(lab: LabControlPlane, folder: Path, group: str, namespace: str) -> str:
     """The path of a kubeconfig of a person in a group: a certificate of the lab's authority, as a cluster of one's own gives them."""
     certificates = lab.home.certificates
     authority = x509.load_pem_x509_certificate((certificates / "ca.crt").read_bytes())
@@ -92,7 +92,7 @@ def flexspot(*arguments: str) -> tuple[int, str]:
 
 
 @pytest.fixture
-def member(ground: QueueGround, lab: ControlPlane, tmp_path: Path) -> tuple[str, ...]:
+def member(ground: QueueGround, lab: LabControlPlane, tmp_path: Path) -> tuple[str, ...]:
     return ("--kubeconfig", kubeconfig(lab, tmp_path, MEMBERS, ground.own("alpha")))
 
 
@@ -177,7 +177,7 @@ def test_a_job_that_waits_says_why_and_is_stopped_with_all_that_is_its(
 
 
 def test_what_cannot_run_or_may_not_be_submitted_is_told_and_nothing_is_left(
-    ground: QueueGround, lab: ControlPlane, member: tuple[str, ...], script: Path
+    ground: QueueGround, lab: LabControlPlane, member: tuple[str, ...], script: Path
 ) -> None:
     with pytest.raises(ExplainedError, match="train cannot run") as refused:
         flexspot("run", *member, *SMALL, "--gpu", "h100", str(script))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from components.tenancy.priorities import PriorityArgs
     from components.tenancy.team import TeamArgs
     from lab.cluster import Cluster
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
     from lab.tools.build import Tools
 
 pytestmark = [pytest.mark.lab, pytest.mark.engine]
@@ -50,7 +50,7 @@ def changes(result: UpResult) -> dict[str, int]:
 
 
 def test_a_team_and_its_priorities_are_made_kept_changed_and_destroyed(
-    lab: ControlPlane, tools: Tools, cluster: Cluster, tmp_path: Path
+    lab: LabControlPlane, tools: Tools, cluster: Cluster, tmp_path: Path
 ) -> None:
     name = f"team-{uuid.uuid4().hex[:8]}"
     order: list[str] = []

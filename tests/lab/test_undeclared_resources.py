@@ -13,7 +13,7 @@ from capacity.plan.kueue_configuration import ONE_BOOT, kueue_configuration
 
 if TYPE_CHECKING:
     from lab.cluster import Cluster
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
 
 pytestmark = pytest.mark.lab
 
@@ -40,7 +40,7 @@ def test_what_comes_with_the_node_does_not_keep_a_job_in_its_queue(cluster: Clus
         assert ground.wait_for_flavors("red", "more") == {ground.own("l4")}
 
 
-def test_the_labs_kueue_decides_by_the_configuration_that_a_clouds_has(lab: ControlPlane) -> None:
+def test_the_labs_kueue_decides_by_the_configuration_that_a_clouds_has(lab: LabControlPlane) -> None:
     written = yaml.safe_load((lab.home.settings("kueue") / "configuration.yaml").read_text())
     released = kueue_configuration(ONE_BOOT)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lab.cluster import KubeObject
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
 
 pytestmark = pytest.mark.lab
 
@@ -70,7 +70,7 @@ def downloaded(module: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(lab: ControlPlane) -> Iterator[Cluster]:
+def server(lab: LabControlPlane) -> Iterator[Cluster]:
     """The lab's API server with the definitions, and a namespace as teams have it."""
     cluster = Cluster(lab.home.kubeconfig)
     with ExitStack() as stack:

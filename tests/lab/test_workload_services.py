@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from queue_objects import Register
 
     from lab.cluster import Cluster
-    from lab.control_plane import ControlPlane
+    from lab.control_plane import LabControlPlane
     from lab.tools.build import Tools
 
 pytestmark = pytest.mark.lab
@@ -39,7 +39,7 @@ def ground(cluster: Cluster, register: Register) -> Iterator[QueueGround]:
 
 
 def test_a_standing_notebook_is_started_by_its_people_and_stopped_by_its_watch_and_neither_may_do_more(
-    ground: QueueGround, lab: ControlPlane, tools: Tools, tmp_path: Path
+    ground: QueueGround, lab: LabControlPlane, tools: Tools, tmp_path: Path
 ) -> None:
     namespace = ground.own("alpha")
     declared(ground, "notebook", "desk", workload_class="inference", home_gib=1)
@@ -65,7 +65,7 @@ def test_a_standing_notebook_is_started_by_its_people_and_stopped_by_its_watch_a
 
 
 def test_a_session_is_started_from_its_pattern_admitted_by_the_queue_and_complete_when_its_server_ends(
-    ground: QueueGround, lab: ControlPlane, tools: Tools
+    ground: QueueGround, lab: LabControlPlane, tools: Tools
 ) -> None:
     namespace = ground.own("alpha")
     declared(ground, "notebook", "desk", workload_class="interactive", home_gib=1)
@@ -79,7 +79,7 @@ def test_a_session_is_started_from_its_pattern_admitted_by_the_queue_and_complet
     ground.finish("alpha", "desk")
 
 
-def as_people(tools: Tools, lab: ControlPlane, namespace: str, *command: str) -> str:
+def as_people(tools: Tools, lab: LabControlPlane, namespace: str, *command: str) -> str:
     """What kubectl says to a member of the team's group; it keeps what it finds out in its home."""
     called = [tools.binary("kubectl"), f"--kubeconfig={lab.home.kubeconfig}", "-n", namespace, "--as=ann", f"--as-group={PEOPLE}", *command]
     home = {"PATH": os.environ["PATH"], "HOME": str(lab.home.kubeconfig.parent)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from capacity.values.verdict import Verdict
 from policies.core import judge_all
 from policies.inventory.reading import views_of
-from policies.inventory.reading.source import Source, from_manifest, from_pulumi
+from policies.inventory.reading.source import ObjectSource, from_manifest, from_pulumi
 from policies.inventory.views import Inventory, View
 from policies.judging import DEFAULTS
 from policies.rules import all_rules
@@ -60,7 +60,7 @@ def node_pool(*requirements: Any, taints: Any = (), labels: Any = None, **spec: 
     return manifest("karpenter.sh/v1", "NodePool", {"template": template, **spec}, name="gpu")
 
 
-def source_of(written: Manifest | tuple[str, Any]) -> Source:
+def source_of(written: Manifest | tuple[str, Any]) -> ObjectSource:
     """A manifest, or a resource by its type and its inputs."""
     return from_manifest(written) if isinstance(written, dict) else from_pulumi(written[0], written[1].get("name", "a"), written[1])
 

@@ -10,7 +10,7 @@ import yaml
 from capacity.values.verdict import Verdict
 from policies import pages as reference
 from policies.core import judge_all
-from policies.inventory.reading.source import Source, from_manifest, from_pulumi
+from policies.inventory.reading.source import ObjectSource, from_manifest, from_pulumi
 from policies.judging import DEFAULTS
 from policies.rules import all_rules
 
@@ -40,7 +40,7 @@ def verdicts_of(rule: AnyRule, example: str) -> set[Verdict]:
     return {finding.verdict for finding in judge_all(sources, [rule], DEFAULTS)[0]}
 
 
-def source_of(document: dict[str, Any]) -> Source:
+def source_of(document: dict[str, Any]) -> ObjectSource:
     if "resources" not in document:
         return from_manifest(document)
     [(name, resource)] = document["resources"].items()

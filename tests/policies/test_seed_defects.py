@@ -23,7 +23,7 @@ from policies.rules import all_rules
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.inventory.reading.source import Source
+    from policies.inventory.reading.source import ObjectSource
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -63,8 +63,8 @@ def found(path: Path) -> Found:
     }
 
 
-def _objects(path: Path) -> list[tuple[Manifest, Source]]:
-    read: list[tuple[Manifest, Source]] = []
+def _objects(path: Path) -> list[tuple[Manifest, ObjectSource]]:
+    read: list[tuple[Manifest, ObjectSource]] = []
     for chunk in yaml_chunks(path.read_bytes()):
         for document in documents_in(chunk.text):
             value, line = document.value, chunk.line + document.line

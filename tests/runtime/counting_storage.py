@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from flexspot_runtime.storage import Source
+    from flexspot_runtime.storage import ObjectReader
 
 
 class CountingFolder(LocalFolder):
@@ -26,7 +26,7 @@ class CountingFolder(LocalFolder):
         self._lock = threading.Lock()
 
     @contextmanager
-    def open(self, name: str) -> Generator[Source]:
+    def open(self, name: str) -> Generator[ObjectReader]:
         with super().open(name) as source:
             yield _Counted(self, name, source) if name.startswith(DATA) and not name.endswith(".json") else source
 
@@ -37,7 +37,7 @@ class CountingFolder(LocalFolder):
 
 
 class _Counted:
-    def __init__(self, storage: CountingFolder, name: str, source: Source) -> None:
+    def __init__(self, storage: CountingFolder, name: str, source: ObjectReader) -> None:
         self._storage = storage
         self._name = name
         self._source = source

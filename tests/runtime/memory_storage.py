@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from flexspot_runtime.storage import Content, Sink, Source
+    from flexspot_runtime.storage import Content, ObjectReader, Sink
 
 
 class KilledError(BaseException):
@@ -55,7 +55,7 @@ class MemoryStorage:
         self.objects[name] = upload.content
 
     @contextmanager
-    def open(self, name: str) -> Generator[Source]:
+    def open(self, name: str) -> Generator[ObjectReader]:
         self._operate()
         if name not in self.objects:
             raise FileNotFoundError(name)

@@ -11,7 +11,7 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.chargeback.bills.entries import BilledPlace, BillError, Bought, Entry, Kind, in_json, moment, number, refuse_another
 
 if TYPE_CHECKING:
@@ -99,11 +99,11 @@ _CLUSTER_KEYS = re.compile(
 def place_of(usage_type: str, region: str) -> tuple[BilledPlace, bool] | None:
     """The machine that a usage type of EC2 is of, and whether its amount is hours of that machine; None: it is of none."""
     if fee := _AUTO_MODE.fullmatch(usage_type):
-        return BilledPlace(Cloud.AWS, region, fee["machine"], Bought.AUTO_MODE), True
+        return BilledPlace(Vendor.AWS, region, fee["machine"], Bought.AUTO_MODE), True
     if (match := _USAGE.fullmatch(usage_type)) is None:
         return None
     bought = Bought.SPOT if match["kind"] == "SpotUsage" else Bought.ON_DEMAND
-    return BilledPlace(Cloud.AWS, region, match["machine"], bought), match["kind"] not in _NO_TIME
+    return BilledPlace(Vendor.AWS, region, match["machine"], bought), match["kind"] not in _NO_TIME
 
 
 def entries(row: Mapping[str, str]) -> Iterator[Entry]:
@@ -124,7 +124,7 @@ def entries(row: Mapping[str, str]) -> Iterator[Entry]:
         if what == "AmazonEC2":
             # Disks, gateways and traffic are all of this product.
             what = f"AmazonEC2 {_FIRST_WORD.sub('', _PREFIX.sub('', usage))}".strip()
-        yield Entry(kind, Cloud.AWS, what, usd, start=start, end=end, identity=identity)
+        yield Entry(kind, Vendor.AWS, what, usd, start=start, end=end, identity=identity)
     else:
         place, is_time = found
         hours = Fraction(number(row["line_item_usage_amount"], "line_item_usage_amount")) if is_time else Fraction(0)
@@ -132,9 +132,9 @@ def entries(row: Mapping[str, str]) -> Iterator[Entry]:
             # Its time is that of the usage which it takes off again.
             hours = Fraction(0)
         covered = written in _COVERED
-        yield Entry(Kind.MACHINE, Cloud.AWS, what, usd, place, hours, covered, _in_cluster(row), start, end, identity)
+        yield Entry(Kind.MACHINE, Vendor.AWS, what, usd, place, hours, covered, _in_cluster(row), start, end, identity)
     if (less := _net(row, usd, kind)) is not None:
-        yield Entry(Kind.DISCOUNT, Cloud.AWS, f"{product} net of discounts", less, start=start, end=end)
+        yield Entry(Kind.DISCOUNT, Vendor.AWS, f"{product} net of discounts", less, start=start, end=end)
 
 
 def _net(row: Mapping[str, str], usd: Decimal, kind: Kind) -> Decimal | None:

@@ -17,7 +17,7 @@ from capacity.chargeback.node_costs import AUTO_MODE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from capacity.catalog.machines import Cloud
+    from capacity.catalog.machines import Vendor
 
 
 class BillError(ValueError):
@@ -56,7 +56,7 @@ class Bought(StrEnum):
 class BilledPlace:
     """Which machine, where, and how it was bought. `machine` ends in -* for a family of which the row does not say the machine (GCP)."""
 
-    cloud: Cloud
+    cloud: Vendor
     region: str
     machine: str
     bought: Bought
@@ -72,7 +72,7 @@ class Entry:
     """
 
     kind: Kind
-    cloud: Cloud
+    cloud: Vendor
     what: str
     usd: Decimal
     place: BilledPlace | None = None
@@ -183,14 +183,14 @@ class Bill:
     def __init__(self, start: int, end: int) -> None:
         self.start, self.end = start, end
         self.machines: dict[BilledPlace, BilledMachines] = {}
-        self.others: dict[tuple[Cloud, Kind, str], Sum] = {}
-        self.elsewhen: dict[Cloud, Sum] = {}
-        self.repeated: dict[Cloud, Sum] = {}
+        self.others: dict[tuple[Vendor, Kind, str], Sum] = {}
+        self.elsewhen: dict[Vendor, Sum] = {}
+        self.repeated: dict[Vendor, Sum] = {}
         self.partly = Sum()
-        self.clouds: set[Cloud] = set()
-        self.with_clusters: set[Cloud] = set()
-        self.first: dict[Cloud, int] = {}
-        self.last: dict[Cloud, int] = {}
+        self.clouds: set[Vendor] = set()
+        self.with_clusters: set[Vendor] = set()
+        self.first: dict[Vendor, int] = {}
+        self.last: dict[Vendor, int] = {}
         self.unchecked = 0
         self._seen: set[int] = set()
 

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from capacity.chargeback.bills import gcp
 from capacity.chargeback.bills.entries import BillError
-from capacity.chargeback.bills.forms import GOOGLE, MAX_EXPANSION, Form, form_of, most_unpacked
+from capacity.chargeback.bills.forms import GOOGLE, MAX_EXPANSION, BillForm, form_of, most_unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -103,7 +103,7 @@ def _text_rows(counted: _Bytes) -> Iterator[list[Entry]]:
         raise BillError(f"after row {counted.row}: the file is not UTF-8 text") from error
 
 
-def _entries(found: Iterable[tuple[Form, dict[str, str]]], counted: _Bytes | Rows) -> Iterator[list[Entry]]:
+def _entries(found: Iterable[tuple[BillForm, dict[str, str]]], counted: _Bytes | Rows) -> Iterator[list[Entry]]:
     for form, row in found:
         try:
             yield list(form.entries(row))
@@ -111,7 +111,7 @@ def _entries(found: Iterable[tuple[Form, dict[str, str]]], counted: _Bytes | Row
             raise BillError(f"row {counted.row}: {error}") from error
 
 
-def _csv_rows(counted: _Bytes, first: str, lines: Iterable[str]) -> Iterator[tuple[Form, dict[str, str]]]:
+def _csv_rows(counted: _Bytes, first: str, lines: Iterable[str]) -> Iterator[tuple[BillForm, dict[str, str]]]:
     reader = csv.reader(chain((first,), lines), strict=True)
     try:
         header = next(reader)
@@ -128,7 +128,7 @@ def _csv_rows(counted: _Bytes, first: str, lines: Iterable[str]) -> Iterator[tup
         raise BillError(f"after row {counted.row}: it is not CSV, or is cut off ({error})") from error
 
 
-def _json_rows(counted: _Bytes, first: str, lines: Iterable[str]) -> Iterator[tuple[Form, dict[str, str]]]:
+def _json_rows(counted: _Bytes, first: str, lines: Iterable[str]) -> Iterator[tuple[BillForm, dict[str, str]]]:
     form = GOOGLE
     for line in chain((first,), lines):
         if not line.strip():

@@ -11,7 +11,7 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.chargeback.bills import aws, gcp
 from capacity.chargeback.bills.entries import BilledPlace, BillError, Bought, Entry, Kind, in_json, moment, number, refuse_another
 
@@ -82,18 +82,18 @@ def entries(row: Mapping[str, str]) -> Iterator[Entry]:
     yield Entry(Kind.MACHINE, cloud, service, usd, place, hours, covered, _in_cluster(row), start, end)
 
 
-def _cloud(row: Mapping[str, str]) -> Cloud:
+def _cloud(row: Mapping[str, str]) -> Vendor:
     name = next((row[each].strip() for each in PROVIDERS if row.get(each, "").strip()), "")
     if re.search(r"\b(aws|amazon)\b", name, re.IGNORECASE):
-        return Cloud.AWS
+        return Vendor.AWS
     if re.search(r"\b(google|gcp)\b", name, re.IGNORECASE):
-        return Cloud.GCP
+        return Vendor.GCP
     raise BillError(f"the provider is {name[:40]!r}; bills of AWS and of Google Cloud can be read")
 
 
-def _machine(row: Mapping[str, str], cloud: Cloud) -> tuple[BilledPlace, Fraction] | None:
+def _machine(row: Mapping[str, str], cloud: Vendor) -> tuple[BilledPlace, Fraction] | None:
     region = row["regionid"].strip() or "(no region)"
-    if cloud is Cloud.AWS:
+    if cloud is Vendor.AWS:
         for name in _USAGE_TYPES:
             if found := aws.place_of(row.get(name, "").strip(), region):
                 place, is_time = found
@@ -105,7 +105,7 @@ def _machine(row: Mapping[str, str], cloud: Cloud) -> tuple[BilledPlace, Fractio
     if machine and (hours := _hours(row)) is not None:
         dynamic = row.get("pricingcategory", "").strip().lower() == "dynamic"
         return BilledPlace(cloud, region, machine, Bought.SPOT if dynamic else Bought.ON_DEMAND), hours
-    if cloud is not Cloud.GCP:
+    if cloud is not Vendor.GCP:
         return None
     # Google's rows are of parts, as in its own export.
     return gcp.machine_part(

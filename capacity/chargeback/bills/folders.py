@@ -44,7 +44,7 @@ _PART = re.compile(r"(?P<name>.+)-(?P<number>\d{5}|\d{12})")
 
 
 @dataclass(frozen=True, order=True)
-class _Part:
+class _FilePart:
     """A file, and where in its export it stands: the folder of its edition; by its name the export, the first number, and its number."""
 
     folder: tuple[str, ...]
@@ -129,17 +129,17 @@ def _overlaps(month: tuple[int, int], start: int, end: int) -> bool:
     return first.timestamp() < end and following.timestamp() > start
 
 
-def _part(root: Path, path: Path) -> _Part:
+def _part(root: Path, path: Path) -> _FilePart:
     stem = path.name[: -len(next(each for each in ENDINGS if path.name.lower().endswith(each)))]
     match = _PART.fullmatch(stem)
     folder = path.relative_to(root).parts[:-1]
     if match is None:
-        return _Part(folder, "", 0, None, path)
+        return _FilePart(folder, "", 0, None, path)
     # AWS counts its parts from 1 in five digits, BigQuery from 0 in twelve.
-    return _Part(folder, match["name"], 1 if len(match["number"]) == AWS_DIGITS else 0, int(match["number"]), path)
+    return _FilePart(folder, match["name"], 1 if len(match["number"]) == AWS_DIGITS else 0, int(match["number"]), path)
 
 
-def _newest(parts: list[_Part]) -> list[Path]:
+def _newest(parts: list[_FilePart]) -> list[Path]:
     """The parts of the newest edition of a month, of which nothing may be missing. Raises BillError where that cannot be told."""
     folders = sorted({each.folder for each in parts})
     if len(folders) > 1:

@@ -26,7 +26,7 @@ _ALWAYS_ALLOWED = 64 * 2**20
 
 
 @dataclass(frozen=True)
-class Form:
+class BillForm:
     """A kind of bill: by which columns it is known, which others are read where they are there, and what a row of it says."""
 
     name: str
@@ -36,13 +36,13 @@ class Form:
     entries: Callable[[Mapping[str, str]], Iterator[Entry]]
 
 
-AWS = Form("AWS Cost and Usage Report", aws.NEEDED, aws.ALSO, aws.column, aws.entries)
+AWS = BillForm("AWS Cost and Usage Report", aws.NEEDED, aws.ALSO, aws.column, aws.entries)
 
 
-FOCUS = Form("FOCUS export", focus.NEEDED, focus.ALSO, focus.column, focus.entries)
+FOCUS = BillForm("FOCUS export", focus.NEEDED, focus.ALSO, focus.column, focus.entries)
 
 
-GOOGLE = Form("Google Cloud billing export", gcp.NEEDED, gcp.ALSO, gcp.column, gcp.entries)
+GOOGLE = BillForm("Google Cloud billing export", gcp.NEEDED, gcp.ALSO, gcp.column, gcp.entries)
 
 
 FORMS = (AWS, FOCUS, GOOGLE)
@@ -53,7 +53,7 @@ def most_unpacked(size: int) -> int:
     return max(_ALWAYS_ALLOWED, size * MAX_EXPANSION)
 
 
-def form_of(header: Sequence[str]) -> Form:
+def form_of(header: Sequence[str]) -> BillForm:
     """What a file with these columns is. Raises BillError, with what is missing for what it is most like."""
     if len(header) > MAX_COLUMNS:
         raise BillError(f"it has {len(header)} columns, as no bill has")

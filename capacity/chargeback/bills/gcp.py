@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.fresh_prices import gcp_gpu_skus
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.chargeback.bills.entries import (
     BilledPlace,
     BillError,
@@ -107,22 +107,22 @@ def entries(row: Mapping[str, str]) -> Iterator[Entry]:
     what = f"{service}: {sku}" if kind is Kind.COMMITMENT else service or "(no service)"
     given = [(name, amount / rate) for name, amount in _credits(row)]
     if place is None:
-        yield Entry(kind, Cloud.GCP, what, usd, start=start, end=end)
+        yield Entry(kind, Vendor.GCP, what, usd, start=start, end=end)
     else:
         # A commitment may pay for a part of the row's time only.
         taken = min(-sum((amount for name, amount in given if name.startswith(_COVERED)), Decimal(0)), usd)
         share = Fraction(taken) / Fraction(usd) if taken > 0 else Fraction(0)
         if share:
-            yield Entry(Kind.MACHINE, Cloud.GCP, what, taken, place, hours * share, True, cluster, start, end)
+            yield Entry(Kind.MACHINE, Vendor.GCP, what, taken, place, hours * share, True, cluster, start, end)
         if share < 1:
             rest = usd - taken if share else usd
-            yield Entry(Kind.MACHINE, Cloud.GCP, what, rest, place, hours * (1 - share), False, cluster, start, end)
+            yield Entry(Kind.MACHINE, Vendor.GCP, what, rest, place, hours * (1 - share), False, cluster, start, end)
     for name, amount in given:
         if place is not None and name.startswith(_COVERED):
-            yield Entry(Kind.MACHINE, Cloud.GCP, what, amount, place, Fraction(0), True, cluster, start, end)
+            yield Entry(Kind.MACHINE, Vendor.GCP, what, amount, place, Fraction(0), True, cluster, start, end)
         else:
             of = Kind.DISCOUNT if name in _DISCOUNTS or name.startswith(_COVERED) else Kind.CREDIT
-            yield Entry(of, Cloud.GCP, f"{service} {name}", amount, start=start, end=end)
+            yield Entry(of, Vendor.GCP, f"{service} {name}", amount, start=start, end=end)
 
 
 def _per_usd(row: Mapping[str, str]) -> Decimal:
@@ -155,17 +155,17 @@ def machine_part(service: str, sku: str, row: Mapping[str, str]) -> tuple[Billed
         family = gpu if part is None else part["family"].lower()
         if not family:
             return None
-        return BilledPlace(Cloud.GCP, region, f"{family}{FAMILY}", bought), _hours(row) if part and part["part"] == "Core" else Fraction(0)
+        return BilledPlace(Vendor.GCP, region, f"{family}{FAMILY}", bought), _hours(row) if part and part["part"] == "Core" else Fraction(0)
     hours = Fraction(0)
     if part is not None and part["part"] == "Core":
         cores = _cores(machine, labels.get(_CORES, ""))
         hours = _hours(row) / cores
-    return BilledPlace(Cloud.GCP, region, machine, bought), hours
+    return BilledPlace(Vendor.GCP, region, machine, bought), hours
 
 
 def cores_of(machine: str) -> int | None:
     """The vCPUs of a machine of the catalog."""
-    known = machines_of(Cloud.GCP).get(machine)
+    known = machines_of(Vendor.GCP).get(machine)
     return None if known is None else known.vcpu
 
 
@@ -190,7 +190,7 @@ def _hours(row: Mapping[str, str]) -> Fraction:
 def _gpu_families() -> tuple[tuple[str, str], ...]:
     """What GPUs are called in SKUs, and the family of machines that has them."""
     return tuple(
-        (name, next(each.name.partition("-")[0] for each in machines_of(Cloud.GCP).values() if each.gpu and each.gpu.name == gpu))
+        (name, next(each.name.partition("-")[0] for each in machines_of(Vendor.GCP).values() if each.gpu and each.gpu.name == gpu))
         for gpu, name in gcp_gpu_skus()
     )
 

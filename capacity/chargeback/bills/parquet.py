@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as of
 
 from capacity.chargeback.bills.entries import BillError
-from capacity.chargeback.bills.forms import MAX_COLUMNS, MAX_EXPANSION, Form, form_of, most_unpacked
+from capacity.chargeback.bills.forms import MAX_COLUMNS, MAX_EXPANSION, BillForm, form_of, most_unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -67,7 +67,7 @@ class Rows:
         self._path = path
         self.row = 0
 
-    def __iter__(self) -> Iterator[tuple[Form, dict[str, str]]]:
+    def __iter__(self) -> Iterator[tuple[BillForm, dict[str, str]]]:
         """Raises BillError for what is no such file or cannot be used, and OSError for what cannot be read."""
         try:
             with pa.OSFile(str(self._path), "rb") as source:
@@ -85,7 +85,7 @@ class Rows:
                 raise
             raise BillError(f"after row {self.row}: it is not readable Parquet, is cut off or damaged ({_short(error)})") from error
 
-    def _batches(self, source: Any) -> Iterator[tuple[Form, dict[str, str]]]:
+    def _batches(self, source: Any) -> Iterator[tuple[BillForm, dict[str, str]]]:
         with _held_memory():
             file = pq.ParquetFile(
                 source,
@@ -150,7 +150,7 @@ def _refuse_bombs(metadata: Any, size: int) -> None:
         raise BillError(f"it unpacks to more than {MAX_EXPANSION} times its size, as no bill does")
 
 
-def _chosen(schema: Any) -> tuple[Form, list[_Chosen]]:
+def _chosen(schema: Any) -> tuple[BillForm, list[_Chosen]]:
     """What the file is, and which of its columns are read, by the names that rows have. Raises BillError."""
     found: list[tuple[str, str]] = []
     for field in schema:

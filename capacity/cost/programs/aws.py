@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import ServiceItem
 from capacity.cost.programs.declared import NONE, Billed, UnitCounts, fixed
 from capacity.settings.pools import GP3_IOPS, GP3_THROUGHPUT_MIB
@@ -32,7 +32,7 @@ def volume(billed: Billed, disk: Declared, nodes: UnitCounts, what: str, otherwi
     if kind not in {"gp2", "gp3"}:
         billed.missing.append(f"{what}: the price of a disk of type {kind}")
         return
-    billed.service(Cloud.AWS, ServiceItem.GP2_STORAGE if kind == "gp2" else ServiceItem.GP3_STORAGE, nodes * size)
+    billed.service(Vendor.AWS, ServiceItem.GP2_STORAGE if kind == "gp2" else ServiceItem.GP3_STORAGE, nodes * size)
     if kind == "gp3":
         for field, item, free in (
             ("iops", ServiceItem.GP3_IOPS, GP3_IOPS),
@@ -40,7 +40,7 @@ def volume(billed: Billed, disk: Declared, nodes: UnitCounts, what: str, otherwi
         ):
             more = (disk.number(field) or NONE) - free
             if more > 0:
-                billed.service(Cloud.AWS, item, nodes * more)
+                billed.service(Vendor.AWS, item, nodes * more)
 
 
 def _instance(billed: Billed, found: Declared, _: Linked) -> None:
@@ -53,7 +53,7 @@ def _instance(billed: Billed, found: Declared, _: Linked) -> None:
     for disk in found.items("ebsBlockDevices"):
         volume(billed, found.part(disk), fixed(), "a disk of it", "gp2")
     if found.true("associatePublicIpAddress"):
-        billed.service(Cloud.AWS, ServiceItem.PUBLIC_ADDRESS)
+        billed.service(Vendor.AWS, ServiceItem.PUBLIC_ADDRESS)
 
 
 def _nodes(billed: Billed, found: Declared, machines: tuple[str | None, ...], capacity_type: CapacityType, nodes: UnitCounts) -> None:
@@ -61,7 +61,7 @@ def _nodes(billed: Billed, found: Declared, machines: tuple[str | None, ...], ca
     if found.text("tenancy") in {"dedicated", "host"} or found.text("placement", "tenancy") in {"dedicated", "host"}:
         billed.missing.append("the price of dedicated hardware")
     elif known:
-        billed.machine(Cloud.AWS, known, capacity_type, nodes)
+        billed.machine(Vendor.AWS, known, capacity_type, nodes)
     else:
         billed.missing.append("its machine type is not known yet")
 
@@ -146,7 +146,7 @@ def _on_demand_part(policy: Declared, nodes: UnitCounts) -> UnitCounts:
 
 
 def _cluster(billed: Billed, found: Declared, _: Linked) -> None:
-    billed.service(Cloud.AWS, ServiceItem.CLUSTER)
+    billed.service(Vendor.AWS, ServiceItem.CLUSTER)
     if found.true("computeConfig", "enabled"):
         billed.by_use.append("nodes of EKS Auto Mode, with its fee on them")
 
@@ -157,7 +157,7 @@ def _balancer(billed: Billed, found: Declared, _: Linked) -> None:
     if kind not in items:
         billed.missing.append(f"the price of a {kind} load balancer")
         return
-    billed.service(Cloud.AWS, items[kind])
+    billed.service(Vendor.AWS, items[kind])
     billed.by_use.append("traffic through it")
 
 
@@ -169,7 +169,7 @@ def _endpoint(billed: Billed, found: Declared, _: Linked) -> None:
     if kind != "Interface" or not zones:
         billed.missing.append(f"the price of a {kind} endpoint" if kind != "Interface" else "in how many zones it is")
         return
-    billed.service(Cloud.AWS, ServiceItem.INTERFACE_ENDPOINT, zones)
+    billed.service(Vendor.AWS, ServiceItem.INTERFACE_ENDPOINT, zones)
     billed.by_use.append("traffic through it")
 
 
@@ -180,22 +180,22 @@ def _lustre(billed: Billed, found: Declared, _: Linked) -> None:
     if size is None or name not in set(ServiceItem):
         billed.missing.append(f"the price of {kind}" if size is not None else "its size is not known yet")
     else:
-        billed.service(Cloud.AWS, ServiceItem(name), size)
+        billed.service(Vendor.AWS, ServiceItem(name), size)
 
 
 def _gateway(billed: Billed, _found: Declared, _: Linked) -> None:
-    billed.service(Cloud.AWS, ServiceItem.NAT_GATEWAY)
+    billed.service(Vendor.AWS, ServiceItem.NAT_GATEWAY)
     billed.by_use.append("traffic through it")
 
 
 def _files(billed: Billed, found: Declared, _: Linked) -> None:
     billed.by_use.append("what it stores and moves")
     if provisioned := found.number("provisionedThroughputInMibps"):
-        billed.service(Cloud.AWS, ServiceItem.EFS_MIBPS, provisioned)
+        billed.service(Vendor.AWS, ServiceItem.EFS_MIBPS, provisioned)
 
 
 def _of(item: ServiceItem) -> Callable[[Billed, Declared, Linked], None]:
-    return lambda billed, _found, _linked: billed.service(Cloud.AWS, item)
+    return lambda billed, _found, _linked: billed.service(Vendor.AWS, item)
 
 
 BILLED: Mapping[str, Callable[[Billed, Declared, Linked], None]] = {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from capacity.catalog.capacity_type import CapacityType
-    from capacity.catalog.machines import Cloud
+    from capacity.catalog.machines import Vendor
     from capacity.catalog.price_book import ServiceItem
 
 
@@ -256,7 +256,7 @@ class MachinePart:
     With `limits` it is they that bound the nodes, however machines and capacity types are mixed. `managed`: of EKS Auto Mode, with its fee.
     """
 
-    cloud: Cloud
+    cloud: Vendor
     machines: tuple[str, ...]
     capacity_types: tuple[CapacityType, ...]
     nodes: UnitCounts
@@ -268,7 +268,7 @@ class MachinePart:
 class ServiceUnits:
     """Units of what is no machine: of an hourly item how many there are, of the others GiB, operations or keys in a month."""
 
-    cloud: Cloud
+    cloud: Vendor
     item: ServiceItem
     units: UnitCounts
 
@@ -281,10 +281,10 @@ class Billed:
     by_use: list[str] = field(default_factory=list[str])
     missing: list[str] = field(default_factory=list[str])
 
-    def service(self, cloud: Cloud, item: ServiceItem, units: UnitCounts | Decimal | int = 1) -> None:
+    def service(self, cloud: Vendor, item: ServiceItem, units: UnitCounts | Decimal | int = 1) -> None:
         """Adds units of a service."""
         self.parts.append(ServiceUnits(cloud, item, units if isinstance(units, UnitCounts) else fixed(units)))
 
-    def machine(self, cloud: Cloud, machines: tuple[str, ...], capacity_type: CapacityType, nodes: UnitCounts) -> None:
+    def machine(self, cloud: Vendor, machines: tuple[str, ...], capacity_type: CapacityType, nodes: UnitCounts) -> None:
         """Adds nodes."""
         self.parts.append(MachinePart(cloud, machines, (capacity_type,), nodes))

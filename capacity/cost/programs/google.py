@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import LOCAL_SSD_GB, Cloud, machines_of
+from capacity.catalog.machines import LOCAL_SSD_GB, Vendor, machines_of
 from capacity.catalog.price_book import ServiceItem
 from capacity.cost.programs.declared import NONE, Billed, UnitCounts, fixed
 
@@ -41,7 +41,7 @@ def _disk(billed: Billed, kind: str | None, size: Decimal | None, nodes: UnitCou
     if size is None:
         billed.missing.append(f"{what}: its size is not said")
     elif name in _DISKS:
-        billed.service(Cloud.GCP, _DISKS[name], nodes * size)
+        billed.service(Vendor.GCP, _DISKS[name], nodes * size)
     else:
         billed.missing.append(f"{what}: the price of a disk of type {name}")
 
@@ -51,8 +51,8 @@ def _machine(billed: Billed, found: Declared, machine: str | None, capacity_type
     if not name:
         billed.missing.append("its machine type is not known yet")
         return
-    billed.machine(Cloud.GCP, (name,), capacity_type, nodes)
-    known = machines_of(Cloud.GCP).get(name)
+    billed.machine(Vendor.GCP, (name,), capacity_type, nodes)
+    known = machines_of(Vendor.GCP).get(name)
     for each in (*found.items("guestAccelerators"), *found.items("guestAccelerator")):
         gpu = found.part(each)
         if (known is None or known.gpu is None) and gpu.number("count") != NONE:
@@ -69,11 +69,11 @@ def _node_config(billed: Billed, node: Declared, nodes: UnitCounts, *, queued: b
     _machine(billed, node, machine, kind or CapacityType.ON_DEMAND, nodes)
     size = node.number("diskSizeGb") or node.number("bootDisk", "sizeGb") or Decimal(_NODE_DISK_GB)
     _disk(billed, node.text("diskType") or node.text("bootDisk", "diskType") or _NODE_DISK, size, nodes, "the disk of a node")
-    known = machines_of(Cloud.GCP).get(machine)
+    known = machines_of(Vendor.GCP).get(machine)
     if known is None or not known.local_ssd_gb:
         for block in ("ephemeralStorageLocalSsdConfig", "localNvmeSsdBlockConfig"):
             if disks := node.number(block, "localSsdCount"):
-                billed.service(Cloud.GCP, ServiceItem.LOCAL_SSD, nodes * disks * LOCAL_SSD_GB)
+                billed.service(Vendor.GCP, ServiceItem.LOCAL_SSD, nodes * disks * LOCAL_SSD_GB)
 
 
 def _zones(pool: Declared, cluster: Declared | None) -> int:
@@ -129,7 +129,7 @@ def _pool(billed: Billed, pool: Declared, of: Declared, zones: int) -> None:
 
 def cluster(billed: Billed, found: Declared, _: Linked) -> None:
     """A cluster: its fee, and the pools that it declares itself."""
-    billed.service(Cloud.GCP, ServiceItem.CLUSTER)
+    billed.service(Vendor.GCP, ServiceItem.CLUSTER)
     if found.true("enableAutopilot"):
         billed.by_use.append("pods of Autopilot")
         return
@@ -149,7 +149,7 @@ def _instance_parts(billed: Billed, found: Declared, nodes: UnitCounts) -> None:
     _machine(billed, found, found.text("machineType"), CapacityType.SPOT if spot else CapacityType.ON_DEMAND, nodes)
     for each in found.items("networkInterfaces"):
         if found.part(each).items("accessConfigs"):
-            billed.service(Cloud.GCP, ServiceItem.PUBLIC_ADDRESS, nodes)
+            billed.service(Vendor.GCP, ServiceItem.PUBLIC_ADDRESS, nodes)
 
 
 def _instance(billed: Billed, found: Declared, _: Linked) -> None:
@@ -194,17 +194,17 @@ def _volume(billed: Billed, found: Declared, _: Linked) -> None:
 
 def _address(billed: Billed, found: Declared, _: Linked) -> None:
     if found.text("addressType") != "INTERNAL":
-        billed.service(Cloud.GCP, ServiceItem.PUBLIC_ADDRESS)
+        billed.service(Vendor.GCP, ServiceItem.PUBLIC_ADDRESS)
 
 
 def _rule(billed: Billed, _found: Declared, _: Linked) -> None:
-    billed.service(Cloud.GCP, ServiceItem.LOAD_BALANCER)
+    billed.service(Vendor.GCP, ServiceItem.LOAD_BALANCER)
     billed.by_use.append("traffic through it")
 
 
 def _nat(billed: Billed, _found: Declared, _: Linked) -> None:
     """Each node that goes out by it is billed, up to as many as the price counts; how many those are, the program does not say."""
-    billed.service(Cloud.GCP, ServiceItem.NAT_NODE, UnitCounts(NONE, NONE, Decimal(_NAT_NODES_COUNTED)))
+    billed.service(Vendor.GCP, ServiceItem.NAT_NODE, UnitCounts(NONE, NONE, Decimal(_NAT_NODES_COUNTED)))
     billed.by_use.append("nodes that go out by it, and traffic through it")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.machine_list import machine_list, vcpu_of
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.price_book import ServiceItem
 from capacity.cost.programs import aws, google
 from capacity.cost.programs.declared import NONE, Billed, Limit, MachinePart, UnitCounts, fixed, number_of, region_of
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
     from capacity.cost.programs.declared import Declared
 
-_CLASSES = {"karpenter.k8s.aws": Cloud.AWS, "eks.amazonaws.com": Cloud.AWS}
+_CLASSES = {"karpenter.k8s.aws": Vendor.AWS, "eks.amazonaws.com": Vendor.AWS}
 _CAPACITY = {"spot": CapacityType.SPOT, "on-demand": CapacityType.ON_DEMAND, "reserved": CapacityType.RESERVED}
 _ZONES = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 _IMAGE_DISKS = {"al2023": (20,), "bottlerocket": (4, 20)}
 """GiB of the gp3 disks of a node whose class names none (karpenter.sh/docs/concepts/nodeclasses, spec.blockDeviceMappings)."""
 
 _STORAGE_CLASSES = {
-    "gp2": (Cloud.AWS, ServiceItem.GP2_STORAGE),
-    "gp3": (Cloud.AWS, ServiceItem.GP3_STORAGE),
-    "standard": (Cloud.GCP, ServiceItem.PD_STANDARD),
-    "standard-rwo": (Cloud.GCP, ServiceItem.PD_BALANCED),
-    "premium-rwo": (Cloud.GCP, ServiceItem.PD_SSD),
+    "gp2": (Vendor.AWS, ServiceItem.GP2_STORAGE),
+    "gp3": (Vendor.AWS, ServiceItem.GP3_STORAGE),
+    "standard": (Vendor.GCP, ServiceItem.PD_STANDARD),
+    "standard-rwo": (Vendor.GCP, ServiceItem.PD_BALANCED),
+    "premium-rwo": (Vendor.GCP, ServiceItem.PD_SSD),
 }
 """The classes that EKS and GKE bring along; gp3 is what people call theirs of that type."""
 
@@ -84,9 +84,9 @@ def _labels(machine: str) -> dict[str, str]:
             f"{own}size": named[4],
             "kubernetes.io/arch": "arm64" if "g" in named[3].partition("-")[0] or machine.startswith("a1") else "amd64",
         }
-        if (vcpu := vcpu_of(Cloud.AWS, machine)) is not None:
+        if (vcpu := vcpu_of(Vendor.AWS, machine)) is not None:
             labels[f"{own}cpu"] = str(vcpu)
-        known = machines_of(Cloud.AWS).get(machine)
+        known = machines_of(Vendor.AWS).get(machine)
         if known is not None and known.gpu is not None:
             labels |= {f"{own}gpu-name": known.gpu.model.split("-")[0], f"{own}gpu-count": str(known.gpu.counts[-1])}
     return labels
@@ -100,7 +100,7 @@ def _machines(requirements: list[Requirement]) -> tuple[str, ...]:
     if not any(_ASKED.fullmatch(each.key) and each.operator in {"In", "Gt"} for each in requirements):
         return ()
     named = next((each.values for each in requirements if each.key == "node.kubernetes.io/instance-type" and each.operator == "In"), None)
-    known = dict.fromkeys((*machines_of(Cloud.AWS), *machine_list(Cloud.AWS).machines))
+    known = dict.fromkeys((*machines_of(Vendor.AWS), *machine_list(Vendor.AWS).machines))
     return tuple(machine for machine in (named or known) if _fits(_labels(machine), requirements))
 
 
@@ -115,11 +115,11 @@ def _fits(labels: dict[str, str], requirements: Iterable[Requirement]) -> bool:
 
 
 def _size(machine: str, resource: str) -> Decimal | None:
-    known = machines_of(Cloud.AWS).get(machine)
+    known = machines_of(Vendor.AWS).get(machine)
     if resource == "nodes":
         return Decimal(1)
     if resource == "cpu":
-        vcpu = vcpu_of(Cloud.AWS, machine)
+        vcpu = vcpu_of(Vendor.AWS, machine)
         return None if vcpu is None else Decimal(vcpu)
     if known is None:
         return NONE if resource == "nvidia.com/gpu" and machine[0] not in "pg" else None
@@ -161,7 +161,7 @@ def _karpenter_pool(billed: Billed, found: Declared, around: Around) -> None:
     always = found.number("spec", "replicas") or NONE
     most = max(min(limit.most // limit.of_a_node[each] for limit in limits) for each in machines) if limits else None
     nodes = UnitCounts(always, always, most)
-    billed.parts.append(MachinePart(Cloud.AWS, machines, types, nodes, limits, managed=group == "eks.amazonaws.com"))
+    billed.parts.append(MachinePart(Vendor.AWS, machines, types, nodes, limits, managed=group == "eks.amazonaws.com"))
     if group == "karpenter.k8s.aws":
         _class_disks(billed, found, nodes, around)
 
@@ -186,7 +186,7 @@ def _class_disks(billed: Billed, found: Declared, nodes: UnitCounts, around: Aro
         )
         family = (alias or made.text("spec", "amiFamily") or "").partition("@")[0].lower()
         for size in _IMAGE_DISKS.get(family, ()):
-            billed.service(Cloud.AWS, ServiceItem.GP3_STORAGE, nodes * size)
+            billed.service(Vendor.AWS, ServiceItem.GP3_STORAGE, nodes * size)
         if family not in _IMAGE_DISKS:
             billed.missing.append("the disks of its nodes, which the image chooses")
 
@@ -196,7 +196,7 @@ class Around:
     """The other resources of a program, and the cloud that its clusters are on, if it is one."""
 
     linked: dict[str, Declared]
-    cloud: Cloud | None
+    cloud: Vendor | None
 
 
 def _service(billed: Billed, found: Declared, around: Around) -> None:
@@ -272,8 +272,8 @@ def place_of(found: Declared) -> str | None:
     return places.pop() if len(places) == 1 else None
 
 
-def cloud_of(found: Declared) -> Cloud | None:
+def cloud_of(found: Declared) -> Vendor | None:
     """The cloud of an object that names one by its kind."""
     if found.type.startswith("kubernetes:karpenter.sh/"):
         return _CLASSES.get(found.text("spec", "template", "spec", "nodeClassRef", "group") or "")
-    return Cloud.GCP if ".cnrm.cloud.google.com/" in found.type else None
+    return Vendor.GCP if ".cnrm.cloud.google.com/" in found.type else None

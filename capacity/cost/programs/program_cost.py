@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import Record, read_records
 from capacity.catalog.machine_list import listed_price
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import HOURS_OF_A_LONG_MONTH, HOURS_OF_A_MONTH, Measure
 from capacity.cost.figures import NOTHING, Figures, PriceUsed, in_cents, price_used, service_price_used, total
 from capacity.cost.programs import aws, google, kubernetes
@@ -75,7 +75,7 @@ class ResourceCost:
 
 
 @dataclass(frozen=True)
-class Change:
+class CostChange:
     """A resource whose cost differs, before (None: there was none) and after (None: it goes)."""
 
     name: str
@@ -116,13 +116,15 @@ class ProgramCost:
         return not (self.missing or self.not_priced or self.not_shown)
 
     @property
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[CostChange]:
         """The resources whose cost a change moves, or whose machines and services it exchanges."""
         if self.before is None:
             return []
         before, after = ({each.urn: each for each in side} for side in (self.before, self.lines))
         both = [(before.get(urn), after.get(urn)) for urn in dict.fromkeys((*after, *before))]
-        return [Change(one.name, one.type, old, new) for old, new in both if (one := new or old) is not None and _told(old) != _told(new)]
+        return [
+            CostChange(one.name, one.type, old, new) for old, new in both if (one := new or old) is not None and _told(old) != _told(new)
+        ]
 
     @property
     def difference(self) -> Figures | None:
@@ -130,7 +132,7 @@ class ProgramCost:
         return None if self.before is None else self.total - total(each.figures for each in self.before)
 
 
-def program_cost(program: Program, books: Mapping[Cloud, PriceBook]) -> ProgramCost:
+def program_cost(program: Program, books: Mapping[Vendor, PriceBook]) -> ProgramCost:
     """A month of a program at the prices of the books."""
     lines, not_priced = _side(program.after, books, program.region)
     if program.before is None:
@@ -144,10 +146,12 @@ def compared(before: ProgramCost, after: ProgramCost) -> ProgramCost:
     return ProgramCost(after.name, after.lines, after.not_priced, before.lines, after.not_shown + before.not_shown)
 
 
-def _side(resources: Iterable[Declared], books: Mapping[Cloud, PriceBook], region: str | None) -> tuple[list[ResourceCost], dict[str, int]]:
+def _side(
+    resources: Iterable[Declared], books: Mapping[Vendor, PriceBook], region: str | None
+) -> tuple[list[ResourceCost], dict[str, int]]:
     resources = list(resources)
     around = _around(resources)
-    places = _Places(around.linked, {cloud: _regions(resources, cloud) for cloud in Cloud}, region)
+    places = _Places(around.linked, {cloud: _regions(resources, cloud) for cloud in Vendor}, region)
     lines: list[ResourceCost] = []
     not_priced: Counter[str] = Counter()
     for each in resources:
@@ -159,13 +163,13 @@ def _side(resources: Iterable[Declared], books: Mapping[Cloud, PriceBook], regio
     return lines, dict(sorted(not_priced.items()))
 
 
-def _regions(resources: list[Declared], cloud: Cloud) -> set[str]:
+def _regions(resources: list[Declared], cloud: Vendor) -> set[str]:
     """Where the program has things of a cloud."""
     own = {each.region for each in resources if each.type.startswith(f"{cloud}:") and each.region}
     return own | {place for each in resources if kubernetes.cloud_of(each) is cloud and (place := kubernetes.place_of(each)) is not None}
 
 
-_FORMS = {Cloud.AWS: re.compile(r".*-\d+"), Cloud.GCP: re.compile(r".*[a-z]\d+")}
+_FORMS = {Vendor.AWS: re.compile(r".*-\d+"), Vendor.GCP: re.compile(r".*[a-z]\d+")}
 
 
 @dataclass(frozen=True)
@@ -173,10 +177,10 @@ class _Places:
     """Where resources are: `regions` are those that some say of themselves, `given` where the others are."""
 
     linked: Mapping[str, Declared]
-    regions: Mapping[Cloud, set[str]]
+    regions: Mapping[Vendor, set[str]]
     given: str | None
 
-    def of(self, found: Declared, cloud: Cloud) -> str | None:
+    def of(self, found: Declared, cloud: Vendor) -> str | None:
         """Its own region, or its cluster's; else the one that was given for this cloud; else the only one that the program has."""
         if (own := kubernetes.place_of(found) or found.region) is not None:
             return own
@@ -189,9 +193,9 @@ class _Places:
 
 
 def _around(resources: list[Declared]) -> kubernetes.Around:
-    clouds = {cloud for cloud in Cloud for each in resources if each.type.startswith(f"{cloud}:")}
+    clouds = {cloud for cloud in Vendor for each in resources if each.type.startswith(f"{cloud}:")}
     if not clouds and any(each.type.endswith(":EC2NodeClass") for each in resources):
-        clouds = {Cloud.AWS}
+        clouds = {Vendor.AWS}
     return kubernetes.Around({each.urn: each for each in resources}, clouds.pop() if len(clouds) == 1 else None)
 
 
@@ -228,7 +232,7 @@ class _Sums:
     at_most_declared: Decimal = NONE
 
 
-def _priced(found: Declared, billed: Billed, books: Mapping[Cloud, PriceBook], places: _Places) -> ResourceCost:
+def _priced(found: Declared, billed: Billed, books: Mapping[Vendor, PriceBook], places: _Places) -> ResourceCost:
     sums, what = _Sums([], list(billed.missing)), list[str]()
     missing = sums.missing
     unbounded = bool(billed.missing)

@@ -9,7 +9,7 @@ from capacity.catalog.accelerators import NVIDIA
 from capacity.catalog.data_files import Record
 from capacity.catalog.versions import auto_mode
 from capacity.catalog.zone_ids import is_zone_id
-from capacity.settings.cluster import EksCluster, SystemPool
+from capacity.settings.cluster import EksClusterSettings, SystemPool
 from capacity.settings.controllers import EksControllers
 from capacity.settings.platform import EksSettings
 from capacity.settings.pools import EksPool, default_volume
@@ -80,7 +80,7 @@ def settings_are_ones_that_auto_mode_has(resolved: ResolvedSettings) -> Iterator
     if not resolved.auto_mode or not isinstance(settings, EksSettings):
         return
     for option, lacking in _OF_CLUSTERS.items():
-        if (written := getattr(settings.cluster, option)) != EksCluster.default(option):
+        if (written := getattr(settings.cluster, option)) != EksClusterSettings.default(option):
             yield _refused(f"cluster.{option}", written, lacking)
     if (least := settings.cluster.system_pool.min_nodes) != SystemPool.default("min_nodes"):
         lacking = _Lacking("Auto Mode creates a node when a controller needs one, and keeps none", "leave it out")

@@ -96,7 +96,7 @@ def _shown(labels: dict[str, str]) -> str:
 
 
 @dataclass(frozen=True)
-class _Lacking:
+class _AutopilotLacking:
     """Why an option is none of Autopilot's, and what to do."""
 
     why: str
@@ -104,30 +104,32 @@ class _Lacking:
 
 
 _OF_NODE_POOLS = {
-    "min_nodes": _Lacking("Autopilot creates a node when a pod needs it, and keeps none", "leave it out"),
-    "shutdown_grace_seconds": _Lacking(
+    "min_nodes": _AutopilotLacking("Autopilot creates a node when a pod needs it, and keeps none", "leave it out"),
+    "shutdown_grace_seconds": _AutopilotLacking(
         "GKE documents more than 15 seconds for Standard node pools and compute classes, but not for Autopilot"
     ),
-    "compact_placement": _Lacking("GKE does not document how a GPU pod on Autopilot requests it"),
-    "network": _Lacking("on Autopilot GKE creates the nodes, and they have none of the stack's networks"),
-    "topology": _Lacking("Kueue places pods only on existing nodes, and Autopilot creates nodes only for pods"),
-    "confidential_nodes": _Lacking("on Autopilot it applies to the whole cluster or to a compute class of your own"),
-    "boot_disk_kms_key": _Lacking(
+    "compact_placement": _AutopilotLacking("GKE does not document how a GPU pod on Autopilot requests it"),
+    "network": _AutopilotLacking("on Autopilot GKE creates the nodes, and they have none of the stack's networks"),
+    "topology": _AutopilotLacking("Kueue places pods only on existing nodes, and Autopilot creates nodes only for pods"),
+    "confidential_nodes": _AutopilotLacking("on Autopilot it applies to the whole cluster or to a compute class of your own"),
+    "boot_disk_kms_key": _AutopilotLacking(
         "Autopilot nodes have the cluster's key", "leave it out, and name the key in cluster.security.boot_disk_kms_key"
     ),
-    "local_ssd_disks": _Lacking("Autopilot provides local disks by the GPU, not by number"),
-    "secondary_boot_disk_images": _Lacking("GKE does not document how a pod on Autopilot requests them"),
+    "local_ssd_disks": _AutopilotLacking("Autopilot provides local disks by the GPU, not by number"),
+    "secondary_boot_disk_images": _AutopilotLacking("GKE does not document how a pod on Autopilot requests them"),
 }
 """Options that nothing on Autopilot takes."""
 
 _BY_A_CLASS = "leave it out, or let the pool serve a class with fallback: stock-out"
 
-_OF_PRIORITIES = dict.fromkeys(("max_run_hours", "boot_disk_gib"), _Lacking("a pod cannot request it; a compute class can", _BY_A_CLASS))
+_OF_PRIORITIES = dict.fromkeys(
+    ("max_run_hours", "boot_disk_gib"), _AutopilotLacking("a pod cannot request it; a compute class can", _BY_A_CLASS)
+)
 """Options that a priority of a compute class takes: https://docs.cloud.google.com/kubernetes-engine/docs/reference/crds/computeclass."""
 
 _OF_SELECTORS = dict.fromkeys(
     ("gpu_sharing", "mig_partition"),
-    _Lacking(
+    _AutopilotLacking(
         "GKE documents it for pods that select GPUs by labels, but not for compute classes",
         "let the pool serve a class with fallback: quota",
     ),
@@ -153,7 +155,7 @@ def capacity_types_are_ones_that_autopilot_gives(resolved: ResolvedSettings) -> 
                 f"{pool.path}.reservation.use", "any", problem, "allowed: specific, with its name", "any-reservation-on-autopilot"
             )
         if reservation is not None and reservation.block is not None:
-            lacking = _Lacking("a pod on Autopilot can name a reservation here, but no block of it")
+            lacking = _AutopilotLacking("a pod on Autopilot can name a reservation here, but no block of it")
             yield _refused(f"{pool.path}.reservation.block", repr(reservation.block), lacking)
 
 
@@ -166,7 +168,7 @@ def options_are_ones_that_autopilot_has(resolved: ResolvedSettings) -> Iterator[
             continue
         machine = pool.machines[0]
         if machine.architecture is Architecture.ARM64:
-            lacking = _Lacking(
+            lacking = _AutopilotLacking(
                 "is arm64, and GKE does not document how GPU pods on Autopilot request it", "choose another, or use mode: standard"
             )
             yield _refused(f"{pool.path}.machine", repr(machine.name), lacking)
@@ -182,20 +184,22 @@ def _choices(path: str, pool: GkePool, *, by_compute_class: bool) -> Iterator[Se
     """Options of which Autopilot has some values."""
     if pool.gpu_driver is GpuDriver.DISABLED:
         yield _refused(
-            f"{path}.gpu_driver", "'disabled'", _Lacking("Autopilot installs a driver on every GPU node", "allowed: default, latest")
+            f"{path}.gpu_driver",
+            "'disabled'",
+            _AutopilotLacking("Autopilot installs a driver on every GPU node", "allowed: default, latest"),
         )
     if pool.gpu_sharing is not None and pool.gpu_sharing.strategy is SharingStrategy.MPS and not by_compute_class:
-        lacking = _Lacking("GKE documents time-sharing for Autopilot, but not MPS", "allowed: time-sharing")
+        lacking = _AutopilotLacking("GKE documents time-sharing for Autopilot, but not MPS", "allowed: time-sharing")
         yield _refused(f"{path}.gpu_sharing.strategy", "'mps'", lacking)
     if len(set(pool.zones)) > 1 and not by_compute_class:
-        lacking = _Lacking(
+        lacking = _AutopilotLacking(
             "a pod requests one zone or none; a compute class may name several",
             f"name one; {_BY_A_CLASS}",
         )
         yield _refused(f"{path}.zones", ", ".join(pool.zones), lacking)
 
 
-def _refused(path: str, written: str, lacking: _Lacking) -> SettingsProblem:
+def _refused(path: str, written: str, lacking: _AutopilotLacking) -> SettingsProblem:
     return SettingsProblem(path, written, lacking.why, lacking.remedy, "option-not-on-autopilot")
 
 

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from capacity.catalog.accelerators import NEURON
-from capacity.catalog.machines import Architecture, Cloud
+from capacity.catalog.machines import Architecture, Vendor
 from capacity.catalog.platform import partition_of
 from capacity.settings.network import Access, full_name
 from capacity.settings.platform import EksSettings, GkeSettings
@@ -304,7 +304,7 @@ def the_system_machine_exists(resolved: ResolvedSettings) -> Iterator[SettingsPr
     elif machine.architecture is Architecture.ARM64:
         remedy = nearest(name, [each for each in plain if resolved.machines[each].architecture is Architecture.AMD64])
         yield SettingsProblem(path, repr(name), "is arm64, but the system nodes' image is for x86_64", remedy, "system-pool-with-arm64")
-    elif resolved.words.catalog is Cloud.AWS and not machine.max_pods:
+    elif resolved.words.catalog is Vendor.AWS and not machine.max_pods:
         remedy = "give max_pods in its description"
         problem = "is described without max_pods, which decides how much memory a node reserves"
         yield SettingsProblem(path, repr(name), problem, remedy, "system-machine-without-max-pods")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity.catalog.machines import ZONE_SEPARATORS, ZONES_WITHOUT_EKS, Cloud, zone_id_prefix, zone_in_region
+from capacity.catalog.machines import ZONE_SEPARATORS, ZONES_WITHOUT_EKS, Vendor, zone_id_prefix, zone_in_region
 from capacity.catalog.zone_ids import is_zone_id
 from capacity.settings.network import EKS_ZONES
 from capacity.settings.platform import EksSettings, GkeSettings, ZoneMachines
@@ -80,7 +80,7 @@ _OF_EKS = "network.control_plane_zones"
 
 
 def _is_id(resolved: ResolvedSettings, zone: str) -> bool:
-    return resolved.words.catalog is Cloud.AWS and is_zone_id(zone)
+    return resolved.words.catalog is Vendor.AWS and is_zone_id(zone)
 
 
 def _listed_zones(resolved: ResolvedSettings, path: str, zones: tuple[str, ...]) -> Iterator[SettingsProblem]:

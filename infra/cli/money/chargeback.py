@@ -35,14 +35,14 @@ from infra.cli.money.prometheus_source import PrometheusOptions, PrometheusSourc
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capacity.catalog.machines import Cloud
+    from capacity.catalog.machines import Vendor
     from capacity.catalog.price_book import PriceBook
     from capacity.chargeback.credits import Credit
     from capacity.chargeback.report import ExtraCost, Report
     from capacity.chargeback.samples import Period
 
 
-def own_prices(path: Path | None) -> Callable[[Cloud], PriceBook]:
+def own_prices(path: Path | None) -> Callable[[Vendor], PriceBook]:
     """The price book of each cloud now, with the file's rows before the shipped ones. Raises what `price_times` does."""
     return price_times(path).of(int(time.time()))
 

@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.chargeback.charges import ChargeKind
 from capacity.chargeback.nodes import UNKNOWN
 from capacity.chargeback.queries import CENTRAL, NO_TEAM, NONE, PLATFORM
@@ -164,8 +164,8 @@ COLUMNS = (
 )
 """Those of FOCUS by name, then our own. A row leaves out what it has no value for; tools ask for some of which no row has a value."""
 
-_PROVIDERS = {Cloud.AWS: "AWS", Cloud.GCP: "Google Cloud"}
-_COMPUTE = {Cloud.AWS: "Amazon Elastic Compute Cloud", Cloud.GCP: "Compute Engine"}
+_PROVIDERS = {Vendor.AWS: "AWS", Vendor.GCP: "Google Cloud"}
+_COMPUTE = {Vendor.AWS: "Amazon Elastic Compute Cloud", Vendor.GCP: "Compute Engine"}
 _NOBODY = frozenset({NO_TEAM, NONE, CENTRAL, PLATFORM, UNKNOWN})
 """What stands in a line for nothing. FOCUS has null for that, and no words."""
 
@@ -333,7 +333,7 @@ def _credits(report: Report) -> Iterator[dict[str, str]]:
             }
 
 
-def _cloud_of(extra: ExtraCost, clouds: set[Cloud]) -> Cloud:
+def _cloud_of(extra: ExtraCost, clouds: set[Vendor]) -> Vendor:
     if extra.cloud is not None:
         return extra.cloud
     if len(clouds) == 1:
@@ -368,7 +368,7 @@ def _reservation(charge: LineCharge) -> dict[str, str]:
     return {"CapacityReservationId": reservation, "CapacityReservationStatus": status}
 
 
-def _provider(cloud: Cloud) -> dict[str, str]:
+def _provider(cloud: Vendor) -> dict[str, str]:
     """All three are the cloud. With another issuer of invoices FOCUS wants a BilledCost of 0 (BilledCost-C-005-C)."""
     return dict.fromkeys(("ProviderName", "PublisherName", "InvoiceIssuerName"), _PROVIDERS[cloud])
 

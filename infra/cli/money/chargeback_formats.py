@@ -14,7 +14,7 @@ from capacity.values.quantities import as_decimal
 from capacity.values.shown_text import spreadsheet_cell
 from infra.cli.money import chargeback_tables as words
 from infra.cli.money.chargeback_tables import consumer_data
-from infra.cli.tables import Document, as_csv, as_json
+from infra.cli.tables import TabularReport, as_csv, as_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -176,10 +176,10 @@ def utc(moment: int) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat().replace("+00:00", "Z")
 
 
-def document(report: Report, top: int = TOP_CONSUMERS) -> Document:
+def document(report: Report, top: int = TOP_CONSUMERS) -> TabularReport:
     """Sums first, then every table, then what must be known."""
     notes = [*words.warnings(report), *words.price_notes(report)]
-    return Document(words.title(report), [*words.tables(report, top)], notes, words.how(report), [*words.summary(report)])
+    return TabularReport(words.title(report), [*words.tables(report, top)], notes, words.how(report), [*words.summary(report)])
 
 
 _BARS = 12

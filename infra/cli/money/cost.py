@@ -14,7 +14,7 @@ import typer
 from rich.markup import escape
 
 from capacity.catalog.platform import VOCABULARIES, Platform
-from capacity.cost.budget_checks import Standing
+from capacity.cost.budget_checks import BudgetStanding
 from capacity.cost.costed_plan import plan_of, read_json, read_plan_file, read_use_file, shipped_use
 from capacity.cost.figures import Scenario, day_of, days_of
 from capacity.cost.plan_comparison import budget_checks, budgets_data, compared, comparison_data, plan_cost_data
@@ -38,7 +38,12 @@ if TYPE_CHECKING:
     from capacity.cost.plan_cost import PlanCost
 
 
-_COLOURS = {Standing.EXCEEDED: "bold red", Standing.NEAR: "yellow", Standing.UNKNOWN: "yellow", Standing.WITHIN: "green"}
+_COLOURS = {
+    BudgetStanding.EXCEEDED: "bold red",
+    BudgetStanding.NEAR: "yellow",
+    BudgetStanding.UNKNOWN: "yellow",
+    BudgetStanding.WITHIN: "green",
+}
 
 
 @dataclass(frozen=True)
@@ -234,7 +239,7 @@ def _teams(cost: PlanCost) -> Table:
     return Table("whose it is, USD a month", headings, rows)
 
 
-_MARKS = {Standing.EXCEEDED: "🔴", Standing.NEAR: "🟡", Standing.UNKNOWN: "🟡", Standing.WITHIN: "🟢"}
+_MARKS = {BudgetStanding.EXCEEDED: "🔴", BudgetStanding.NEAR: "🟡", BudgetStanding.UNKNOWN: "🟡", BudgetStanding.WITHIN: "🟢"}
 
 
 def cost_markdown(report: CostReport) -> str:
@@ -348,7 +353,9 @@ def cost(
     else:
         show_cost(report)
     refused = (
-        {Standing.EXCEEDED, Standing.UNKNOWN} if file.plan.spending.on_unknown_prices is OnUnknownPrices.REFUSE else {Standing.EXCEEDED}
+        {BudgetStanding.EXCEEDED, BudgetStanding.UNKNOWN}
+        if file.plan.spending.on_unknown_prices is OnUnknownPrices.REFUSE
+        else {BudgetStanding.EXCEEDED}
     )
     if any(each.standing in refused for each in checks):
         raise typer.Exit(ExitCode.UNMET)

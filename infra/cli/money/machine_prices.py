@@ -15,7 +15,7 @@ import typer
 from rich.markup import escape
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.price_book import prices_of
 from capacity.cost.costed_plan import MachinePrices, machine_prices
 from capacity.cost.figures import day_of, days_of, price_data
@@ -77,12 +77,12 @@ def _decimal(option: str, text: str | None) -> Decimal | None:
     return number
 
 
-def cloud_of(machine: str) -> Cloud:
+def cloud_of(machine: str) -> Vendor:
     """The cloud whose catalog has the machine. Raises ExplainedError when none has it."""
-    for cloud in Cloud:
+    for cloud in Vendor:
         if machine in machines_of(cloud):
             return cloud
-    known = [name for cloud in Cloud for name in machines_of(cloud)]
+    known = [name for cloud in Vendor for name in machines_of(cloud)]
     raise bad_usage(f"no catalog has a machine {machine}.", nearest(machine, known))
 
 
@@ -95,7 +95,7 @@ def with_own(book: PriceBook, path: Path | None) -> PriceBook:
 
 
 def prices_of_machine(
-    cloud: Cloud,
+    cloud: Vendor,
     machine: str,
     region: str,
     prices_file: Path | None,

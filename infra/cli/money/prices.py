@@ -20,8 +20,7 @@ from capacity.catalog.fresh_prices import (
     changes,
     with_fresh_rows,
 )
-from capacity.catalog.machines import Cloud, Machine, machines_of
-from capacity.catalog.machines import Cloud as Clouds
+from capacity.catalog.machines import Machine, Vendor, machines_of
 from capacity.catalog.platform import VOCABULARIES, Platform
 from capacity.catalog.price_book import LIST_PRICE_DAYS, SPOT_PRICE_DAYS, PriceFile
 from capacity.values.errors import ExitCode, ExplainedError, nearest
@@ -85,15 +84,15 @@ def _source_names(price_list: PriceList, today: date) -> dict[str, str]:
     return {kind: f"{name}-{today.isoformat()}" for kind, name in price_list.sources.items()}
 
 
-def _cloud(written: str) -> Cloud:
+def _cloud(written: str) -> Vendor:
     try:
-        return Cloud(written)
+        return Vendor(written)
     except ValueError:
         told = f"--cloud {written!r} has no known price list."
-        raise bad_usage(told, f"write {' or '.join(Cloud)}.") from None
+        raise bad_usage(told, f"write {' or '.join(Vendor)}.") from None
 
 
-def _machines(cloud: Cloud, names: list[str] | None) -> list[Machine]:
+def _machines(cloud: Vendor, names: list[str] | None) -> list[Machine]:
     known = machines_of(cloud)
     for name in names or ():
         if name not in known:
@@ -101,9 +100,9 @@ def _machines(cloud: Cloud, names: list[str] | None) -> list[Machine]:
     return [known[name] for name in names or known]
 
 
-def _regions(cloud: Cloud, written: list[str] | None) -> list[str]:
+def _regions(cloud: Vendor, written: list[str] | None) -> list[str]:
     """Those that are written, else those of the project's stacks on the cloud. Raises ExplainedError for what is none, and for none."""
-    form = AWS_REGION if cloud is Clouds.AWS else GCP_REGION
+    form = AWS_REGION if cloud is Vendor.AWS else GCP_REGION
     for region in written or ():
         if re.fullmatch(form, region) is None:
             told = f"--region {region!r} is not a region of {cloud}."
@@ -115,13 +114,13 @@ def _regions(cloud: Cloud, written: list[str] | None) -> list[str]:
     return sorted(set(regions))
 
 
-def _regions_of_stacks(cloud: Cloud) -> list[str]:
+def _regions_of_stacks(cloud: Vendor) -> list[str]:
     plans = [planned(stack).plan for stack in project_here().stack_names()]
     # Fake nodes cost nothing.
     return [plan.region for plan in plans if plan.cloud is not Platform.LOCAL and VOCABULARIES[plan.cloud].catalog is cloud]
 
 
-def _read(path: Path, cloud: Cloud) -> PriceFile | None:
+def _read(path: Path, cloud: Vendor) -> PriceFile | None:
     remedy = "fix it, or name another file; its form is that of capacity/catalog/prices."
     try:
         found = read_records(path, PriceFile)

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from capacity.catalog.data_files import read_records
 from capacity.catalog.machine_list import machine_list
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import PriceFile, prices_of
 from capacity.cost.costed_plan import read_json
 from capacity.cost.figures import day_of, days_of, price_data
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from capacity.cost.figures import Figures, PriceUsed
-    from capacity.cost.programs.program_cost import Change, ProgramCost, ResourceCost
+    from capacity.cost.programs.program_cost import CostChange, ProgramCost, ResourceCost
 
 
 MONTHS = ("as declared", "at most", "at least")
@@ -145,7 +145,7 @@ def change_table(cost: ProgramCost) -> Table:
     return Table("what the change adds, USD a month", ("", "resource", "of what and how much", *MONTHS[:2]), rows, 3)
 
 
-def _sides(each: Change) -> str:
+def _sides(each: CostChange) -> str:
     sides = dict.fromkeys(what_of(side) for side in (each.before, each.after) if side is not None)
     return " → ".join(sides)
 
@@ -239,8 +239,8 @@ def show_cost_of_program(
     form: ReportFormat,
 ) -> None:
     """The same of anybody's program, which has neither pools nor budgets."""
-    books = {cloud: prices_of(cloud) for cloud in Cloud}
-    known = {each for cloud in Cloud for each in machine_list(cloud).regions} | {
+    books = {cloud: prices_of(cloud) for cloud in Vendor}
+    known = {each for cloud in Vendor for each in machine_list(cloud).regions} | {
         each for book in books.values() for _, each, _ in book.prices
     }
     if region is not None and region not in known:
@@ -258,6 +258,6 @@ def show_cost_of_program(
         sys.stdout.write(as_json(program_data(report)) if form is ReportFormat.JSON else program_markdown(report))
 
 
-def _cloud_of(prices: Path) -> Cloud:
+def _cloud_of(prices: Path) -> Vendor:
     """The cloud that a price file is of."""
     return given_file(prices, lambda path: read_records(path, PriceFile), PRICE_FORM).cloud

@@ -17,14 +17,14 @@ from infra.cli.command_line import bad_usage
 from infra.cli.console import ConsoleProgress
 from infra.prometheus.access import CloudAuth, access_to
 from infra.prometheus.client import PrometheusClient
-from infra.prometheus.reading import KeptSlices, Reading, ReportIdentity, collection_paused
+from infra.prometheus.reading import KeptSlices, PeriodReader, ReportIdentity, collection_paused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from capacity.chargeback.queries import Query, Question
     from capacity.chargeback.samples import Matrix
-    from infra.prometheus.access import Access
+    from infra.prometheus.access import PrometheusAccess
 
 
 Step = Annotated[int, typer.Option("--step", min=1, max=3600, help="Seconds between samples; at least the scrape interval.")]
@@ -118,7 +118,7 @@ class ReadPeriod:
 class PrometheusSource:
     """Where samples are read, and how: what the command line says of it."""
 
-    access: Access
+    access: PrometheusAccess
     match: str
     step: int
     bridge: int
@@ -142,7 +142,7 @@ class PrometheusSource:
         doing = f"reading {period.name} from {access.url}"
         with closing(ConsoleProgress()) as progress, collection_paused():
             client = PrometheusClient(access, read_seconds=self.timeout)
-            reading = Reading(client, kept, self.step, self.now, lambda done, total: progress.advance(step_name, doing, done, total))
+            reading = PeriodReader(client, kept, self.step, self.now, lambda done, total: progress.advance(step_name, doing, done, total))
             progress.begin(step_name, doing)
             for answers in reading.slices(period, queries):
                 take(answers)

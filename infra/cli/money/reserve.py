@@ -45,14 +45,14 @@ if TYPE_CHECKING:
     from decimal import Decimal
     from fractions import Fraction
 
-    from capacity.catalog.machines import Cloud
+    from capacity.catalog.machines import Vendor
     from capacity.catalog.price_book import PriceBook
     from capacity.chargeback.commitment_advice import CommitmentAdvice, CommittedLevel, MachineAdvice, Reach
     from capacity.chargeback.machine_hours import MachineHours
     from capacity.cost.reservation import ReservationAdvice
 
 
-def show_commitments(advice: CommitmentAdvice, notes: list[str], book: Callable[[Cloud], PriceBook], form: Format) -> None:
+def show_commitments(advice: CommitmentAdvice, notes: list[str], book: Callable[[Vendor], PriceBook], form: Format) -> None:
     """How far the history carries, the number of each machine, what is not known and at which price it would pay."""
     prices = [each for machine in advice.machines if (each := _prices(machine, book)) is not None]
     if form is Format.JSON:
@@ -77,7 +77,7 @@ def show_commitments(advice: CommitmentAdvice, notes: list[str], book: Callable[
     show_prices(*prices)
 
 
-def _prices(machine: MachineAdvice, book: Callable[[Cloud], PriceBook]) -> MachinePrices | None:
+def _prices(machine: MachineAdvice, book: Callable[[Vendor], PriceBook]) -> MachinePrices | None:
     cloud = cloud_of(machine.machine)
     if cloud is None or machine.on_demand_usd_per_hour is None:
         return None

@@ -23,7 +23,7 @@ from capacity.values.shown_text import spreadsheet_cell
 from infra.cli.command_line import ReportFormat, bad_usage
 from infra.cli.given_files import saved_report, told
 from infra.cli.money.chargeback_formats import utc
-from infra.cli.tables import Document, Table, as_csv, as_json
+from infra.cli.tables import Table, TabularReport, as_csv, as_json
 from infra.optional_libraries import library
 
 if TYPE_CHECKING:
@@ -98,9 +98,9 @@ def reconcile_csv(found: Reconciliation) -> str:
     return as_csv(rows)
 
 
-def reconciliation(found: Reconciliation, percent: Decimal) -> Document:
+def reconciliation(found: Reconciliation, percent: Decimal) -> TabularReport:
     """Sums first, then why, then machine by machine, and what else is on the bill."""
-    return Document(f"Chargeback {found.name} and the bill", [*_tables(found)], found.notes, sums=[*_summary(found, percent)])
+    return TabularReport(f"Chargeback {found.name} and the bill", [*_tables(found)], found.notes, sums=[*_summary(found, percent)])
 
 
 def _summary(found: Reconciliation, percent: Decimal) -> Iterator[tuple[str, str]]:
@@ -280,9 +280,9 @@ def _team_data(trend: Trend, row: Row) -> dict[str, Any]:
     return {"team": row.team, "months": months}
 
 
-def trend_document(trend: Trend) -> Document:
+def trend_document(trend: Trend) -> TabularReport:
     """Tables, then what must be known."""
-    return Document(_title(trend), [*_trend_tables(trend)], [*_to_be_known(trend)])
+    return TabularReport(_title(trend), [*_trend_tables(trend)], [*_to_be_known(trend)])
 
 
 def _title(trend: Trend) -> str:

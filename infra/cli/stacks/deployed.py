@@ -161,11 +161,11 @@ def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
     """A run against a lab: its state is kept with the lab's own, so that neither outlives the other."""
     from infra.engine import StackRun  # noqa: PLC0415
     from infra.program import KUBECONFIG_VARIABLE  # noqa: PLC0415
-    from lab.control_plane import ControlPlane  # noqa: PLC0415
+    from lab.control_plane import LabControlPlane  # noqa: PLC0415
     from lab.engine import engine_for, state_url  # noqa: PLC0415
 
     home = lab_home(lab)
-    control_plane = ControlPlane(home)
+    control_plane = LabControlPlane(home)
     # Before the tools: without them in the cache, they are compiled for minutes.
     control_plane.require_made()
     tools = _ready_tools()

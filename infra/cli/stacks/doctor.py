@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from lab.tools.build import Family
 
 
-class Standing(StrEnum):
+class PieceStanding(StrEnum):
     """How it stands with a piece, from good to bad; a purpose stands as the worst of its pieces."""
 
     HERE = "here"
@@ -61,7 +61,7 @@ class Piece:
     """Something that a purpose needs. `said` is what was found, `remedy` the next step where it is missing."""
 
     name: str
-    standing: Standing
+    standing: PieceStanding
     said: str
     remedy: str = ""
 
@@ -98,9 +98,9 @@ class Diagnosis:
     pieces: tuple[Piece, ...]
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> PieceStanding:
         """The worst of the pieces."""
-        return max((each.standing for each in self.pieces), key=list(Standing).index)
+        return max((each.standing for each in self.pieces), key=list(PieceStanding).index)
 
 
 def diagnoses(*, ask: bool) -> list[Diagnosis]:
@@ -111,7 +111,7 @@ def diagnoses(*, ask: bool) -> list[Diagnosis]:
     """
     project = _project_or_why()
     stacks = [] if isinstance(project, ExplainedError) else [_stack(project, name) for name in project.stack_names()]
-    builder, found = _Builder.of_this_machine(), command_line()
+    builder, found = _GoBuilder.of_this_machine(), command_line()
     clouds = {Purpose.GKE: Platform.GKE, Purpose.EKS: Platform.EKS}
     return [
         Diagnosis(Purpose.SETTINGS, (_python(), *_settings(project, stacks))),
@@ -122,7 +122,7 @@ def diagnoses(*, ask: bool) -> list[Diagnosis]:
 
 
 @dataclass(frozen=True)
-class _Stack:
+class _CheckedStack:
     """A stack file: its settings, or what is wrong with them."""
 
     name: str
@@ -137,49 +137,52 @@ def _project_or_why() -> Project | ExplainedError:
         return error
 
 
-def _stack(project: Project, name: str) -> _Stack:
+def _stack(project: Project, name: str) -> _CheckedStack:
     try:
-        return _Stack(name, checked_stack(project.stack_file(name)).settings)
+        return _CheckedStack(name, checked_stack(project.stack_file(name)).settings)
     except SettingsError as error:
-        return _Stack(name, None, tuple(map(str, error.problems)))
+        return _CheckedStack(name, None, tuple(map(str, error.problems)))
     except ExplainedError as error:
-        return _Stack(name, None, (error.problem,))
+        return _CheckedStack(name, None, (error.problem,))
 
 
 def _python() -> Piece:
-    return Piece("Flexspot", Standing.HERE, f"{installed('flexspot')} on Python {platform.python_version()}")
+    return Piece("Flexspot", PieceStanding.HERE, f"{installed('flexspot')} on Python {platform.python_version()}")
 
 
-def _settings(project: Project | ExplainedError, stacks: list[_Stack]) -> Iterator[Piece]:
+def _settings(project: Project | ExplainedError, stacks: list[_CheckedStack]) -> Iterator[Piece]:
     if isinstance(project, ExplainedError):
-        yield Piece("project", Standing.MISSING, project.problem, project.remedy)
+        yield Piece("project", PieceStanding.MISSING, project.problem, project.remedy)
         return
-    yield Piece("project", Standing.HERE, f"{project.name} in {project.folder}")
+    yield Piece("project", PieceStanding.HERE, f"{project.name} in {project.folder}")
     if not stacks:
         yield Piece(
-            "stack files", Standing.MISSING, f"none in {project.stacks}", "write one, or begin with `flexspot init` in an empty folder."
+            "stack files",
+            PieceStanding.MISSING,
+            f"none in {project.stacks}",
+            "write one, or begin with `flexspot init` in an empty folder.",
         )
     for each in stacks:
         if each.problems:
             more = f" (and {len(each.problems) - 1} more)" if len(each.problems) > 1 else ""
             said, remedy = f"{each.problems[0]}{more}", f"flexspot settings check -s {each.name}"
-            yield Piece(f"stack {each.name}", Standing.MISSING, said, remedy)
+            yield Piece(f"stack {each.name}", PieceStanding.MISSING, said, remedy)
     if sound := [each.name for each in stacks if not each.problems]:
-        yield Piece("stack files", Standing.HERE, ", ".join(sound))
+        yield Piece("stack files", PieceStanding.HERE, ", ".join(sound))
 
 
 @dataclass(frozen=True)
-class _Builder:
+class _GoBuilder:
     """What builds programs from source: the version of Go on PATH, None without one, and whether it fetches a later one by itself."""
 
     go: str | None
     fetches: bool
 
     @staticmethod
-    def of_this_machine() -> _Builder:
+    def of_this_machine() -> _GoBuilder:
         path = shutil.which("go")
         if path is None:
-            return _Builder(None, fetches=False)
+            return _GoBuilder(None, fetches=False)
         asked = subprocess.run(  # noqa: S603 -- the `go` that a build would use
             [path, "env", "GOVERSION", "GOTOOLCHAIN"],
             capture_output=True,
@@ -189,7 +192,7 @@ class _Builder:
             env=os.environ | {"GOTOOLCHAIN": os.environ.get("GOTOOLCHAIN", "auto"), "GOWORK": "off"},
         )
         version, _, toolchain = asked.stdout.strip().partition("\n")
-        return _Builder(version.removeprefix("go") or None, fetches=toolchain != "local")
+        return _GoBuilder(version.removeprefix("go") or None, fetches=toolchain != "local")
 
     def piece(self, name: str, wanted: Iterable[Family], links_to: str) -> Piece:
         """How it stands with programs that are built from source, whose pieces are named together."""
@@ -198,26 +201,26 @@ class _Builder:
         wanted, cache = tuple(wanted), tool_cache()
         absent = [each for each in wanted if not each.built_in(cache).is_dir()]
         if not absent:
-            return Piece(name, Standing.HERE, f"{links_to}, built before, in {cache}")
+            return Piece(name, PieceStanding.HERE, f"{links_to}, built before, in {cache}")
         names = ", ".join(f"{each.name} {each.version}" for each in absent)
         needed = max((each.go for each in absent), key=_numbers)
         if self.go is None:
             return Piece(
                 name,
-                Standing.MISSING,
+                PieceStanding.MISSING,
                 f"{names}: to be built, and there is no `go` on PATH",
                 f"install Go {needed} or later from https://go.dev/dl",
             )
         if _numbers(self.go) < _numbers(needed) and not self.fetches:
             said = f"{names}: to be built with Go {needed}, and `go` is {self.go} and may fetch no other (GOTOOLCHAIN=local)"
-            return Piece(name, Standing.MISSING, said, "unset GOTOOLCHAIN, or install that Go from https://go.dev/dl")
+            return Piece(name, PieceStanding.MISSING, said, "unset GOTOOLCHAIN, or install that Go from https://go.dev/dl")
         room = room_in(cache)
         if room < _ROOM_TO_BUILD:
             said = (
                 f"{names}: to be built, and {cache} has {room / 2**30:.1f} GiB left of the {_ROOM_TO_BUILD // 2**30} that a build may take"
             )
-            return Piece(name, Standing.MISSING, said, "free some room there, or set XDG_CACHE_HOME to a larger disk")
-        return Piece(name, Standing.BUILT, f"{names}; Go is {self.go}", _BUILD_NOW)
+            return Piece(name, PieceStanding.MISSING, said, "free some room there, or set XDG_CACHE_HOME to a larger disk")
+        return Piece(name, PieceStanding.BUILT, f"{names}; Go is {self.go}", _BUILD_NOW)
 
 
 _ROOM_TO_BUILD = 10 * 2**30
@@ -242,17 +245,17 @@ def _official(found: CommandLine | None) -> str:
     return f"{found.path} is {found.version}, and the SDK needs {sdk_version()} or a later {sdk_version().major}"
 
 
-def _engine(found: CommandLine | None, builder: _Builder) -> Piece:
+def _engine(found: CommandLine | None, builder: _GoBuilder) -> Piece:
     """The engine: the official one where it fits, else one that is built."""
     if found is not None and found.fits:
-        return Piece("pulumi", Standing.HERE, f"{found.version} at {found.path}; nothing is built for a preview")
+        return Piece("pulumi", PieceStanding.HERE, f"{found.version} at {found.path}; nothing is built for a preview")
     from lab.tools.build import family_named  # noqa: PLC0415
 
     piece = builder.piece("pulumi", [family_named("pulumi")], f"the lab's own {family_named('pulumi').version}")
     return replace(piece, said=f"{piece.said}; {_official(found)}")
 
 
-def _lab(found: CommandLine | None, builder: _Builder) -> Iterator[Piece]:
+def _lab(found: CommandLine | None, builder: _GoBuilder) -> Iterator[Piece]:
     from lab.tools.build import families  # noqa: PLC0415
 
     fits = found is not None and found.fits
@@ -260,28 +263,28 @@ def _lab(found: CommandLine | None, builder: _Builder) -> Iterator[Piece]:
     own = [each for each in families() if not (fits and each.name == "pulumi")]
     yield builder.piece("programs of the lab", own, ", ".join(each.name for each in own if each.binaries))
     if plugin := plugin_path("kubernetes"):
-        yield Piece("Kubernetes provider", Standing.HERE, f"the official plugin, {plugin}")
+        yield Piece("Kubernetes provider", PieceStanding.HERE, f"the official plugin, {plugin}")
     else:
         said = f"the lab's own stands in, for labs alone; get the official one with `{plugin_command('kubernetes')}`"
-        yield Piece("Kubernetes provider", Standing.HERE, said)
+        yield Piece("Kubernetes provider", PieceStanding.HERE, said)
     host = shutil.which("pulumi-language-python")
     said = f"the official one, {host}" if host else "the lab's own stands in where plain `pulumi` runs; `flexspot` needs none"
-    yield Piece("language host", Standing.HERE, said)
+    yield Piece("language host", PieceStanding.HERE, said)
 
 
 _LIBRARIES = {Platform.GKE: ("google.auth", "prices-gcp"), Platform.EKS: ("boto3", "prices-aws")}
 """By cloud: the library that its credentials are looked at with, and the extra that brings it."""
 
 
-def _cloud(cloud: Platform, found: CommandLine | None, stacks: list[_Stack], *, ask: bool) -> Iterator[Piece]:
+def _cloud(cloud: Platform, found: CommandLine | None, stacks: list[_CheckedStack], *, ask: bool) -> Iterator[Piece]:
     missing, remedies = missing_pieces(found, cloud)
     for said, remedy in zip(missing, remedies, strict=True):
-        yield Piece("official piece", Standing.MISSING, said, remedy)
+        yield Piece("official piece", PieceStanding.MISSING, said, remedy)
     if not missing and found is not None:
-        yield Piece("official pieces", Standing.HERE, f"pulumi {found.version} and the provider plugins, in the versions of the SDKs")
+        yield Piece("official pieces", PieceStanding.HERE, f"pulumi {found.version} and the provider plugins, in the versions of the SDKs")
     library, extra = _LIBRARIES[cloud]
     if not _can_be_imported(library):
-        yield Piece("library for credentials", Standing.MISSING, f"{library} is not installed", f"install flexspot[{extra}]")
+        yield Piece("library for credentials", PieceStanding.MISSING, f"{library} is not installed", f"install flexspot[{extra}]")
         return
     for each in stacks:
         if isinstance(each.settings, GkeSettings | EksSettings) and each.settings.cloud is cloud:
@@ -299,7 +302,7 @@ def _can_be_imported(library: str) -> bool:
 def _credentials(stack: str, settings: GkeSettings | EksSettings, found: CommandLine | None, *, ask: bool) -> Piece:
     name = f"credentials of {stack}"
     if not ask:
-        return Piece(name, Standing.NOT_ASKED, "nobody was asked whose they are", "flexspot doctor --ask")
+        return Piece(name, PieceStanding.NOT_ASKED, "nobody was asked whose they are", "flexspot doctor --ask")
     try:
         access = require_access(stack, settings)
         said = f"{access.identity}, to {access.place}"
@@ -308,15 +311,15 @@ def _credentials(stack: str, settings: GkeSettings | EksSettings, found: Command
             require_passphrase(stack, backend)
             said += f"; the state is in {backend}"
     except ExplainedError as error:
-        return Piece(name, Standing.MISSING, error.problem, error.remedy)
-    return Piece(name, Standing.HERE, said)
+        return Piece(name, PieceStanding.MISSING, error.problem, error.remedy)
+    return Piece(name, PieceStanding.HERE, said)
 
 
 _LOOKS = {
-    Standing.HERE: ("✓", "green"),
-    Standing.BUILT: ("✓", "green"),
-    Standing.NOT_ASKED: ("?", "yellow"),
-    Standing.MISSING: ("✗", "red"),
+    PieceStanding.HERE: ("✓", "green"),
+    PieceStanding.BUILT: ("✓", "green"),
+    PieceStanding.NOT_ASKED: ("?", "yellow"),
+    PieceStanding.MISSING: ("✗", "red"),
 }
 """By standing: its mark and its colour."""
 
@@ -337,7 +340,7 @@ def doctor(
         out.print_json(json.dumps([_as_data(each) for each in found]))
     else:
         _show_diagnoses(found)
-    unmet = [each for each in found if each.purpose in (needed or ()) and each.standing is Standing.MISSING]
+    unmet = [each for each in found if each.purpose in (needed or ()) and each.standing is PieceStanding.MISSING]
     if unmet:
         raise typer.Exit(ExitCode.UNMET)
 

@@ -24,7 +24,7 @@ from infra.cli.stacks.review_report import Review, left_out, review_markdown, sh
 from infra.cli.tables import as_json
 from infra.project import FILE, project_here
 from infra.review.affected_stacks import affected, stack_file_of
-from infra.review.resource_changes import Answer
+from infra.review.resource_changes import ProviderAnswer
 from infra.review.revisions import repository_of
 from infra.review.stack_previews import stack_preview
 from infra.review.stack_review import cost_of_untouched, stack_review
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from infra.project import Project
     from infra.review.affected_stacks import StackFile
     from infra.review.revisions import Repository
-    from infra.review.stack_previews import StackPreview, Verdict
+    from infra.review.stack_previews import PolicyVerdict, StackPreview
     from infra.review.stack_review import StackReview
 
 
@@ -79,7 +79,7 @@ def _stack_data(review: StackReview) -> dict[str, Any]:
     }
 
 
-def _verdict_data(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
+def _verdict_data(verdicts: Iterable[PolicyVerdict]) -> list[dict[str, Any]]:
     return [{"policy": each.policy, "urn": each.urn or None, "mandatory": each.mandatory, "message": each.message} for each in verdicts]
 
 
@@ -237,10 +237,10 @@ def _previews(
         return {key: each.result() for key, each in running.items()}
 
 
-def ask_providers(token: str, old: dict[str, object], new: dict[str, object]) -> Answer:
+def ask_providers(token: str, old: dict[str, object], new: dict[str, object]) -> ProviderAnswer:
     """A provider's answer to other inputs, by its own rules as far as they are known here."""
     from lab.providers.cloud_rules.rule_differences import answered, deletes_first  # noqa: PLC0415
 
     found = answered(token, old, new)
     replacing = tuple(each.written for each in found if each.replaces)
-    return Answer(tuple(each.written for each in found), replacing, bool(replacing) and deletes_first(token, old, new))
+    return ProviderAnswer(tuple(each.written for each in found), replacing, bool(replacing) and deletes_first(token, old, new))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from capacity.cost.plan_cost import PlanCost
     from infra.review.resource_changes import ResourceChange
-    from infra.review.stack_previews import Verdict
+    from infra.review.stack_previews import PolicyVerdict
     from infra.review.stack_review import StackReview
 
 
@@ -186,7 +186,7 @@ _PACK = re.compile(r"❌ \S+@v\S+( \(local: .*\))?")
 """A policy pack's heading, which says where it lies on the machine that ran it."""
 
 
-def _refusal(lines: Iterable[str], verdicts: Iterable[Verdict]) -> Iterator[str]:
+def _refusal(lines: Iterable[str], verdicts: Iterable[PolicyVerdict]) -> Iterator[str]:
     """The lines that say why a preview failed, without their margin, and without what the new verdicts say below, in one line each."""
     found = list(verdicts)
     messages = [" ".join(each.message.split()) for each in found]
@@ -197,7 +197,7 @@ def _refusal(lines: Iterable[str], verdicts: Iterable[Verdict]) -> Iterator[str]
             yield text
 
 
-def verdict_words(verdict: Verdict) -> str:
+def verdict_words(verdict: PolicyVerdict) -> str:
     """A verdict in one line."""
     return " ".join(f"{verdict.policy}, {verdict.resource or 'the stack'}: {verdict.message}".split())
 

@@ -6,8 +6,8 @@ import ipaddress
 from typing import TYPE_CHECKING, Any
 
 from lab.providers.cloud_rules.resource_rules import rules_by_type
-from lab.providers.planning import Change, Difference, differences, replacing_fields
-from lab.providers.settings import Settings
+from lab.providers.planning import ChangeKind, Difference, differences, replacing_fields
+from lab.providers.settings import ProviderSettings
 from lab.providers.values import UNKNOWN, is_object, plain
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def changes(token: str, old: dict[str, Any], new: dict[str, Any]) -> list[Differ
         if rules is None or attribute is None:
             found.append(Difference(each.path, each.change, replaces=False))
         elif not _means_nothing(attribute, each.change, before, after, each.path):
-            unknown = each.change is not Change.DELETE and _value_at(after, each.path) is UNKNOWN
+            unknown = each.change is not ChangeKind.DELETE and _value_at(after, each.path) is UNKNOWN
             touched = _touched(rules, attribute, each.change, unknown=unknown)
             replaces = _always(rules) or any(_replaces(rules, part, before, after) for part in touched)
             found.append(Difference(each.path, each.change, replaces))
@@ -38,27 +38,27 @@ def _always(rules: ResourceRules) -> bool:
     return bool(rules.facts.get("no_update"))
 
 
-def _means_nothing(attribute: Attribute, change: Change, before: Any, after: Any, path: Path) -> bool:
+def _means_nothing(attribute: Attribute, change: ChangeKind, before: Any, after: Any, path: Path) -> bool:
     """Leaving out what the cloud fills in is no change; neither is writing down a default, or leaving it out.
 
     One entry fewer of what is still written down is a change.
     """
-    if change is Change.DELETE and attribute.facts.get("computed") and path[-1] == attribute.pulumi_name:
+    if change is ChangeKind.DELETE and attribute.facts.get("computed") and path[-1] == attribute.pulumi_name:
         return True
     default = attribute.facts.get("default")
     if default is None or attribute.is_block:
         return False
-    return _value_at(after if change is Change.ADD else before, path) == default and change is not Change.UPDATE
+    return _value_at(after if change is ChangeKind.ADD else before, path) == default and change is not ChangeKind.UPDATE
 
 
-def _touched(rules: ResourceRules, attribute: Attribute, change: Change, *, unknown: bool) -> Iterator[Attribute]:
+def _touched(rules: ResourceRules, attribute: Attribute, change: ChangeKind, *, unknown: bool) -> Iterator[Attribute]:
     """The attribute, and all inside a block that comes or goes as a whole.
 
     Of a block that is not known the bridge knows that there is one, with what it must have (pulumi/pulumi-terraform-bridge,
     pkg/tfbridge/schema.go, makeTerraformUnknown).
     """
     yield attribute
-    if attribute.is_block and (change is not Change.UPDATE or unknown):
+    if attribute.is_block and (change is not ChangeKind.UPDATE or unknown):
         inside = (each for path, each in rules.attributes.items() if path.startswith(f"{attribute.path}."))
         yield from (each for each in inside if not unknown or each.facts.get("required"))
 
@@ -150,7 +150,7 @@ _AUTONAMED = ("name", "bucket")
 
 _RELEASE_REPLACES = [("name",), ("namespace",)]
 
-_SETTINGS = Settings(config_maps_mutable=True)
+_SETTINGS = ProviderSettings(config_maps_mutable=True)
 """Of the provider of a stack, as in the snapshots of deployed resources (`enableConfigMapMutable`)."""
 
 
@@ -183,7 +183,7 @@ def _of_kubernetes_provider(before: dict[str, Any], after: dict[str, Any]) -> li
         replaced_for = key
     else:
         replaced_for = "kubeconfig"
-    return [Difference(each.path, each.change, each.path[0] == replaced_for and each.change is Change.UPDATE) for each in found]
+    return [Difference(each.path, each.change, each.path[0] == replaced_for and each.change is ChangeKind.UPDATE) for each in found]
 
 
 def deletes_first(kind: str, old: dict[str, Any], new: dict[str, Any]) -> bool:

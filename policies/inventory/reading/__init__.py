@@ -19,10 +19,10 @@ from policies.inventory.reading.more_pools import in_own_spelling, in_usual_spel
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from policies.inventory.reading.source import Source
+    from policies.inventory.reading.source import ObjectSource
     from policies.inventory.views import View
 
-READERS: tuple[Callable[[Source], Iterable[View]], ...] = (
+READERS: tuple[Callable[[ObjectSource], Iterable[View]], ...] = (
     gke.read,
     eks.read,
     eks.read_auto_scaling_group,
@@ -42,7 +42,7 @@ READERS: tuple[Callable[[Source], Iterable[View]], ...] = (
 """Every reader sees every object and yields nothing for those that are not its own."""
 
 
-def views_of(source: Source) -> list[View]:
+def views_of(source: ObjectSource) -> list[View]:
     """Everything in one object that rules judge; for most of the clouds' resources nothing."""
     usual = in_usual_spelling(source)
     views = (view for read in READERS for view in read(usual))

@@ -11,19 +11,19 @@ from policies.values.field import Field
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.inventory.reading.source import Source
+    from policies.inventory.reading.source import ObjectSource
 
 
 _PULUMI: dict[tuple[str, str], type[views.CloudResource]] = {
-    ("aws:eks", "Cluster"): views.EksCluster,
-    ("aws:s3", "Bucket"): views.S3Bucket,
-    ("aws:s3", "BucketV2"): views.S3Bucket,
+    ("aws:eks", "Cluster"): views.EksClusterView,
+    ("aws:s3", "Bucket"): views.S3BucketView,
+    ("aws:s3", "BucketV2"): views.S3BucketView,
     ("aws:s3", "BucketAcl"): views.BucketAccess,
     ("aws:s3", "BucketAclV2"): views.BucketAccess,
     ("aws:s3", "BucketPolicy"): views.BucketAccess,
     ("aws:s3", "BucketPublicAccessBlock"): views.BucketAccess,
-    ("gcp:container", "Cluster"): views.GkeCluster,
-    ("gcp:storage", "Bucket"): views.GcsBucket,
+    ("gcp:container", "Cluster"): views.GkeClusterView,
+    ("gcp:storage", "Bucket"): views.GcsBucketView,
     ("gcp:storage", "BucketACL"): views.BucketAccess,
     ("gcp:storage", "BucketAccessControl"): views.BucketAccess,
     ("gcp:storage", "BucketIAMBinding"): views.BucketAccess,
@@ -36,14 +36,14 @@ _PULUMI: dict[tuple[str, str], type[views.CloudResource]] = {
 }
 
 _KUBERNETES: dict[tuple[str, str], type[views.CloudResource]] = {
-    ("container.cnrm.cloud.google.com", "ContainerCluster"): views.GkeCluster,
-    ("eks.services.k8s.aws", "Cluster"): views.EksCluster,
-    ("storage.cnrm.cloud.google.com", "StorageBucket"): views.GcsBucket,
+    ("container.cnrm.cloud.google.com", "ContainerCluster"): views.GkeClusterView,
+    ("eks.services.k8s.aws", "Cluster"): views.EksClusterView,
+    ("storage.cnrm.cloud.google.com", "StorageBucket"): views.GcsBucketView,
 }
 """Their `spec` has the fields of the provider's resource, but for a few names of ACK's."""
 
 
-def read(source: Source) -> Iterator[views.CloudResource]:
+def read(source: ObjectSource) -> Iterator[views.CloudResource]:
     """The one view of such a resource."""
     kind = (source.family, source.kind)
     if kind in _PULUMI:
@@ -69,7 +69,7 @@ _ATTACHMENTS = frozenset({"RolePolicyAttachment", "UserPolicyAttachment", "Group
 _GCP = frozenset({"gcp:projects", "gcp:folder", "gcp:organizations"})
 
 
-def read_iam(source: Source) -> Iterator[IamDocument | IamGrant]:
+def read_iam(source: ObjectSource) -> Iterator[IamDocument | IamGrant]:
     """One view for each document, and one for each ready-made role or policy that is given."""
     yield from _documents(source)
     kind = (source.family, source.kind)
@@ -87,7 +87,7 @@ def read_iam(source: Source) -> Iterator[IamDocument | IamGrant]:
             yield _of_amazon(source, f"spec.policies[{place}]", arn)
 
 
-def _documents(source: Source) -> Iterator[IamDocument]:
+def _documents(source: ObjectSource) -> Iterator[IamDocument]:
     kind = (source.family, source.kind)
     for path, holder, named in _DOCUMENTS.get(kind, ()):
         document = source.fields.at(*path.split("."))
@@ -105,21 +105,21 @@ def _documents(source: Source) -> Iterator[IamDocument]:
             )
 
 
-def _role_name(written: Field, source: Source) -> Field:
+def _role_name(written: Field, source: ObjectSource) -> Field:
     """What the documents that are written into one role have in common, be it that nobody named the role."""
     return Field(f"{source.identity} as it will be named") if written.absent else written
 
 
-def _document(source: Source, where: str, document: Field, holder: Holder, holder_name: Field) -> IamDocument:
+def _document(source: ObjectSource, where: str, document: Field, holder: Holder, holder_name: Field) -> IamDocument:
     return IamDocument(source.identity, True, source.fields.partial, where, document, holder, holder_name)
 
 
-def _of_google(source: Source, where: str, fields: Field) -> IamGrant:
+def _of_google(source: ObjectSource, where: str, fields: Field) -> IamGrant:
     members = fields.at("members").parts()
     one = fields.at("member")
     listed = members.fields if one.absent else (one,)
     return IamGrant(source.identity, True, source.fields.partial, IamGrant.GCP, where, fields.at("role"), listed, members.complete)
 
 
-def _of_amazon(source: Source, where: str, arn: Field) -> IamGrant:
+def _of_amazon(source: ObjectSource, where: str, arn: Field) -> IamGrant:
     return IamGrant(source.identity, True, source.fields.partial, IamGrant.AWS, where, arn, (), True)

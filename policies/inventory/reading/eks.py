@@ -13,20 +13,20 @@ from capacity.catalog.accelerators import NEURON, NVIDIA, ON_EC2, Accelerator
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
 from policies.inventory.gpu_machines import is_gpu_machine
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, most_node_gpus
-from policies.inventory.views import Ceiling, GpuPool, Pool, Taint
+from policies.inventory.views import Ceiling, GpuPool, Pool, PoolTaint
 from policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, product
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from policies.inventory.reading.source import Source
+    from policies.inventory.reading.source import ObjectSource
 
 
 # What EKS, the kubelet and the cloud's controllers label a node with.
 _CLOUDS = ("eks.amazonaws.com/", "kubernetes.io/", "node.kubernetes.io/", "topology.kubernetes.io/", "topology.k8s.aws/", "k8s.io/")
 
 
-def read(source: Source) -> Iterator[Pool]:
+def read(source: ObjectSource) -> Iterator[Pool]:
     """The `aws:eks` NodeGroup; a GpuPool if it has GPUs.
 
     A group that takes its machine from a launch template that is not known, and whose image does not say which machines it is for, may or
@@ -51,7 +51,7 @@ def read(source: Source) -> Iterator[Pool]:
         concerned=True if concerned is False else concerned,
         partial=False,
         evidence=next((name for name, answer in ((named, machines), ("amiType", image)) if answer is concerned), ""),
-        taints=tuple(Taint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
+        taints=tuple(PoolTaint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
         taints_complete=taints.complete,
         taints_field="taints",
         effect_spelling="NO_SCHEDULE",
@@ -133,17 +133,17 @@ _GROUPS: Final = {
 _NAMES: Final = ("name", "launchTemplateName")
 
 
-def takes_template(source: Source) -> bool:
+def takes_template(source: ObjectSource) -> bool:
     """Whether it is a group that names a template."""
     return (source.family, source.kind) in _GROUPS and not _named(source.fields).absent
 
 
-def is_template(source: Source) -> bool:
+def is_template(source: ObjectSource) -> bool:
     """Whether it is a template."""
     return (source.family, source.kind) in _TEMPLATES
 
 
-def with_template(group: Source, referred: Iterable[Source], others: Iterable[Source]) -> Source:
+def with_template(group: ObjectSource, referred: Iterable[ObjectSource], others: Iterable[ObjectSource]) -> ObjectSource:
     """The group with its template: the one of those that it is `referred` to, or else the one of `others` that has the name.
 
     As it is where there is none, or where several may be meant. A version that is pinned is taken for the one that the template declares.
@@ -164,7 +164,7 @@ def _named(group: Field) -> Field:
     return own if not own.absent else group.at("mixedInstancesPolicy", "launchTemplate", "launchTemplateSpecification")
 
 
-def _of_name(group: Field, templates: Collection[Source]) -> list[Source]:
+def _of_name(group: Field, templates: Collection[ObjectSource]) -> list[ObjectSource]:
     named = {text for name in _NAMES if isinstance(text := _named(group).at(name).text(), str)}
     return [each for each in templates if any(each.fields.at(name).text() in named for name in _NAMES)] if named else []
 
@@ -181,7 +181,7 @@ kubernetes/autoscaler, cluster-autoscaler/cloudprovider/aws/README.md, "Auto-Dis
 """
 
 
-def read_auto_scaling_group(source: Source) -> Iterator[Pool]:
+def read_auto_scaling_group(source: ObjectSource) -> Iterator[Pool]:
     """The group, if its tags say that it is of a cluster; a GpuPool if it has GPUs.
 
     Its nodes' labels and taints stand in user data, of which nothing is known here: what the group does not say is said elsewhere. Its
@@ -239,12 +239,12 @@ def _machines(group: Field, template: Field) -> tuple[list[str | Unknown | None]
     return named if named and None not in named and overrides.complete else UNKNOWN, "mixedInstancesPolicy.launchTemplate.overrides"
 
 
-def _taint(key: str, value: Field) -> Taint:
+def _taint(key: str, value: Field) -> PoolTaint:
     text = value.text()
     if not isinstance(text, str):
-        return Taint(Field(key), Field(UNKNOWN), Field(UNKNOWN))
+        return PoolTaint(Field(key), Field(UNKNOWN), Field(UNKNOWN))
     own, _, effect = text.rpartition(":")
-    return Taint(Field(key), Field(own or None), Field(effect))
+    return PoolTaint(Field(key), Field(own or None), Field(effect))
 
 
 def _group_offer(tags: dict[str, Field], machines: list[str | Unknown | None] | Unknown) -> NodeOffer:

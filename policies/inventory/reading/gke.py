@@ -16,20 +16,20 @@ from capacity.catalog.node_labels import (
 )
 from policies.inventory.gpu_machines import is_gpu_machine
 from policies.inventory.node_offer import CatalogMachine, NodeOffer, machines_of
-from policies.inventory.views import Autopilot, Bounds, Ceiling, GkeNodePool, GpuPool, NodeAutoProvisioning, Pool, Taint, View
+from policies.inventory.views import Autopilot, Bounds, Ceiling, GkeNodePool, GpuPool, NodeAutoProvisioning, Pool, PoolTaint, View
 from policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, negated, product
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.inventory.reading.source import Source
+    from policies.inventory.reading.source import ObjectSource
     from policies.inventory.views import Bounds
 
 
 _CORES_AND_MEMORY = {"cpu": Ceiling.CORES, "memory": Ceiling.MEMORY}
 
 
-def read(source: Source) -> Iterator[View]:
+def read(source: ObjectSource) -> Iterator[View]:
     """The node pools of a `gcp:container` NodePool or Cluster, each as capacity and as it is written, and who else makes nodes in it.
 
     A cluster has pools in `nodePools` and a default pool, which its own nodeConfig describes unless it is removed.
@@ -50,7 +50,7 @@ def read(source: Source) -> Iterator[View]:
             yield Autopilot(source.identity, autopilot, False)
 
 
-def pool(source: Source, written: Field, where: str) -> Iterator[View]:
+def pool(source: ObjectSource, written: Field, where: str) -> Iterator[View]:
     """A pool as it is written at a path, as capacity and as it is."""
     node = written.at("nodeConfig")
     accelerators = node.at("guestAccelerators").parts().any(lambda each: negated(each.at("count").equals("0")))
@@ -66,7 +66,7 @@ def pool(source: Source, written: Field, where: str) -> Iterator[View]:
         concerned=True if concerned is False else concerned,
         partial=False,
         evidence=f"{where}nodeConfig.guestAccelerators" if accelerators is True else f"{where}nodeConfig.machineType",
-        taints=tuple(Taint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
+        taints=tuple(PoolTaint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
         taints_complete=taints.complete,
         taints_field=f"{where}nodeConfig.taints",
         effect_spelling="NO_SCHEDULE",
@@ -113,7 +113,7 @@ def _pool_bounds(pool: Field, where: str) -> Bounds:
     return tuple((Ceiling(f"{where}{name}", Ceiling.NODES, pool.at(name).number()),) for name in counts[:1])
 
 
-def _auto_provisioning(source: Source) -> Iterator[NodeAutoProvisioning]:
+def _auto_provisioning(source: ObjectSource) -> Iterator[NodeAutoProvisioning]:
     """Autopilot scales by its own rules and takes no resource limits, so it is left out."""
     settings = source.fields.at("clusterAutoscaling")
     on = all_of([settings.at("enabled").equals("true"), negated(source.fields.at("enableAutopilot").equals("true"))])

@@ -11,13 +11,13 @@ from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, KARPENTER_POOL_LAB
 from policies.inventory.gpu_machines import gpu_selection
 from policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, allows
 from policies.inventory.objects import TerminationHandler
-from policies.inventory.views import Ceiling, GpuPool, Pool, Taint
+from policies.inventory.views import Ceiling, GpuPool, Pool, PoolTaint
 from policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from policies.inventory.reading.source import Source
+    from policies.inventory.reading.source import ObjectSource
 
 
 # Labels of the node that Karpenter or its AWS provider knows, beside those of the machine.
@@ -36,7 +36,7 @@ _WELL_KNOWN = (
 _GB = Decimal(1000) ** 3
 
 
-def read(source: Source) -> Iterator[Pool]:
+def read(source: ObjectSource) -> Iterator[Pool]:
     """The NodePool; a GpuPool if it makes GPU nodes."""
     if (source.family, source.kind) != ("karpenter.sh", "NodePool"):
         return
@@ -53,7 +53,7 @@ def read(source: Source) -> Iterator[Pool]:
         concerned=True if concerned is False else concerned,
         partial=source.fields.partial,
         evidence=evidence,
-        taints=tuple(Taint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
+        taints=tuple(PoolTaint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
         taints_complete=taints.complete,
         taints_field="spec.template.spec.taints",
         effect_spelling="NoSchedule",
@@ -70,7 +70,7 @@ def read(source: Source) -> Iterator[Pool]:
     )
 
 
-def _offer(source: Source) -> NodeOffer:
+def _offer(source: ObjectSource) -> NodeOffer:
     template = source.fields.at("spec", "template")
     labels, requirements = template.at("metadata", "labels").parts(), template.at("spec", "requirements").parts()
     name = source.fields.at("metadata", "name")
@@ -190,7 +190,7 @@ _VARIABLES = {
 """The program's settings by the names that the chart has for them."""
 
 
-def read_termination_handler(source: Source) -> Iterator[TerminationHandler]:
+def read_termination_handler(source: ObjectSource) -> Iterator[TerminationHandler]:
     """The handler that a chart's release, a DaemonSet or a Deployment installs."""
     if source.chart == _NAME:
         yield _release(source)
@@ -198,7 +198,7 @@ def read_termination_handler(source: Source) -> Iterator[TerminationHandler]:
         yield from _workload(source)
 
 
-def _release(source: Source) -> TerminationHandler:
+def _release(source: ObjectSource) -> TerminationHandler:
     values = source.fields.at("values")
     complete = source.fields.at("valueYamlFiles").absent
     switches = {name: values.at(name) for name in _VARIABLES.values()}
@@ -207,7 +207,7 @@ def _release(source: Source) -> TerminationHandler:
     return _handler(source, switches if complete else _or_elsewhere(switches), selector)
 
 
-def _workload(source: Source) -> Iterator[TerminationHandler]:
+def _workload(source: ObjectSource) -> Iterator[TerminationHandler]:
     for image, container in source.containers():
         if f"/{_NAME}" not in image:
             continue
@@ -230,7 +230,7 @@ def _or_elsewhere(switches: Mapping[str, Field]) -> Mapping[str, Field]:
     return {name: Field(UNKNOWN) if each.absent else each for name, each in switches.items()}
 
 
-def _handler(source: Source, switches: Mapping[str, Field], selector: Field) -> TerminationHandler:
+def _handler(source: ObjectSource, switches: Mapping[str, Field], selector: Field) -> TerminationHandler:
     return TerminationHandler(source.identity, True, source.fields.partial, _drains(switches), selector)
 
 

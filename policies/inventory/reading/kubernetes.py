@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from policies.inventory import objects
-from policies.inventory.cloud_resources import MonthlyCost
+from policies.inventory.cloud_resources import MonthlyCostView
 from policies.inventory.objects import KueueConfiguration
 from policies.values.field import UNKNOWN, Field, Tri, any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.inventory.reading.source import Source
+    from policies.inventory.reading.source import ObjectSource
     from policies.inventory.views import View
 
 
@@ -24,7 +24,7 @@ _KINDS: dict[tuple[str, str], type[objects.KubernetesObject]] = {
     ("", "PersistentVolumeClaim"): objects.PersistentVolumeClaim,
     ("", "ResourceQuota"): objects.ResourceQuota,
     ("autoscaling.x-k8s.io", "ProvisioningRequest"): objects.ProvisioningRequest,
-    ("cloud.google.com", "ComputeClass"): objects.ComputeClass,
+    ("cloud.google.com", "ComputeClass"): objects.ComputeClassView,
     ("karpenter.sh", "NodePool"): objects.KarpenterNodePool,
     ("kueue.x-k8s.io", "AdmissionCheck"): objects.AdmissionCheck,
     ("kueue.x-k8s.io", "ClusterQueue"): objects.ClusterQueue,
@@ -44,7 +44,7 @@ _DEPLOYMENT = ("apps", "Deployment")
 _QUEUE_VARIABLE = "INTERRUPTION_QUEUE"
 
 
-def read(source: Source) -> Iterator[View]:
+def read(source: ObjectSource) -> Iterator[View]:
     """One view of every Kubernetes object, and one of what installs Karpenter: the chart's release, or its Deployment."""
     if ":" in source.family or not source.kind:
         return
@@ -64,7 +64,7 @@ def read(source: Source) -> Iterator[View]:
         yield from _deployment(source)
 
 
-def _release(source: Source) -> objects.KarpenterController:
+def _release(source: ObjectSource) -> objects.KarpenterControllerView:
     settings = source.fields.at("values", "settings")
     told = _names_queue(settings.at("interruptionQueue")) if settings.known else UNKNOWN
     if told is False and not source.fields.at("valueYamlFiles").absent:
@@ -72,7 +72,7 @@ def _release(source: Source) -> objects.KarpenterController:
     return _controller(source, "values.settings.interruptionQueue", told)
 
 
-def _deployment(source: Source) -> Iterator[objects.KarpenterController]:
+def _deployment(source: ObjectSource) -> Iterator[objects.KarpenterControllerView]:
     for image, container in source.containers():
         if "/karpenter/controller" not in image:
             continue
@@ -90,8 +90,8 @@ def _names_queue(name: Field) -> bool:
     return not name.known or bool(name.text())
 
 
-def _controller(source: Source, queue_field: str, told: Tri) -> objects.KarpenterController:
-    return objects.KarpenterController(source.identity, True, source.fields.partial, queue_field, told)
+def _controller(source: ObjectSource, queue_field: str, told: Tri) -> objects.KarpenterControllerView:
+    return objects.KarpenterControllerView(source.identity, True, source.fields.partial, queue_field, told)
 
 
 _GROUP = "config.kueue.x-k8s.io"
@@ -101,7 +101,7 @@ _ENTRY = "controller_manager_config.yaml"
 _VALUE = ("values", "managerConfig", "controllerManagerConfigYaml")
 
 
-def read_kueue_configuration(source: Source) -> Iterator[KueueConfiguration]:
+def read_kueue_configuration(source: ObjectSource) -> Iterator[KueueConfiguration]:
     """The configuration in the object, if it holds one."""
     kind = (source.family, source.kind)
     if kind == (_GROUP, "Configuration"):
@@ -115,7 +115,7 @@ def read_kueue_configuration(source: Source) -> Iterator[KueueConfiguration]:
         yield _kueue_release(source)
 
 
-def _kueue_release(source: Source) -> KueueConfiguration:
+def _kueue_release(source: ObjectSource) -> KueueConfiguration:
     """Where no value is given the chart's own configuration counts, in which fair sharing is off (charts/kueue of Kueue 0.19)."""
     where, written = f"{'.'.join(_VALUE)}.", source.fields.at(*_VALUE)
     if written.absent:
@@ -136,7 +136,7 @@ def _parsed(written: Field) -> Field:
     return Field(parsed)
 
 
-def _configuration(source: Source, where: str, fields: Field) -> KueueConfiguration:
+def _configuration(source: ObjectSource, where: str, fields: Field) -> KueueConfiguration:
     fair_sharing = _fair_sharing(fields)
     return KueueConfiguration(source.identity, True, source.fields.partial, f"{where}fairSharing", fair_sharing, fields.at("resources"))
 
@@ -152,9 +152,9 @@ def _fair_sharing(fields: Field) -> Tri:
     return stanza.at("enable").equals("true") if old is True else True
 
 
-def read_spending(source: Source) -> Iterator[MonthlyCost]:
+def read_spending(source: ObjectSource) -> Iterator[MonthlyCostView]:
     """The one view of the component."""
     if (source.family, source.kind) == ("flexspot:index", "MonthlyCost"):
         teams = source.fields.at("teams").parts().named
         spenders = (("environment", source.fields.at("environment")), *((f"teams[{place}]", team) for place, team in teams))
-        yield MonthlyCost(source.identity, True, False, spenders)
+        yield MonthlyCostView(source.identity, True, False, spenders)

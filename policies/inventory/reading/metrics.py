@@ -7,13 +7,13 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from policies.inventory.objects import Exporter, Query
+from policies.inventory.objects import Exporter, QueryView
 from policies.values.field import UNKNOWN, Field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from policies.inventory.reading.source import Source
+    from policies.inventory.reading.source import ObjectSource
 
 
 DCGM, KUBE_STATE_METRICS = "dcgm-exporter", "kube-state-metrics"
@@ -35,7 +35,7 @@ _CHART_ALLOWLISTS = {"metricLabelsAllowlist": ("labels", "label_"), "metricAnnot
 _ALLOWED = re.compile(r"(?P<kinds>[\w*]+)=\[(?P<keys>[^\]]*)\]")
 
 
-def read_exporters(source: Source) -> Iterator[Exporter]:
+def read_exporters(source: ObjectSource) -> Iterator[Exporter]:
     """What the object says of an exporter: it scrapes it, is its chart, or runs it."""
     kind = (source.family, source.kind)
     if kind in _MONITORS:
@@ -46,14 +46,14 @@ def read_exporters(source: Source) -> Iterator[Exporter]:
         yield from _workload(source)
 
 
-def _exporter(source: Source, program: str, given: Iterable[tuple[str, str]], *, complete: bool) -> Exporter:
+def _exporter(source: ObjectSource, program: str, given: Iterable[tuple[str, str]], *, complete: bool) -> Exporter:
     labels: dict[str, frozenset[str]] = {}
     for series, label in given:
         labels[series] = labels.get(series, frozenset()) | {label}
     return Exporter(source.identity, True, source.fields.partial, program, labels, complete and not source.fields.partial)
 
 
-def _monitor(source: Source, where: tuple[str, ...]) -> Iterator[Exporter]:
+def _monitor(source: ObjectSource, where: tuple[str, ...]) -> Iterator[Exporter]:
     """A monitor is an exporter's if its name or its selector says so."""
     spec = source.fields.at("spec")
     said = [source.identity.name, *(text for _, value in spec.at("selector", "matchLabels").parts().named if (text := str(value.text())))]
@@ -91,7 +91,7 @@ def _scraped(endpoint: Field, *relabelings: str) -> tuple[set[str], bool]:
     )
 
 
-def _release(source: Source) -> Iterator[Exporter]:
+def _release(source: ObjectSource) -> Iterator[Exporter]:
     chart, values = source.chart, source.fields.at("values")
     whole = values.known and source.fields.at("valueYamlFiles").absent
     if chart in {"kube-state-metrics", "kube-prometheus-stack"}:
@@ -115,7 +115,7 @@ def _allowed_by_chart(values: Field) -> tuple[set[tuple[str, str]], bool]:
     return allowed, known
 
 
-def _workload(source: Source) -> Iterator[Exporter]:
+def _workload(source: ObjectSource) -> Iterator[Exporter]:
     for image, container in source.containers():
         if image.rpartition("/")[2].startswith(KUBE_STATE_METRICS):
             allowed, known = _allowed_by_arguments(container.at("args"))
@@ -164,7 +164,7 @@ _DASHBOARD_CHARACTERS: Final = 5_000_000
 _VARIABLE = re.compile(r"\$\{\w+(?::\w+)?\}|\$\w+|\[\[\w+(?::\w+)?\]\]")
 
 
-def read_queries(source: Source) -> Iterator[Query]:
+def read_queries(source: ObjectSource) -> Iterator[QueryView]:
     """One view for each expression."""
     kind = (source.family, source.kind)
     if kind in _RULES:
@@ -177,11 +177,11 @@ def read_queries(source: Source) -> Iterator[Query]:
         yield from _dashboard(source, "spec.json", source.fields.at("spec", "json"))
 
 
-def _query(source: Source, where: str, role: str, expression: Field, *, templated: bool = False) -> Query:
-    return Query(source.identity, True, source.fields.partial, where, role, expression, templated)
+def _query(source: ObjectSource, where: str, role: str, expression: Field, *, templated: bool = False) -> QueryView:
+    return QueryView(source.identity, True, source.fields.partial, where, role, expression, templated)
 
 
-def _groups(source: Source) -> Iterator[Query]:
+def _groups(source: ObjectSource) -> Iterator[QueryView]:
     groups = source.fields.at("spec", "groups")
     if not groups.known:
         yield _query(source, "spec.groups", "alerts", groups)
@@ -191,7 +191,7 @@ def _groups(source: Source) -> Iterator[Query]:
             yield _query(source, f"spec.groups[{group_place}].rules[{place}].expr", " ".join(named), rule.at("expr"))
 
 
-def _alert_policy(source: Source) -> Iterator[Query]:
+def _alert_policy(source: ObjectSource) -> Iterator[QueryView]:
     """Conditions in PromQL; those in MQL or of a filter are none of these."""
     for place, condition in source.fields.at("conditions").parts().named:
         asked = condition.at("conditionPrometheusQueryLanguage")
@@ -200,14 +200,14 @@ def _alert_policy(source: Source) -> Iterator[Query]:
             yield _query(source, where, "alert condition", asked.at("query") if asked.known else asked)
 
 
-def _config_map(source: Source) -> Iterator[Query]:
+def _config_map(source: ObjectSource) -> Iterator[QueryView]:
     """Grafana's dashboards are JSON, each under a key of its own."""
     for key, written in source.fields.at("data").parts().named:
         if key.endswith(".json"):
             yield from _dashboard(source, f'data["{key}"]', written)
 
 
-def _dashboard(source: Source, where: str, written: Field) -> Iterator[Query]:
+def _dashboard(source: ObjectSource, where: str, written: Field) -> Iterator[QueryView]:
     text = written.value
     if not isinstance(text, str) or '"expr"' not in text or len(text) > _DASHBOARD_CHARACTERS:
         return

@@ -18,10 +18,10 @@ from policies.values.field import UNKNOWN, Field, list_of, mapping_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from policies.inventory.reading.source import Source
+    from policies.inventory.reading.source import ObjectSource
 
 
-def read(source: Source) -> Iterator[View]:
+def read(source: ObjectSource) -> Iterator[View]:
     """The pool, with the fields that it names in the object's own spelling."""
     kind = (source.family, source.kind)
     if kind == ("container.cnrm.cloud.google.com", "ContainerNodePool"):
@@ -37,7 +37,7 @@ docs.cloud.google.com/config-connector/docs/reference/resource-docs/container/co
 """
 
 
-def _container_node_pool(source: Source) -> Iterator[View]:
+def _container_node_pool(source: ObjectSource) -> Iterator[View]:
     spec = mapping_of(source.fields.at("spec").value)
     node = {_ONE.get(key, key): value for key, value in mapping_of(spec.get("nodeConfig")).items()}
     name = source.fields.at("spec", "resourceID")
@@ -67,7 +67,7 @@ def _with_capacity_type(requirements: Any) -> Any:
 _DEEPER: Final = ("spec.limits", "spec.limits.resources")
 
 
-def _provisioner(source: Source) -> Iterator[View]:
+def _provisioner(source: ObjectSource) -> Iterator[View]:
     """Karpenter's v1alpha5: limits one step deeper, the node's labels and taints beside them.
 
     karpenter.sh/v0.31/concepts/provisioners (2026-11-25).
@@ -85,7 +85,7 @@ def _provisioner(source: Source) -> Iterator[View]:
         yield replace(view, bounds=bounds, taints_field="spec.taints")
 
 
-def in_usual_spelling(source: Source) -> Source:
+def in_usual_spelling(source: ObjectSource) -> ObjectSource:
     """The resource as readers know it; every other one as it is."""
     kind = (source.family, source.kind)
     if kind == ("google-native:container", "NodePool"):
@@ -101,7 +101,7 @@ def in_usual_spelling(source: Source) -> Source:
     return source
 
 
-def in_own_spelling(view: View, source: Source) -> View:
+def in_own_spelling(view: View, source: ObjectSource) -> View:
     """The view with the fields that it names as the resource itself has them."""
     if source.family != "google-native:container" or not isinstance(view, Pool):
         return view

@@ -20,7 +20,7 @@ _PATCH = "Patch"
 
 
 @dataclass(frozen=True)
-class Source:
+class ObjectSource:
     """What readers read. `family` is the API group of a Kubernetes object ("" for core), or `package:module` of a Pulumi type.
 
     `template` are the fields of the launch template that a group of machines is made by, absent where none is known.
@@ -48,12 +48,12 @@ class Source:
             yield image if isinstance(image, str) else "", container
 
 
-def from_manifest(manifest: Mapping[str, Any], *, partial: bool = False) -> Source:
+def from_manifest(manifest: Mapping[str, Any], *, partial: bool = False) -> ObjectSource:
     """A Kubernetes object as YAML or JSON holds it; `partial`: only a part of it."""
     return _kubernetes(plain(dict(manifest)), "", "", "", partial=partial)
 
 
-def from_pulumi(type_token: str, name: str, inputs: Mapping[str, Any]) -> Source:
+def from_pulumi(type_token: str, name: str, inputs: Mapping[str, Any]) -> ObjectSource:
     """A Pulumi resource by its type token, resource name and inputs.
 
     Custom objects have the token `kubernetes:<apiVersion>:<Kind>`, typed ones `kubernetes:apps/v1:Deployment`; where the inputs name
@@ -66,10 +66,10 @@ def from_pulumi(type_token: str, name: str, inputs: Mapping[str, Any]) -> Source
         read = _kubernetes(fields, family.removeprefix(_KUBERNETES), kind.removesuffix(_PATCH), name, partial=partial)
         return replace(read, secrets=secrets)
     identity = ObjectIdentity(api_version=family, kind=kind, name=name)
-    return Source(identity=identity, family=family.partition("/")[0], kind=kind, fields=Field(fields), secrets=secrets)
+    return ObjectSource(identity=identity, family=family.partition("/")[0], kind=kind, fields=Field(fields), secrets=secrets)
 
 
-def _kubernetes(fields: Any, api_version: str, kind: str, name: str, *, partial: bool) -> Source:
+def _kubernetes(fields: Any, api_version: str, kind: str, name: str, *, partial: bool) -> ObjectSource:
     whole = Field(fields)
     metadata = whole.at("metadata")
 
@@ -82,10 +82,10 @@ def _kubernetes(fields: Any, api_version: str, kind: str, name: str, *, partial:
     identity = ObjectIdentity(
         api_version=api_version, kind=kind, name=text(name, metadata, "name"), namespace=text("", metadata, "namespace")
     )
-    return Source(identity=identity, family="" if group == "core" else group, kind=kind, fields=Field(fields, partial))
+    return ObjectSource(identity=identity, family="" if group == "core" else group, kind=kind, fields=Field(fields, partial))
 
 
-def read(source: Source) -> Iterator[PodSet]:
+def read(source: ObjectSource) -> Iterator[PodSet]:
     """One view for each pod template, and for each part of an object of which its controller makes one."""
     kind = (source.family, source.kind)
     maker = POD_MAKERS.get(kind)
@@ -98,7 +98,7 @@ def read(source: Source) -> Iterator[PodSet]:
             yield _pods(source, where, pod, Field(None, source.fields.partial))
 
 
-def _pods(source: Source, where: str, pod: Field, template: Field, job: Field | None = None) -> PodSet:
+def _pods(source: ObjectSource, where: str, pod: Field, template: Field, job: Field | None = None) -> PodSet:
     metadata, maker = source.fields.at("metadata"), POD_MAKERS.get((source.family, source.kind))
     queued = source.fields.at(*maker.queued_as) if maker else metadata
     return PodSet(
@@ -118,7 +118,7 @@ def _pods(source: Source, where: str, pod: Field, template: Field, job: Field | 
     )
 
 
-def annotations_of(source: Source) -> Iterator[Field]:
+def annotations_of(source: ObjectSource) -> Iterator[Field]:
     """The annotations of the object and of its pod templates."""
     yield source.fields.at("metadata", "annotations")
     maker = POD_MAKERS.get((source.family, source.kind))
@@ -224,7 +224,7 @@ _DEPTH: Final = 12
 """How deep values are looked into; charts of charts have four or five."""
 
 
-def read_releases(source: Source) -> Iterator[PodSet]:
+def read_releases(source: ObjectSource) -> Iterator[PodSet]:
     """One view for each part of the values that has `resources` with GPUs, with what stands beside them of pods.
 
     Charts take these names for what Kubernetes calls so. What a part does not say, the chart's defaults do: it is a part of a pod.

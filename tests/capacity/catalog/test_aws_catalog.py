@@ -12,11 +12,11 @@ import pytest
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
 from capacity.catalog.machine_list import vcpu_of
-from capacity.catalog.machines import Cloud, Gpu, Machine, machines_of, unserved_family, zone_id_prefix
+from capacity.catalog.machines import Gpu, Machine, Vendor, machines_of, unserved_family, zone_id_prefix
 from capacity.catalog.node_labels import karpenter_aws_labels
 from capacity.catalog.zone_ids import is_zone_id
 
-MACHINES = machines_of(Cloud.AWS)
+MACHINES = machines_of(Vendor.AWS)
 NEURON_MACHINES = [machine for machine in MACHINES.values() if machine.gpu is not None and machine.gpu.manufacturer == "aws"]
 
 
@@ -87,10 +87,10 @@ def test_a_family_with_accelerators_that_nothing_counts_is_told_apart() -> None:
             others.add(name)
 
     assert {"g6f.large", "gr6f.4xlarge", "inf1.xlarge"} < others
-    assert unserved_family(Cloud.AWS, "trn2u.48xlarge") is not None, "the record tells of no devices"
-    assert [name for name in sorted(others) if unserved_family(Cloud.AWS, name) is None] == []
-    assert unserved_family(Cloud.AWS, "g4ad.xlarge") is not None, "AMD's, which the record lacks"
-    assert [name for name in MACHINES if unserved_family(Cloud.AWS, name)] == []
+    assert unserved_family(Vendor.AWS, "trn2u.48xlarge") is not None, "the record tells of no devices"
+    assert [name for name in sorted(others) if unserved_family(Vendor.AWS, name) is None] == []
+    assert unserved_family(Vendor.AWS, "g4ad.xlarge") is not None, "AMD's, which the record lacks"
+    assert [name for name in MACHINES if unserved_family(Vendor.AWS, name)] == []
 
 
 OFFERINGS = Path(moto.__file__).parent / "ec2/resources/instance_type_offerings/availability-zone-id"
@@ -120,7 +120,7 @@ def test_the_ids_of_every_regions_zones_begin_as_its_name_says(file: Path) -> No
 
 def test_the_rule_by_size_says_what_ec2_says_wherever_it_says_anything() -> None:
     recorded = {name: each["VCpuInfo"]["DefaultVCpus"] for name, each in INSTANCE_TYPES.items()}
-    said = {name: vcpu for name in recorded if (vcpu := vcpu_of(Cloud.AWS, name)) is not None}
+    said = {name: vcpu for name in recorded if (vcpu := vcpu_of(Vendor.AWS, name)) is not None}
 
     assert len(said) > 500
     assert {name: (vcpu, recorded[name]) for name, vcpu in said.items() if vcpu != recorded[name]} == {}

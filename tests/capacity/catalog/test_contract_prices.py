@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DataFileError
 from capacity.catalog.fresh_prices import as_yaml, with_fresh_rows
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import Price, PriceBook, PriceFile, prices_of
 
 SPOT, ON_DEMAND, RESERVED = CapacityType.SPOT, CapacityType.ON_DEMAND, CapacityType.RESERVED
@@ -22,7 +22,7 @@ P5 = {"machine": "p5.48xlarge", "region": "us-east-1"}
 LISTED = Decimal("55.04")
 
 
-def book(cloud: Cloud = Cloud.AWS, **rows: list[dict[str, Any]]) -> PriceBook:
+def book(cloud: Vendor = Vendor.AWS, **rows: list[dict[str, Any]]) -> PriceBook:
     return prices_of(cloud).with_rows_of(contract_file(cloud.value, **rows), "contract.yaml")
 
 
@@ -32,7 +32,7 @@ def usd(found: PriceBook, capacity_type: CapacityType, pool: str | None = None, 
 
 
 def test_a_reservation_has_its_own_price_or_that_of_its_machine_on_demand() -> None:
-    assert usd(prices_of(Cloud.AWS), RESERVED) == LISTED
+    assert usd(prices_of(Vendor.AWS), RESERVED) == LISTED
     assert usd(book(prices=[{**P5, "capacity_type": "reserved", "usd_per_hour": "31"}]), RESERVED) == 31
     assert usd(book(prices=[{**P5, "capacity_type": "on-demand", "usd_per_hour": "50"}]), RESERVED) == 50
 
@@ -40,7 +40,7 @@ def test_a_reservation_has_its_own_price_or_that_of_its_machine_on_demand() -> N
 @pytest.mark.parametrize("named", ["flex-start", "queued"])
 def test_flex_start_and_queued_have_one_price(named: str) -> None:
     a3 = {"machine": "a3-highgpu-8g", "region": "us-east5"}
-    found = book(Cloud.GCP, prices=[{**a3, "capacity_type": named, "usd_per_hour": "38.32"}])
+    found = book(Vendor.GCP, prices=[{**a3, "capacity_type": named, "usd_per_hour": "38.32"}])
 
     prices = [found.paid("a3-highgpu-8g", "us-east5", each) for each in (FLEX_START, QUEUED)]
     assert [each and each.usd_per_hour for each in prices] == [Decimal("38.32")] * 2
@@ -58,7 +58,7 @@ def test_a_discount_is_off_the_list_and_says_so() -> None:
 
     assert price is not None
     assert price.usd_per_hour == LISTED * Decimal("0.875")
-    source, listed = found.source_of(price), prices_of(Cloud.AWS)
+    source, listed = found.source_of(price), prices_of(Vendor.AWS)
     assert source.citation.startswith("the contract of May: 12.5 % off pkg/providers/pricing/")
     assert source.as_of == min(source.as_of, listed.sources["karpenter-1.15.1"].as_of), "a price is as old as the older of the two"
     assert usd(found, SPOT) == usd(listed, SPOT)
@@ -74,7 +74,7 @@ def test_of_several_discounts_the_narrowest_counts_and_a_price_of_the_contract_h
     assert usd(found, ON_DEMAND) == LISTED * Decimal("0.8")
     assert usd(found, ON_DEMAND, "h100") == LISTED * Decimal("0.7")
     assert usd(found, ON_DEMAND, machine="g6.xlarge") == Decimal("0.7")
-    assert usd(found, ON_DEMAND, machine="g5.xlarge") == (usd(prices_of(Cloud.AWS), ON_DEMAND, machine="g5.xlarge") or 0) * Decimal("0.9")
+    assert usd(found, ON_DEMAND, machine="g5.xlarge") == (usd(prices_of(Vendor.AWS), ON_DEMAND, machine="g5.xlarge") or 0) * Decimal("0.9")
 
 
 def test_a_second_file_takes_its_discounts_off_the_list_too() -> None:
@@ -108,11 +108,15 @@ def test_what_cannot_be_is_refused_with_words(rows: dict[str, Any], told: str) -
 @pytest.mark.parametrize(
     "cloud,discount,told",
     [
-        (Cloud.AWS, {"capacity_type": "spot", "percent": "5", "machine": "p5.48xlargo"}, "off nothing: the book lists no spot price of it"),
-        (Cloud.GCP, {"capacity_type": "queued", "percent": "5", "region": "mars"}, "off nothing: the book lists no queued price of it"),
+        (
+            Vendor.AWS,
+            {"capacity_type": "spot", "percent": "5", "machine": "p5.48xlargo"},
+            "off nothing: the book lists no spot price of it",
+        ),
+        (Vendor.GCP, {"capacity_type": "queued", "percent": "5", "region": "mars"}, "off nothing: the book lists no queued price of it"),
     ],
 )
-def test_a_discount_on_what_has_no_list_price_is_refused(cloud: Cloud, discount: dict[str, str], told: str) -> None:
+def test_a_discount_on_what_has_no_list_price_is_refused(cloud: Vendor, discount: dict[str, str], told: str) -> None:
     with pytest.raises(DataFileError, match=told):
         book(cloud, discounts=[discount])
 
@@ -125,7 +129,7 @@ def test_refreshing_a_file_keeps_what_a_contract_says() -> None:
     )
     fresh = Price(machine="p5.48xlarge", region="us-east-1", capacity_type=SPOT, usd_per_hour=Decimal(7), source="contract")
 
-    after = with_fresh_rows(file, Cloud.AWS, [fresh], [], {})
+    after = with_fresh_rows(file, Vendor.AWS, [fresh], [], {})
     assert {(each.pool, each.usd_per_hour) for each in after.prices} == {("h100", Decimal(9)), (None, Decimal(7))}
     assert (after.discounts, after.commitments) == (file.discounts, file.commitments)
     assert PriceFile.model_validate(yaml.safe_load(as_yaml(after))) == after

@@ -8,11 +8,11 @@ import pytest
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.gke_accelerators import hosts_of, is_slice_of, partitions_of
-from capacity.catalog.machines import Cloud, Gpu, machines_of, unserved_family
+from capacity.catalog.machines import Gpu, Vendor, machines_of, unserved_family
 from capacity.catalog.price_book import prices_of
 
-MACHINES = machines_of(Cloud.GCP)
-PRICES = prices_of(Cloud.GCP).prices
+MACHINES = machines_of(Vendor.GCP)
+PRICES = prices_of(Vendor.GCP).prices
 
 
 def test_a_machine_without_local_disks_is_the_other_one_in_all_else() -> None:
@@ -27,21 +27,21 @@ def test_a_machine_without_local_disks_is_the_other_one_in_all_else() -> None:
 
 @pytest.mark.parametrize("name,word", [("g4-standard-12", "part of a GPU"), ("ct4p-hightpu-4t", "TPUs"), ("tpu7x-standard-4t", "TPUs")])
 def test_parts_of_gpus_and_tpus_of_other_generations_are_refused_with_the_reason(name: str, word: str) -> None:
-    unserved = unserved_family(Cloud.GCP, name)
+    unserved = unserved_family(Vendor.GCP, name)
 
     assert unserved is not None
     assert word in unserved.problem
-    assert unserved_family(Cloud.GCP, "g4-standard-96") is None
+    assert unserved_family(Vendor.GCP, "g4-standard-96") is None
 
 
 def test_a_machine_that_is_not_sold_on_demand_has_no_such_price() -> None:
-    unsold = {name for name, each in machines_of(Cloud.GCP).items() if not each.on_demand}
+    unsold = {name for name, each in machines_of(Vendor.GCP).items() if not each.on_demand}
 
     assert unsold == {f"a3-highgpu-{gpus}g{disks}" for gpus in (1, 2, 4) for disks in ("", "-nolssd")}
     assert not [key for key in PRICES if key[0] in unsold and key[2] is CapacityType.ON_DEMAND]
 
 
-GPUS: dict[str, Gpu] = {each.gpu.name: each.gpu for each in machines_of(Cloud.GCP).values() if each.gpu and not each.tpu_topology}
+GPUS: dict[str, Gpu] = {each.gpu.name: each.gpu for each in machines_of(Vendor.GCP).values() if each.gpu and not each.tpu_topology}
 SLICES = 7
 """Of compute, in a GPU that can be divided."""
 
@@ -85,7 +85,7 @@ _OF_XPK = ["4x4x124", "8x16x16", "4x12x44", "12x12x16", "8x12x28", "16x16x24", "
 
 @pytest.mark.parametrize("type_name,topology,machine,hosts,chips", _OF_GOOGLE)
 def test_a_slice_has_as_many_machines_and_chips_as_google_says(type_name: str, topology: str, machine: str, hosts: int, chips: int) -> None:
-    found = machines_of(Cloud.GCP)[machine]
+    found = machines_of(Vendor.GCP)[machine]
 
     assert found.gpu is not None, type_name
     assert (hosts_of(found, topology), found.gpu.count) == (hosts, chips)
@@ -93,7 +93,7 @@ def test_a_slice_has_as_many_machines_and_chips_as_google_says(type_name: str, t
 
 
 def test_single_hosts_have_the_chips_and_topologies_of_gkes_own_autoscaler() -> None:
-    machines = machines_of(Cloud.GCP).values()
+    machines = machines_of(Vendor.GCP).values()
 
     found = {each.name: (each.tpu_topology, each.gpu.count) for each in machines if each.tpu_topology and each.gpu}
     assert found == _SINGLE_HOSTS
@@ -101,10 +101,10 @@ def test_single_hosts_have_the_chips_and_topologies_of_gkes_own_autoscaler() -> 
 
 @pytest.mark.parametrize("topology", _OF_XPK)
 def test_the_long_slices_of_v5p_are_known_by_their_rule(topology: str) -> None:
-    assert is_slice_of(machines_of(Cloud.GCP)["ct5p-hightpu-4t"], topology)
-    assert not is_slice_of(machines_of(Cloud.GCP)["ct6e-standard-4t"], topology)
+    assert is_slice_of(machines_of(Vendor.GCP)["ct5p-hightpu-4t"], topology)
+    assert not is_slice_of(machines_of(Vendor.GCP)["ct6e-standard-4t"], topology)
 
 
 @pytest.mark.parametrize("topology", ["16x20x32", "4x4x6", "8x4x8", "2x2x1", "4x4", "2x4x8"])
 def test_others_are_none(topology: str) -> None:
-    assert not is_slice_of(machines_of(Cloud.GCP)["ct5p-hightpu-4t"], topology)
+    assert not is_slice_of(machines_of(Vendor.GCP)["ct5p-hightpu-4t"], topology)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from capacity.catalog.data_files import DataFileError
-from capacity.catalog.machines import Cloud, Gpu, machines_of, read_machines
+from capacity.catalog.machines import Gpu, Vendor, machines_of, read_machines
 from capacity.catalog.node_labels import karpenter_aws_labels
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "machines.yaml"
 
 
-def gpus(cloud: Cloud) -> list[Gpu]:
+def gpus(cloud: Vendor) -> list[Gpu]:
     return [machine.gpu for machine in machines_of(cloud).values() if machine.gpu]
 
 
@@ -74,7 +74,7 @@ def test_a_machine_that_stands_twice_is_refused(file: Path) -> None:
 
 
 def test_karpenters_labels_follow_from_the_machine() -> None:
-    labels = karpenter_aws_labels(machines_of(Cloud.AWS)["g6.xlarge"])
+    labels = karpenter_aws_labels(machines_of(Vendor.AWS)["g6.xlarge"])
 
     assert labels == {
         "karpenter.k8s.aws/instance-category": "g",
@@ -95,13 +95,13 @@ def test_karpenters_labels_follow_from_the_machine() -> None:
     "cloud,sizes",
     [
         (
-            Cloud.AWS,
+            Vendor.AWS,
             {"t4": 16, "l4": 24, "a10g": 24, "l40s": 48, "a100-40gb": 40, "a100-80gb": 80, "h100-80gb": 80, "h200-141gb": 141, "b300": 288},
         ),
-        (Cloud.GCP, {"t4": 16, "l4": 24, "a100-40gb": 40, "a100-80gb": 80, "h100-80gb": 80, "h200-141gb": 141, "rtx-pro-6000": 96}),
+        (Vendor.GCP, {"t4": 16, "l4": 24, "a100-40gb": 40, "a100-80gb": 80, "h100-80gb": 80, "h200-141gb": 141, "rtx-pro-6000": 96}),
     ],
 )
-def test_a_gpus_memory_is_as_its_vendor_names_it_whichever_unit_the_cloud_counts_in(cloud: Cloud, sizes: dict[str, int]) -> None:
+def test_a_gpus_memory_is_as_its_vendor_names_it_whichever_unit_the_cloud_counts_in(cloud: Vendor, sizes: dict[str, int]) -> None:
     """NVIDIA's data sheets: 24 GB of an L4 are 22888 MiB to EC2 and 24576 MiB to Compute Engine."""
     found = {gpu.model: gpu.memory_gb for gpu in gpus(cloud)}
 

@@ -10,7 +10,7 @@ import pytest
 
 from capacity.catalog.capacity_type import CapacityType
 from capacity.catalog.data_files import DataFileError
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import ServiceItem, prices_of, read_prices
 
 if TYPE_CHECKING:
@@ -47,17 +47,17 @@ def test_the_rows_of_ones_own_file_go_first_and_name_the_file_in_their_source(ow
 
 def test_the_prices_of_another_cloud_are_refused(own: Path) -> None:
     with pytest.raises(DataFileError, match=r"negotiated\.yaml has prices of aws, but those of gcp are needed"):
-        prices_of(Cloud.GCP).overridden_by(own)
+        prices_of(Vendor.GCP).overridden_by(own)
 
 
-@pytest.mark.parametrize("cloud", Cloud)
-def test_every_shipped_price_has_a_source_and_only_one_with_a_day_of_its_own_is_verified(cloud: Cloud) -> None:
+@pytest.mark.parametrize("cloud", Vendor)
+def test_every_shipped_price_has_a_source_and_only_one_with_a_day_of_its_own_is_verified(cloud: Vendor) -> None:
     book = prices_of(cloud)
 
     assert book.cloud is cloud
     sources = [book.source_of(price) for price in (*book.prices.values(), *book.services.values())]
     assert not [each for each in sources if each.verified and (each.undated or "day of reading" in each.citation)]
-    assert any(each.verified for each in sources) is (cloud is Cloud.AWS), "of Google's list no copy with a day was found"
+    assert any(each.verified for each in sources) is (cloud is Vendor.AWS), "of Google's list no copy with a day was found"
 
 
 SERVICES = """
@@ -116,7 +116,7 @@ def test_one_family_in_a_file_of_ones_own_says_nothing_of_the_others(region: str
         "cloud: gcp\nsources:\n  offer: {citation: an offer of November, as_of: 2026-11-21, verified: true}\nfamilies:\n"
         f'  - {{family: e2-standard, region: {region}, vcpu: 2, memory_gib: 8, usd_per_hour: "0.08", source: offer}}\n'
     )
-    shipped = prices_of(Cloud.GCP)
+    shipped = prices_of(Vendor.GCP)
 
     book = shipped.overridden_by(path)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import moto
 import pytest
 
-from capacity.catalog.machines import Cloud, Machine, machines_of
+from capacity.catalog.machines import Machine, Vendor, machines_of
 from capacity.catalog.system_pods import node_room
 
 MIB = 1024
@@ -21,13 +21,13 @@ G6_XLARGE = Machine(name="g6.xlarge", vcpu=4, memory_mib=16384, max_pods=58, sou
 @pytest.mark.parametrize(
     "cloud,machine,cpu_milli,memory_kib",
     [
-        (Cloud.AWS, machines_of(Cloud.AWS)["m6i.large"], 1930, 7_291_828),
-        (Cloud.AWS, T3_LARGE, 1930, 7_248_300),
-        (Cloud.AWS, G6_XLARGE, 3920, 14_719_096),
-        (Cloud.GCP, machines_of(Cloud.GCP)["n2-standard-4"], 3920, 13_591_652),
+        (Vendor.AWS, machines_of(Vendor.AWS)["m6i.large"], 1930, 7_291_828),
+        (Vendor.AWS, T3_LARGE, 1930, 7_248_300),
+        (Vendor.AWS, G6_XLARGE, 3920, 14_719_096),
+        (Vendor.GCP, machines_of(Vendor.GCP)["n2-standard-4"], 3920, 13_591_652),
     ],
 )
-def test_a_nodes_room_is_what_real_nodes_said_or_a_little_less(cloud: Cloud, machine: Machine, cpu_milli: int, memory_kib: int) -> None:
+def test_a_nodes_room_is_what_real_nodes_said_or_a_little_less(cloud: Vendor, machine: Machine, cpu_milli: int, memory_kib: int) -> None:
     room = node_room(cloud, machine, 58)
 
     assert room.cpu_milli == cpu_milli
@@ -36,7 +36,7 @@ def test_a_nodes_room_is_what_real_nodes_said_or_a_little_less(cloud: Cloud, mac
 
 def test_the_addresses_of_machines_for_controllers_are_those_of_ec2() -> None:
     recorded = json.loads(gzip.decompress((Path(moto.__file__).parent / "ec2/resources/instance_types.json.gz").read_bytes()))
-    plain = [each for each in machines_of(Cloud.AWS).values() if each.gpu is None]
+    plain = [each for each in machines_of(Vendor.AWS).values() if each.gpu is None]
 
     def addresses(machine: Machine) -> int:
         network = recorded[machine.name]["NetworkInfo"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.unreachable_limits import NodeCeilings, reachable_gpus
 from capacity.values.verdict import Verdict
 from components.karpenter.node_pools import check_gpu_pool
@@ -18,7 +18,7 @@ from policies.inventory.reading.source import from_manifest
 from policies.judging import DEFAULTS
 from policies.rules import all_rules
 
-AWS = machines_of(Cloud.AWS)
+AWS = machines_of(Vendor.AWS)
 ONE_GPU = ("g6.xlarge", "g6.4xlarge", "g6.16xlarge")
 
 

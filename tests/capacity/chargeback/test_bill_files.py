@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from made_bills import cur_row, focus_row, gcp_row, table
 
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.chargeback.bills.aws import column, place_of
 from capacity.chargeback.bills.entries import MAX_SUMS, Bill, BilledPlace, BillError, Bought, Entry, Kind
 from capacity.chargeback.bills.files import MAX_LINE_BYTES, read_bill
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NO_NUMBERS = ("NaN", "Infinity", "=1+1", "1,5", "1e999", "9" * 40, "0x10", "\N{ARABIC-INDIC DIGIT ONE}")
-SPOT = BilledPlace(Cloud.AWS, "us-east-1", "g6.xlarge", Bought.SPOT)
+SPOT = BilledPlace(Vendor.AWS, "us-east-1", "g6.xlarge", Bought.SPOT)
 
 # A legacy report's header, as github.com/cloud-carbon-footprint/cloud-carbon-footprint has it, cut to what is read.
 LEGACY_HEADER = [
@@ -76,7 +76,7 @@ def test_a_legacy_report_says_the_same_as_cur_2_plain_and_packed(tmp_path: Path)
     ],
 )
 def test_a_usage_type_names_the_machine(usage: str, machine: str, bought: Bought, *, is_time: bool) -> None:
-    assert place_of(usage, "r") == (BilledPlace(Cloud.AWS, "r", machine, bought), is_time)
+    assert place_of(usage, "r") == (BilledPlace(Vendor.AWS, "r", machine, bought), is_time)
 
 
 @pytest.mark.parametrize("usage", ["EBS:VolumeUsage.gp3", "NatGateway-Hours", "EBSOptimized:m1.large", "", "xBoxUsage:m5.large"])
@@ -121,7 +121,7 @@ def test_google_rows_are_the_same_as_json_lines_and_as_csv(tmp_path: Path) -> No
 
     [found] = read(tmp_path, json.dumps(row))
 
-    assert (found.place, found.hours, found.cluster) == (BilledPlace(Cloud.GCP, "us-central1", "g2-standard-8", Bought.SPOT), 100, True)
+    assert (found.place, found.hours, found.cluster) == (BilledPlace(Vendor.GCP, "us-central1", "g2-standard-8", Bought.SPOT), 100, True)
     assert read(tmp_path, table([cells])) == read(tmp_path, table([underscored])) == [found]
 
 
@@ -142,8 +142,8 @@ def test_a_part_on_google_cloud_is_of_its_labels_machine_or_of_a_family(  # noqa
     [labelled] = read(tmp_path, json.dumps(gcp_row(sku, "1", "8", machine=machine)))
     [unlabelled] = read(tmp_path, json.dumps(gcp_row(sku, "1", "8", machine="")))
 
-    assert (labelled.place, labelled.hours) == (BilledPlace(Cloud.GCP, "us-central1", machine, bought), hours)
-    assert (unlabelled.place, unlabelled.hours) == (BilledPlace(Cloud.GCP, "us-central1", family, bought), hours * 8)
+    assert (labelled.place, labelled.hours) == (BilledPlace(Vendor.GCP, "us-central1", machine, bought), hours)
+    assert (unlabelled.place, unlabelled.hours) == (BilledPlace(Vendor.GCP, "us-central1", family, bought), hours * 8)
 
 
 def test_a_gpu_of_no_family_counts_for_the_labels_machine_only(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_many_rows_are_read_one_by_one(tmp_path: Path) -> None:
 def test_a_bill_of_ever_new_names_is_stopped() -> None:
     bill = Bill(0, 2**40)
     for number in range(MAX_SUMS):
-        bill.add([Entry(Kind.SERVICE, Cloud.AWS, f"product {number}", Decimal(1))])
+        bill.add([Entry(Kind.SERVICE, Vendor.AWS, f"product {number}", Decimal(1))])
 
     with pytest.raises(BillError, match="different machines and services"):
-        bill.add([Entry(Kind.SERVICE, Cloud.AWS, "one more", Decimal(1))])
+        bill.add([Entry(Kind.SERVICE, Vendor.AWS, "one more", Decimal(1))])

@@ -12,7 +12,7 @@ from contract_files import contract_file
 from pydantic import ValidationError
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import prices_of
 from capacity.chargeback.node_costs import PriceTimes
 from capacity.chargeback.queries import CENTRAL, Question
@@ -130,7 +130,7 @@ def test_starts_without_an_offset_out_of_order_or_twice_are_refused_with_words(r
 
 def test_plans_are_costed_at_what_holds_at_the_moment_of_the_book() -> None:
     own = contract_file(prices=spot_prices((None, "1.00"), ("2026-01-01T00:00:00Z", "2.00"), ("2999-01-01T00:00:00Z", "3.00")))
-    book = prices_of(Cloud.AWS).with_rows_of(own, "own")
+    book = prices_of(Vendor.AWS).with_rows_of(own, "own")
 
     found = book.find("p4d.24xlarge", "us-east-1", CapacityType.SPOT)
     assert found is not None
@@ -139,6 +139,6 @@ def test_plans_are_costed_at_what_holds_at_the_moment_of_the_book() -> None:
 
 def test_a_file_of_one_cloud_changes_no_price_of_the_other() -> None:
     times = PriceTimes(own=contract_file(prices=spot_prices((at(0, 300), "1.00"))), name="own")
-    assert times.at(Cloud.GCP, 0) is times.at(Cloud.GCP, 2**31) is prices_of(Cloud.GCP)
-    assert times.at(Cloud.AWS, times.changes[0]) is times.at(Cloud.AWS, times.changes[0] + 1)
-    assert times.at(Cloud.AWS, times.changes[0]) is not times.at(Cloud.AWS, times.changes[0] - 1)
+    assert times.at(Vendor.GCP, 0) is times.at(Vendor.GCP, 2**31) is prices_of(Vendor.GCP)
+    assert times.at(Vendor.AWS, times.changes[0]) is times.at(Vendor.AWS, times.changes[0] + 1)
+    assert times.at(Vendor.AWS, times.changes[0]) is not times.at(Vendor.AWS, times.changes[0] - 1)

@@ -10,7 +10,7 @@ from chargeback_months import HOUR, Month
 from contract_files import contract_file
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import prices_of
 from capacity.chargeback.charges import LineKey
 from capacity.chargeback.node_costs import PriceTimes, cost_nodes
@@ -180,7 +180,7 @@ def test_nodes_of_auto_mode_cost_the_fee_too_in_the_environments_that_are_named(
 
 
 def test_a_fee_that_is_not_known_is_listed_as_the_on_demand_price_that_it_is_a_part_of() -> None:
-    book = prices_of(Cloud.AWS)
+    book = prices_of(Vendor.AWS)
     spot = [(machine, region) for machine, region, kind in book.prices if kind is CapacityType.SPOT]
     machine, region = next(each for each in spot if book.find(*each, CapacityType.ON_DEMAND) is None)
     month = Month()

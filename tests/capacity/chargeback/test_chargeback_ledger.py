@@ -9,7 +9,7 @@ import pytest
 from chargeback_months import HOUR, STEP, Month
 
 from capacity.catalog.accelerators import NEURON
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.chargeback.ledger import Ledger
 from capacity.chargeback.nodes import gpus_of_node, node_facts, unit_share
 from capacity.chargeback.queries import Owner, Question, label_of, owner_of, queries
@@ -18,7 +18,7 @@ from capacity.chargeback.samples import MalformedReplyError, Series, SpanReader,
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-A100 = machines_of(Cloud.AWS)["p4d.24xlarge"]
+A100 = machines_of(Vendor.AWS)["p4d.24xlarge"]
 
 
 def hours(month: Month, missing: Iterable[tuple[int, int]] = ()) -> dict[str, float]:
@@ -198,12 +198,12 @@ def test_what_was_used_goes_to_whom_the_pod_was_at_the_time() -> None:
 def test_a_unit_is_the_part_of_a_gpu_that_no_other_can_have(
     resource: str, units: dict[str, float], share: Fraction, machine: str | None
 ) -> None:
-    assert unit_share(resource, machines_of(Cloud.AWS).get(machine or ""), units) == share
+    assert unit_share(resource, machines_of(Vendor.AWS).get(machine or ""), units) == share
 
 
 def test_a_node_has_its_machines_gpus_also_while_it_boots_or_wastes_some_by_partitions() -> None:
     assert gpus_of_node(A100, {}) == gpus_of_node(A100, {"nvidia_com_mig_2g_10gb": 24}) == 8
-    assert gpus_of_node(machines_of(Cloud.GCP)["n1-standard-8"], {"nvidia_com_gpu": 2}) == 2
+    assert gpus_of_node(machines_of(Vendor.GCP)["n1-standard-8"], {"nvidia_com_gpu": 2}) == 2
     assert gpus_of_node(None, {}) == 0
 
 

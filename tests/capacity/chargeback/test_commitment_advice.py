@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import Price, PriceBook, prices_of
 from capacity.chargeback.commitment_advice import CommitmentAdvice, MachineAdvice, Terms, advise_commitments
 from capacity.chargeback.machine_hours import MachineHours, MachineKind
@@ -123,7 +123,7 @@ def test_with_a_discount_the_number_is_known_even_where_the_price_it_is_off_is_n
 
 
 def test_the_contract_of_the_price_file_counts_where_nothing_else_is_given() -> None:
-    book = prices_of(Cloud.AWS)
+    book = prices_of(Vendor.AWS)
     row = Price(machine=P4D.machine, region=P4D.region, capacity_type=CapacityType.RESERVED, usd_per_hour=Decimal(11), source="x")
     own = replace(book, prices={**book.prices, (P4D.machine, P4D.region, CapacityType.RESERVED): row})
 

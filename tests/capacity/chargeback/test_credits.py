@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity.catalog.data_files import DataFileError
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.chargeback.charging import charge
 from capacity.chargeback.credits import Credit, moments_of, read_credits
 from capacity.chargeback.node_costs import PriceTimes, cost_nodes
@@ -131,7 +131,7 @@ def test_a_credit_that_cannot_be_is_refused_with_words(tmp_path: Path, text: str
 def test_a_file_of_credits_is_read_and_two_of_one_name_are_refused(tmp_path: Path) -> None:
     file, row = tmp_path / "credits.yaml", "  - {name: a, usd: '1', cloud: gcp, source: the console of today}\n"
     file.write_text(f"credits:\n{row}")
-    assert [(each.name, each.cloud) for each in read_credits(file)] == [("a", Cloud.GCP)]
+    assert [(each.name, each.cloud) for each in read_credits(file)] == [("a", Vendor.GCP)]
     file.write_text(f"credits:\n{row}{row}")
     with pytest.raises(DataFileError, match="a is the name of two credits"):
         read_credits(file)

@@ -22,7 +22,7 @@ from hostile_month import (
     worked_out,
 )
 
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import PriceBook, PriceFile, prices_of
 from capacity.chargeback.charging import charge
 from capacity.chargeback.ledger import Ledger
@@ -43,9 +43,9 @@ pytestmark = pytest.mark.nightly(
 )
 
 
-def prices(cloud: Cloud) -> PriceBook:
+def prices(cloud: Vendor) -> PriceBook:
     book = prices_of(cloud)
-    return book.with_rows_of(PriceFile.model_validate(CONTRACT), "contract") if cloud is Cloud.AWS else book
+    return book.with_rows_of(PriceFile.model_validate(CONTRACT), "contract") if cloud is Vendor.AWS else book
 
 
 def reports_of(month: HostileMonth, slice_minutes: int = DAY) -> dict[IdlePolicy, Report]:

@@ -9,7 +9,7 @@ import pytest
 from resolved_fixtures import pool, settings_of, told
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import HOURS_OF_A_MONTH, prices_of
 from capacity.plan.build import build_plan
 from capacity.plan.checks.shares import (
@@ -117,7 +117,7 @@ def test_only_a_team_with_a_queue_is_stopped() -> None:
 
 
 def month_of(machine: str, capacity_type: CapacityType) -> Decimal:
-    price = prices_of(Cloud.AWS).find(machine, "us-east-1", capacity_type)
+    price = prices_of(Vendor.AWS).find(machine, "us-east-1", capacity_type)
     assert price is not None
     return price.usd_per_hour * HOURS_OF_A_MONTH
 
@@ -152,7 +152,7 @@ def test_a_pool_without_a_price_is_named_where_the_budget_is_too_small_without_i
         "budget.monthly_usd": 1,
         "control_plane": {"access": "public_cidrs", "cidrs": ["203.0.113.0/24"]},
     }
-    shipped = prices_of(Cloud.AWS)
+    shipped = prices_of(Vendor.AWS)
     book = replace(shipped, prices={key: price for key, price in shipped.prices.items() if price.machine != "g5.xlarge"})
 
     [warning] = build_plan(settings_of("eks", two_pools), prices=book).warnings

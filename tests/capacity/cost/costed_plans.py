@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import PriceBook, PriceFile
 from capacity.cost.costed_plan import CostedPlan, costed
 from capacity.plan.build import plan_of_stack_file
@@ -43,7 +43,7 @@ def round_prices(**services: str) -> PriceBook:
             ],
         }
     )
-    return PriceBook(Cloud.AWS, {}, {}).with_rows_of(file, "test")
+    return PriceBook(Vendor.AWS, {}, {}).with_rows_of(file, "test")
 
 
 def pool(name: str, capacity_type: str = "spot", max_nodes: int = 4, *serves: str, **more: Any) -> dict[str, Any]:

@@ -8,14 +8,14 @@ import pytest
 from auto_mode_settings import auto_mode_settings
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.price_book import PriceFile, prices_of
 from capacity.cost.costed_plan import costed, shipped_use
 from capacity.cost.plan_cost import PlanCost, Section, plan_cost
 from capacity.plan.build import build_plan
 from capacity.settings.stack_file import parse_settings
 
-BOOK = prices_of(Cloud.AWS)
+BOOK = prices_of(Vendor.AWS)
 
 
 def cost(mode: str) -> PlanCost:
@@ -101,7 +101,7 @@ def test_ones_own_file_of_prices_may_say_another_fee() -> None:
 
 
 def test_a_machine_without_an_on_demand_price_has_an_unknown_fee_and_none_of_zero() -> None:
-    without = [name for name in machines_of(Cloud.AWS) if BOOK.find(name, "us-east-1", CapacityType.ON_DEMAND) is None]
+    without = [name for name in machines_of(Vendor.AWS) if BOOK.find(name, "us-east-1", CapacityType.ON_DEMAND) is None]
 
     assert without
     assert {BOOK.node_fee(each, "us-east-1") for each in without} == {None}

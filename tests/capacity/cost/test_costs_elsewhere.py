@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import ServiceItem, prices_of
 from capacity.cost.costed_plan import CostedPlan, costed, shipped_use
 from capacity.cost.plan_cost import PlanCost, plan_cost
@@ -45,7 +45,7 @@ def cost_of(stack: str, region: str, room: tuple[int, int] | None = None) -> Pla
     spending = plan.spending
     if room is not None and spending.other_work is not None:
         spending = replace(spending, other_work=replace(spending.other_work, max_vcpu=room[0], max_memory_gib=room[1]))
-    cloud = Cloud.AWS if plan.cloud == "eks" else Cloud.GCP
+    cloud = Vendor.AWS if plan.cloud == "eks" else Vendor.GCP
     return plan_cost(plan.model_copy(update={"region": region, "spending": spending}), prices_of(cloud), shipped_use())
 
 
@@ -64,17 +64,17 @@ def test_no_size_that_pods_may_select_on_gke_costs_more_where_it_fills_the_room(
     assert Decimal(usd) * nodes * 744 <= other_work_usd(cost_of("dev-gke", "us-central1", room))
 
 
-@pytest.mark.parametrize("region", sorted({region for _, region, _ in prices_of(Cloud.GCP).prices}))
+@pytest.mark.parametrize("region", sorted({region for _, region, _ in prices_of(Vendor.GCP).prices}))
 def test_in_every_region_of_gke_other_work_is_bounded_or_the_worst_case_says_that_it_is_not(region: str) -> None:
     """Families without GPUs have prices in fewer regions than machines with them; elsewhere the sum is "at least"."""
     cost = cost_of("dev-gke", region)
     missing = [each for each in cost.unbounded if "families" in each]
 
-    assert bool(missing) is (region not in prices_of(Cloud.GCP).family_regions)
+    assert bool(missing) is (region not in prices_of(Vendor.GCP).family_regions)
     assert missing or other_work_usd(cost) > 0
 
 
-@pytest.mark.parametrize("region", sorted({region for _, region, _ in prices_of(Cloud.AWS).prices}))
+@pytest.mark.parametrize("region", sorted({region for _, region, _ in prices_of(Vendor.AWS).prices}))
 def test_in_every_region_of_eks_the_worst_case_is_a_bound_or_says_that_it_is_none(region: str) -> None:
     """The families that Karpenter may make have prices in one region; elsewhere the sum is "at least"."""
     missing = [each for each in cost_of("dev-eks", region).unbounded if "families of machines without GPUs" in each]
@@ -83,7 +83,7 @@ def test_in_every_region_of_eks_the_worst_case_is_a_bound_or_says_that_it_is_non
 
 
 EKS_STACKS = ("dev-eks", "prod-eks")
-BOOK = prices_of(Cloud.AWS)
+BOOK = prices_of(Vendor.AWS)
 NOWHERE = "nowhere-1"
 
 

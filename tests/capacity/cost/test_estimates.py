@@ -11,7 +11,7 @@ from money_jobs import COURSE_A2, COURSE_P4D, on_aws, on_gcp
 from pydantic import ValidationError
 
 from capacity.catalog.data_files import DataFileError, read_records
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import prices_of
 from capacity.cost.costed_plan import machine_prices
 from capacity.cost.estimates import AdviceRules, Fact, Method, estimates, flex_start_limit_hours, is_gang, shipped_rules, spot_plan
@@ -76,7 +76,7 @@ def test_the_runtime_library_begins_with_the_rate_that_advice_assumes() -> None:
 
 def test_without_a_list_price_the_regions_that_have_one_are_named() -> None:
     with pytest.raises(ExplainedError, match=r"no on-demand price of p5\.4xlarge in mars-1") as refused:
-        machine_prices(prices_of(Cloud.AWS), "p5.4xlarge", "mars-1")
+        machine_prices(prices_of(Vendor.AWS), "p5.4xlarge", "mars-1")
 
     assert refused.value.exit_code is ExitCode.BAD_USAGE
     assert "p5.4xlarge has one in" in refused.value.remedy
@@ -84,7 +84,7 @@ def test_without_a_list_price_the_regions_that_have_one_are_named() -> None:
 
 def test_for_a_machine_without_any_price_those_of_the_region_are_named() -> None:
     with pytest.raises(ExplainedError) as refused:
-        machine_prices(prices_of(Cloud.AWS), "p4d.25xlarge", "us-east-1")
+        machine_prices(prices_of(Vendor.AWS), "p4d.25xlarge", "us-east-1")
 
     assert "did you mean p4d.24xlarge?" in refused.value.remedy
 

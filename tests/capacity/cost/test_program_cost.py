@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import prices_of
 from capacity.cost.programs import aws, google, kubernetes
 from capacity.cost.programs.declared import UNKNOWN, is_program, read_program, region_of
 from capacity.cost.programs.program_cost import ProgramCost, program_cost
 from capacity.values.errors import ExplainedError
 
-BOOKS = {cloud: prices_of(cloud) for cloud in Cloud}
+BOOKS = {cloud: prices_of(cloud) for cloud in Vendor}
 PROVIDER = "urn:pulumi:dev::acme::pulumi:providers:aws::here"
 
 

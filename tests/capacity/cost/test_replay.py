@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spot_traces import write_trace
 
-from capacity.cost.replay import Job, Progress, Rates, ReplayOutcome, Trace, read_trace, read_traces, replay
+from capacity.cost.replay import Job, JobProgress, Rates, ReplayOutcome, Trace, read_trace, read_traces, replay
 from capacity.cost.strategies import STRATEGIES
 from capacity.values.errors import ExitCode, ExplainedError
 
@@ -67,45 +67,45 @@ SHORT = Job(100, 200, 30, checkpoint_seconds=2, restart_seconds=10)
 
 
 def test_the_whole_job_takes_a_restart_the_work_and_three_checkpoints() -> None:
-    assert Progress().started(SHORT).to_finish_seconds(SHORT) == 10 + 100 + 3 * 2
+    assert JobProgress().started(SHORT).to_finish_seconds(SHORT) == 10 + 100 + 3 * 2
 
 
 def test_nothing_is_done_during_a_restart() -> None:
-    assert Progress().started(SHORT).after(7, SHORT) == Progress(restart_seconds=3)
+    assert JobProgress().started(SHORT).after(7, SHORT) == JobProgress(restart_seconds=3)
 
 
 def test_work_is_saved_when_its_checkpoint_is_complete() -> None:
-    begun = Progress().started(SHORT)
+    begun = JobProgress().started(SHORT)
 
-    assert begun.after(10 + 31, SHORT) == Progress(0, 31, 0), "one second into the checkpoint"
-    assert begun.after(10 + 32, SHORT) == Progress(30, 0, 0)
-    assert begun.after(10 + 32 + 40, SHORT) == Progress(60, 8, 0)
+    assert begun.after(10 + 31, SHORT) == JobProgress(0, 31, 0), "one second into the checkpoint"
+    assert begun.after(10 + 32, SHORT) == JobProgress(30, 0, 0)
+    assert begun.after(10 + 32 + 40, SHORT) == JobProgress(60, 8, 0)
 
 
 def test_an_interruption_leaves_what_is_saved() -> None:
-    assert Progress(30, 29, 0).lost(SHORT) == Progress(30)
+    assert JobProgress(30, 29, 0).lost(SHORT) == JobProgress(30)
 
 
 def test_an_interruption_with_enough_warning_leaves_what_was_done_until_then() -> None:
     warned = Job(100, 200, 30, checkpoint_seconds=2, notice_seconds=5)
 
-    assert Progress(30, 29, 0).lost(warned) == Progress(54)
-    assert Progress(30, 4, 0).lost(warned) == Progress(30), "the notice came before the last checkpoint"
-    assert Progress(30, 31, 0).left(warned) == Progress(60, 0, 2), "who leaves by himself pays for his save"
+    assert JobProgress(30, 29, 0).lost(warned) == JobProgress(54)
+    assert JobProgress(30, 4, 0).lost(warned) == JobProgress(30), "the notice came before the last checkpoint"
+    assert JobProgress(30, 31, 0).left(warned) == JobProgress(60, 0, 2), "who leaves by himself pays for his save"
 
 
 def test_who_leaves_saves_first_if_that_ends_sooner() -> None:
-    assert Progress(30, 20, 0).left(SHORT) == Progress(50, 0, 2)
-    assert Progress(30, 1, 0).left(SHORT) == Progress(30), "a second of work is not worth a checkpoint of two"
+    assert JobProgress(30, 20, 0).left(SHORT) == JobProgress(50, 0, 2)
+    assert JobProgress(30, 1, 0).left(SHORT) == JobProgress(30), "a second of work is not worth a checkpoint of two"
 
 
 def test_the_checkpoint_before_leaving_is_paid_for_at_the_next_start() -> None:
-    assert Progress(50, 0, 2).started(SHORT) == Progress(50, 0, 12)
+    assert JobProgress(50, 0, 2).started(SHORT) == JobProgress(50, 0, 12)
 
 
 @given(st.integers(0, 115))
 def test_time_passes_as_fast_as_the_rest_shrinks(seconds: int) -> None:
-    begun = Progress().started(SHORT)
+    begun = JobProgress().started(SHORT)
 
     assert begun.to_finish_seconds(SHORT) - begun.after(seconds, SHORT).to_finish_seconds(SHORT) == seconds
 

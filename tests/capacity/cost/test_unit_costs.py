@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.price_book import prices_of
 from capacity.cost import unit_costs as unit
 from capacity.cost.unit_costs import DevelopmentUse, scaled_to_zero
@@ -77,7 +77,7 @@ def test_a_use_that_fits_into_no_day_is_refused(hours: float, nodes: int, minute
         DevelopmentUse(nodes, hours, idle_minutes=minutes)
 
 
-def spot_discounts(cloud: Cloud) -> list[Decimal]:
+def spot_discounts(cloud: Vendor) -> list[Decimal]:
     """Of GPU machines, in percent, where a source gave both prices."""
     book, machines = prices_of(cloud), machines_of(cloud)
     found: list[Decimal] = []
@@ -90,7 +90,7 @@ def spot_discounts(cloud: Cloud) -> list[Decimal]:
 
 def test_up_to_90_percent_is_not_what_gpus_get() -> None:
     """Of the guide's matrix. On GKE the price book's best is 65 %, and three in four are below the 53 % of flex-start."""
-    gke, eks = spot_discounts(Cloud.GCP), spot_discounts(Cloud.AWS)
+    gke, eks = spot_discounts(Vendor.GCP), spot_discounts(Vendor.AWS)
 
     assert (f"{gke[len(gke) // 2]:.0f}", f"{gke[-1]:.0f}", f"{eks[len(eks) // 2]:.0f}", f"{eks[-1]:.0f}") == ("40", "65", "63", "81")
     below = sum(each < 53 for each in gke)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from capacity.catalog.price_book import PriceBook
     from capacity.cost.costed_plan import CostedPlan, CostedPool
-    from capacity.plan.billed import Charge
+    from capacity.plan.billed import BilledAmount
 
 MEBIBYTES = 1024
 SIMPLE = LEAST["eks"] | {
@@ -54,7 +54,7 @@ class State:
     memory_gib: Fraction = Fraction(0)
     gpus: dict[str, int] = field(default_factory=dict[str, int])
 
-    def disk(self, charges: Iterable[Charge], nodes: int = 1) -> None:
+    def disk(self, charges: Iterable[BilledAmount], nodes: int = 1) -> None:
         for each in charges:
             price = self.book.find_service(each.item, self.plan.region)
             self.usd_per_month += Fraction(price.usd if price else 0) * each.amount * nodes

@@ -10,7 +10,7 @@ from plan_settings import Settings, eks, gke, local, plan_of, pool, refusals, te
 from program_declarations import STACKS, shipped
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import Price, PriceBook
 from capacity.plan.build import IN_LINE, build_plan, image_book_of, price_book_of
 from capacity.plan.kueue_configuration import ONE_BOOT
@@ -59,7 +59,7 @@ def test_what_works_and_is_probably_not_meant_is_a_warning_of_the_plan() -> None
 def test_budgets_are_checked_against_the_price_book_that_is_given() -> None:
     settings = local(pool("p", "g6.xlarge", "spot", 2, "training"), teams=[team("red", shares={"p": 2}, monthly_budget_usd=1000)])
     price = Price(machine="g6.xlarge", region="us-east-1", capacity_type=CapacityType.SPOT, usd_per_hour=Decimal(1), source="own")
-    book = PriceBook(Cloud.AWS, {("g6.xlarge", "us-east-1", CapacityType.SPOT): price}, {})
+    book = PriceBook(Vendor.AWS, {("g6.xlarge", "us-east-1", CapacityType.SPOT): price}, {})
 
     assert plan_of(settings).warnings == ()
     [warning] = build_plan(parse_settings(settings, "x"), prices=book).warnings

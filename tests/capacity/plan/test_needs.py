@@ -9,7 +9,7 @@ import pytest
 from settings_documents import changed
 
 from capacity.catalog.aws_quotas import Market, quota_of_machine
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.node_images import shipped_images
 from capacity.plan.build import build_plan
 from capacity.plan.needs import (
@@ -141,7 +141,7 @@ def test_each_gateway_needs_an_address_and_one_for_all_needs_one() -> None:
 def test_every_machine_of_the_catalog_counts_against_the_quota_that_names_its_family(market: Market) -> None:
     """The names are AWS's own, and say which families they are of."""
     without: list[str] = []
-    for name in machines_of(Cloud.AWS):
+    for name in machines_of(Vendor.AWS):
         quota = quota_of_machine(name, market)
         if quota is None:
             without.append(name)

@@ -10,7 +10,7 @@ import pytest
 from plan_settings import eks, gke, plan_of, pool, pool_of, refusals, team
 
 from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.price_book import PriceFile
 from capacity.cost.costed_plan import costed, shipped_use
 from capacity.cost.plan_cost import plan_cost
@@ -57,10 +57,10 @@ def test_a_pool_of_a_described_machine_is_planned_as_of_any_other() -> None:
 
 
 def test_nothing_that_others_read_is_changed_by_a_description() -> None:
-    before = dict(machines_of(Cloud.AWS))
+    before = dict(machines_of(Vendor.AWS))
     plan_of(with_machine(NEW))
 
-    assert machines_of(Cloud.AWS) == before
+    assert machines_of(Vendor.AWS) == before
     assert "p7.48xlarge" not in before
     [problem] = refusals(eks(pool("p", "p7.48xlarge", "spot", 2, "training")))
     assert problem.rule == "unknown-machine"
@@ -196,7 +196,7 @@ def test_the_system_pool_takes_a_described_machine_that_says_enough(machine: dic
 
 GPU_OF_GKE = {"name": "nvidia-r100", "count": 8, "memory_mib": 294912}
 NEW_OF_GKE: dict[str, Any] = {"name": "a5-highgpu-8g", "vcpu": 224, "memory_mib": 4063232, "gpu": GPU_OF_GKE, "bundled_local_ssd_disks": 32}
-A4_HIGH = machines_of(Cloud.GCP)["a4-highgpu-8g"]
+A4_HIGH = machines_of(Vendor.GCP)["a4-highgpu-8g"]
 
 
 def with_gke_machine(machine: dict[str, Any], pool_machine: str = "a5-highgpu-8g", **pool_fields: Any) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def with_gke_machine(machine: dict[str, Any], pool_machine: str = "a5-highgpu-8g
 
 def as_described(name: str) -> dict[str, Any]:
     """A machine of the catalog in the words of a description."""
-    machine = machines_of(Cloud.GCP)[name]
+    machine = machines_of(Vendor.GCP)[name]
     assert machine.gpu is not None
     return {
         "name": name,

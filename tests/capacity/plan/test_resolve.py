@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from plan_settings import eks, gke, local, plan_of, pool, pool_of, refusals, route_of, team
 
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.plan.model import Amount
 from capacity.plan.resolve import node_amount, with_gpus
 
@@ -80,7 +80,7 @@ def test_a_field_of_a_class_that_cannot_be_is_refused_where_it_stands(field: str
     assert [problem.path for problem in problems] == [f"classes.training.{field}"]
 
 
-AWS = machines_of(Cloud.AWS)
+AWS = machines_of(Vendor.AWS)
 
 
 def test_gpus_come_with_vcpu_and_memory_in_proportion() -> None:

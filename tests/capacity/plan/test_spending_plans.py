@@ -9,7 +9,7 @@ import pytest
 import yaml
 from plan_settings import local, plan_of, pool, team
 
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.price_book import ServiceItem
 from capacity.plan.build import build_plan
 from capacity.settings.pools import IMAGES_AND_SCRATCH, SYSTEM_ALONE, default_volume
@@ -103,7 +103,7 @@ def test_what_every_gp3_volume_has_is_not_billed_and_bottlerocket_has_a_second_v
 
 
 def test_images_are_on_the_volume_where_one_machine_of_a_pool_has_no_nvme() -> None:
-    with_nvme = machines_of(Cloud.AWS)["g6.xlarge"]
+    with_nvme = machines_of(Vendor.AWS)["g6.xlarge"]
     without = with_nvme.model_copy(update={"name": "g6.plain", "local_ssd_gb": 0})
 
     assert default_volume([with_nvme]) == SYSTEM_ALONE

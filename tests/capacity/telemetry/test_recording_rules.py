@@ -11,7 +11,7 @@ from fractions import Fraction
 import pytest
 import yaml
 
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.chargeback.nodes import CAPACITY_MARKS, unit_share
 from capacity.chargeback.queries import Question, kube_state_resources, kube_state_series, label_of, queries
 from capacity.telemetry import ALLOCATED, DIMENSIONS, IDLE, MEASURED, USED, rule_groups, rules_yaml
@@ -81,7 +81,7 @@ def test_the_capacity_type_is_written_last_by_the_mark_that_counts_first() -> No
 
 
 def test_a_partition_counts_as_much_as_in_the_report() -> None:
-    by_model = {each.gpu.model: each for cloud in Cloud for each in machines_of(cloud).values() if each.gpu is not None}
+    by_model = {each.gpu.model: each for cloud in Vendor for each in machines_of(cloud).values() if each.gpu is not None}
     found = 0
     for rule in (each for each in GROUP.rules if each.record == "flexspot_node:gpus_per_partition:max"):
         for names, model in re.findall(r'mig_\(([^)]+)\)\(_\.\+\)\?"} and on \(node\) \S+{gpu="([^"]+)"}', rule.expression):
@@ -101,7 +101,7 @@ def test_every_machine_that_always_has_the_same_gpus_has_its_number() -> None:
     }
     known = {
         name: str(each.gpu.count)
-        for cloud in Cloud
+        for cloud in Vendor
         for name, each in machines_of(cloud).items()
         if each.gpu is not None and len(each.gpu.counts) == 1
     }

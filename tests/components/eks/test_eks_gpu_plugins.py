@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from components.eks.addons import GpuPlugins, GpuPluginsArgs
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def test_the_efa_plugin_knows_every_machine_of_the_catalog_that_has_efa(register
     labels = charts(register, efa=True)["aws-efa-k8s-device-plugin"]["values"]["supportedInstanceLabels"]
 
     assert labels["keys"] == ["node.kubernetes.io/instance-type"]
-    assert set(labels["values"]) == {name for name, machine in machines_of(Cloud.AWS).items() if machine.efa_interfaces}
+    assert set(labels["values"]) == {name for name, machine in machines_of(Vendor.AWS).items() if machine.efa_interfaces}
     assert "p5.48xlarge" in labels["values"]
     assert "g6.xlarge" not in labels["values"]
 

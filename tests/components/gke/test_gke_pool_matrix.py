@@ -9,7 +9,7 @@ import pytest
 from gke_pool_args import NODE_POOL, pool_args
 
 from capacity.catalog.capacity_type import CapacityType, ForbiddenOption, facts_of
-from capacity.catalog.machines import Cloud, Machine, machines_of
+from capacity.catalog.machines import Machine, Vendor, machines_of
 from components.gke.gpu_node_pool import GkeGpuNodePool
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def family(machine: Machine) -> str:
 
 
 # One machine of each family: the last by name.
-FAMILIES: dict[str, Machine] = {family(each): each for each in machines_of(Cloud.GCP).values() if each.gpu}
+FAMILIES: dict[str, Machine] = {family(each): each for each in machines_of(Vendor.GCP).values() if each.gpu}
 
 MATRIX = [
     pytest.param(capacity_type, machine, id=f"{capacity_type}-{name}")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from capacity.catalog.machines import Cloud
+from capacity.catalog.machines import Vendor
 from capacity.catalog.price_book import prices_of
 from components.karpenter.node_pools import CpuNodePool, CpuNodePoolArgs
 
@@ -60,8 +60,8 @@ def test_only_families_are_made_whose_price_is_known(pool: Callable[..., dict[st
     """So that a month has a worst case: Karpenter takes a dearer family when cheaper ones are out of stock."""
     families = requirements(pool())["karpenter.k8s.aws/instance-family"][1]
 
-    assert families == prices_of(Cloud.AWS).family_names
-    assert all((each, "us-east-1") in prices_of(Cloud.AWS).families for each in families)
+    assert families == prices_of(Vendor.AWS).family_names
+    assert all((each, "us-east-1") in prices_of(Vendor.AWS).families for each in families)
     assert not {"c6in", "m5zn", "r7iz"} & set(families)
 
 

@@ -8,7 +8,7 @@ import pulumi
 import pytest
 from karpenter_node_class_args import KEY, NODE_CLASS, node_class_args
 
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from components.karpenter.ec2_node_class import Ec2NodeClass, ec2_node_class_ref
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def test_what_is_not_asked_of_a_volume_makes_room_for_what_is(
     assert (root["ebs"]["volumeSize"], root["ebs"]["iops"], root["ebs"]["throughput"]) == volume
 
 
-@pytest.mark.parametrize("machine", [each for each in machines_of(Cloud.AWS).values() if each.efa_interfaces], ids=lambda each: each.name)
+@pytest.mark.parametrize("machine", [each for each in machines_of(Vendor.AWS).values() if each.efa_interfaces], ids=lambda each: each.name)
 def test_every_machine_with_efa_has_an_efa_interface_on_each_card_and_one_address(machine: Any, register: Register) -> None:
     card, count = machine.efa_first_card, machine.efa_interfaces
     made = spec(register, efa_interfaces=count, efa_first_card=card, placement_group="platform-h100")

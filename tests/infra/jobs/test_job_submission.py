@@ -10,7 +10,7 @@ from kubernetes.client import ApiClient, Configuration
 from capacity.values.errors import ExplainedError
 from infra.jobs.access import TeamCluster
 from infra.jobs.submission import LogTail, Script, command_of, first_pod, name_for, script_of, with_script
-from infra.kubeconfig import Access
+from infra.kubeconfig import KubeAccess
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,7 +110,7 @@ def test_a_script_is_mounted_beside_volumes_of_ones_own_and_what_is_none_is_left
 
 
 def test_lines_that_were_shown_are_not_shown_again_and_none_of_the_same_moment_is_lost() -> None:
-    tail = LogTail(TeamCluster(Access(ApiClient(Configuration())), "nlp"), "bert-0")
+    tail = LogTail(TeamCluster(KubeAccess(ApiClient(Configuration())), "nlp"), "bert-0")
 
     assert tail.unseen("T1 a\nT2 b\nT2 c\n") == ["a", "b", "c"]
     assert tail.unseen("T1 a\nT2 b\nT2 c\nT2 d\nT3 b\n") == ["d", "b"]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pulumi_policy import Policy
 
     from capacity.values.verdict import Outcome
-    from policies.inventory.reading.source import Source
+    from policies.inventory.reading.source import ObjectSource
     from policies.inventory.views import View
     from policies.judging import AnyRule
 
@@ -203,7 +203,7 @@ def test_a_rule_that_raises_is_advice_that_names_it_and_stops_no_other_rule() ->
 
 
 def test_an_object_that_cannot_be_read_is_advice_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def raises(_source: Source) -> Sequence[View]:
+    def raises(_source: ObjectSource) -> Sequence[View]:
         raise KeyError("hunter2")
 
     monkeypatch.setattr("policies.engine.read_source", partial(read_source, read=raises))
@@ -215,7 +215,7 @@ def test_an_object_that_cannot_be_read_is_advice_and_stops_nothing(monkeypatch: 
 
 
 def test_inputs_of_a_shape_that_nobody_foresaw_stop_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def raises(*_: object) -> Source:
+    def raises(*_: object) -> ObjectSource:
         raise TypeError("hunter2")
 
     monkeypatch.setattr("policies.engine.from_pulumi", raises)

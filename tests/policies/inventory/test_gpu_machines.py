@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from capacity.catalog.accelerators import ACCELERATORS, NEURON, NVIDIA, TPU
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from policies.inventory.gpu_machines import gpu_selection, is_gpu_machine
 from policies.values.field import Field
 
@@ -25,7 +25,7 @@ def test_a_machine_has_the_accelerators_that_its_name_says(machine: str, kinds: 
 
 
 def test_the_shipped_catalog_agrees() -> None:
-    for machine in machines_of(Cloud.AWS).values():
+    for machine in machines_of(Vendor.AWS).values():
         kinds = [kind for kind in ACCELERATORS if is_gpu_machine(machine.name, (kind,))]
         assert kinds == ([] if machine.gpu is None else [machine.gpu.accelerator]), machine.name
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from manifests import node_pool, views
 
-from capacity.catalog.machines import Cloud, machines_of
+from capacity.catalog.machines import Vendor, machines_of
 from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL, karpenter_aws_labels
 from policies.inventory import node_offer as machine_catalog
 from policies.inventory.node_offer import allowed_machines, allows
@@ -23,8 +23,8 @@ def of_type(*machines: Any) -> dict[str, Any]:
     return {"key": INSTANCE_TYPE_LABEL, "operator": "In", "values": list(machines)}
 
 
-@pytest.mark.parametrize("cloud", Cloud)
-def test_the_light_catalog_says_what_the_checked_one_says(cloud: Cloud) -> None:
+@pytest.mark.parametrize("cloud", Vendor)
+def test_the_light_catalog_says_what_the_checked_one_says(cloud: Vendor) -> None:
     light, whole = machine_catalog.machines_of(cloud), machines_of(cloud)
 
     assert light.keys() == whole.keys()
@@ -32,7 +32,7 @@ def test_the_light_catalog_says_what_the_checked_one_says(cloud: Cloud) -> None:
         found = light[name]
         assert (found.vcpu, found.memory_mib) == (machine.vcpu, machine.memory_mib)
         assert (found.gpu, found.gpu_counts) == ((machine.gpu.name, machine.gpu.counts) if machine.gpu else ("", ()))
-        if cloud is Cloud.AWS:
+        if cloud is Vendor.AWS:
             assert found.labels == {**karpenter_aws_labels(machine), INSTANCE_TYPE_LABEL: name}
 
 

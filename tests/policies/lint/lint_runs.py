@@ -16,7 +16,7 @@ from policies.lint.configuration import FILE_NAME, Configuration, read_configura
 from policies.lint.run import lint
 
 if TYPE_CHECKING:
-    from policies.lint.report import Report
+    from policies.lint.report import LintReport
 
 UNTAINTED_POOL = """\
 apiVersion: karpenter.sh/v1
@@ -83,7 +83,7 @@ def configured(folder: Path, text: str) -> Configuration:
     return read_configuration(folder / FILE_NAME)
 
 
-def linted(folder: Path, configuration: Configuration | None = None, /, **files: str | bytes) -> Report:
+def linted(folder: Path, configuration: Configuration | None = None, /, **files: str | bytes) -> LintReport:
     """The report on a folder with these files; `a__b_yaml` is a/b.yaml."""
     for name, text in files.items():
         path = folder / ".".join(name.replace("__", "/").rsplit("_", 1))
@@ -92,16 +92,16 @@ def linted(folder: Path, configuration: Configuration | None = None, /, **files:
     return lint([str(folder)], configuration or Configuration())
 
 
-def found(report: Report, folder: Path) -> list[tuple[str, int, str]]:
+def found(report: LintReport, folder: Path) -> list[tuple[str, int, str]]:
     """File, line and rule of each open finding."""
     return [(each.path.removeprefix(f"{folder}/"), each.line, each.finding.rule) for each in report.open]
 
 
-def rules(report: Report) -> set[str]:
+def rules(report: LintReport) -> set[str]:
     return {each.finding.rule for each in report.open}
 
 
-def shortened(report: Report, folder: Path) -> Report:
+def shortened(report: LintReport, folder: Path) -> LintReport:
     """The report with paths as seen from `folder`, as if the linter had been started there."""
     findings = tuple(replace(each, path=each.path.removeprefix(f"{folder}/")) for each in report.findings)
     return replace(report, findings=findings)

@@ -18,7 +18,7 @@ from policies.lint.formats import as_json, as_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from policies.lint.report import Report
+    from policies.lint.report import LintReport
 
 KINDS = ("ResourceFlavor/spot", "ClusterQueue/research", "LocalQueue/research", "EC2NodeClass/gpu", "NodePool/train-spot", "Job/train")
 FLAVOR, CLUSTER_QUEUE, LOCAL_QUEUE, NODE_CLASS, POOL, JOB = (GOOD[kind] for kind in KINDS)
@@ -52,7 +52,7 @@ def cluster(name: str, defect: str = "") -> str:
     return (text + HIDES).replace("CLUSTER", name).replace("OTHER", {"one": "two", "two": "one"}[name])
 
 
-def told(report: Report, rule: str) -> list[tuple[str, tuple[str, ...]]]:
+def told(report: LintReport, rule: str) -> list[tuple[str, tuple[str, ...]]]:
     return [(each.finding.object.name, each.clusters) for each in report.open if each.finding.rule == rule]
 
 

@@ -16,7 +16,7 @@ from policies.lint.run import lint
 
 if TYPE_CHECKING:
     from policies.lint.fixes import Fixes
-    from policies.lint.report import Report
+    from policies.lint.report import LintReport
 
 OWNER = ("team", "research")
 
@@ -67,7 +67,7 @@ FIXED_JOB = JOB.replace("{name", "{labels: {team: research}, name").replace(
 )
 
 
-def judged(folder: Path) -> Report:
+def judged(folder: Path) -> LintReport:
     return lint([str(folder)], Configuration(closed=True))
 
 

@@ -13,7 +13,7 @@ from lint_runs import TAINT_RULE, UNTAINTED_POOL, WHOLE_POOL, linted, shortened,
 from capacity.values.verdict import ObjectIdentity, Severity, Verdict
 from policies.lint.file_reading import Skipped
 from policies.lint.formats import as_github, as_json, as_sarif, as_text
-from policies.lint.report import Placed, Report
+from policies.lint.report import LintReport, Placed
 from policies.values.finding import Finding, Suppression
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ def placed(name: str = "gpu", path: str = "a.yaml", severity: Severity = Severit
     return Placed(finding, path, 3, **more)
 
 
-def report_of(findings: Iterable[Placed], undecided: Iterable[Placed] = ()) -> Report:
+def report_of(findings: Iterable[Placed], undecided: Iterable[Placed] = ()) -> LintReport:
     skipped = {Skipped.TEMPLATE: 2}
-    return Report(tuple(findings), tuple(undecided), Severity.HIGH, files=1, documents=2, objects=2, skipped=skipped)
+    return LintReport(tuple(findings), tuple(undecided), Severity.HIGH, files=1, documents=2, objects=2, skipped=skipped)
 
 
 ACCEPTED = Suppression("kept empty", date(2030, 1, 31), "team-a")

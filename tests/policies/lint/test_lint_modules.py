@@ -13,7 +13,7 @@ from policies.lint.run import lint
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from policies.lint.report import Report
+    from policies.lint.report import LintReport
 
 pytestmark = pytest.mark.engine
 
@@ -46,7 +46,7 @@ REVIEWED_IN_MARKDOWN = {
 }
 
 
-def found(report: Report, folder: Path) -> set[tuple[str, str, str]]:
+def found(report: LintReport, folder: Path) -> set[tuple[str, str, str]]:
     assert not [each.finding.message for each in report.undecided if each.defect]
     return {(folder.name.partition("@")[0], each.path.removeprefix(f"{folder}/"), each.finding.rule) for each in report.open}
 

@@ -15,7 +15,7 @@ from policies.lint.configuration import Configuration
 from policies.lint.run import lint
 
 if TYPE_CHECKING:
-    from policies.lint.report import Report
+    from policies.lint.report import LintReport
 
 FOLDER = Path(__file__).parent
 GOOD = FOLDER / "good"
@@ -29,7 +29,7 @@ def good(cloud: str) -> dict[str, list[Any]]:
     return {f"{cloud}/{path.name}": list(yaml.safe_load_all(path.read_text())) for path in sorted((GOOD / cloud).glob("*.yaml"))}
 
 
-def judged(folder: Path, files: dict[str, list[Any]]) -> Report:
+def judged(folder: Path, files: dict[str, list[Any]]) -> LintReport:
     for name, objects in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(yaml.safe_dump_all(objects, sort_keys=False))

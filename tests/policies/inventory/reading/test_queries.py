@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 from manifests import manifest, views
 
-from policies.inventory.objects import Query
+from policies.inventory.objects import QueryView
 
 
-def config_map(key: str, text: str) -> list[Query]:
-    return views(Query, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "d"}, "data": {key: text}})
+def config_map(key: str, text: str) -> list[QueryView]:
+    return views(QueryView, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "d"}, "data": {key: text}})
 
 
-def dashboard(*expressions: Any, key: str = "gpu.json") -> list[Query]:
+def dashboard(*expressions: Any, key: str = "gpu.json") -> list[QueryView]:
     return config_map(key, json.dumps({"rows": [{"panels": [{"targets": [{"expr": each, "refId": "A"} for each in expressions]}]}]}))
 
 
 def test_rules_are_named_by_what_they_make() -> None:
     rules = [{"alert": "Idle", "expr": "a"}, {"record": "a:b", "expr": 1}, {"expr": "c"}]
     spec = {"groups": [{"name": "g", "rules": rules}]}
-    found = views(Query, manifest("monitoring.coreos.com/v1", "PrometheusRule", spec))
+    found = views(QueryView, manifest("monitoring.coreos.com/v1", "PrometheusRule", spec))
 
     assert [each.described for each in found] == [
         "spec.groups[0].rules[0].expr (alert Idle)",
@@ -61,4 +61,4 @@ def test_what_is_no_dashboard_is_passed_over(text: str) -> None:
 def test_the_operator_of_grafana_has_dashboards_of_its_own() -> None:
     dashboards = manifest("grafana.integreatly.org/v1beta1", "GrafanaDashboard", {"json": '{"panels": [{"expr": "a"}]}'})
 
-    assert [each.where for each in views(Query, dashboards)] == ["spec.json: panels[0].expr"]
+    assert [each.where for each in views(QueryView, dashboards)] == ["spec.json: panels[0].expr"]
