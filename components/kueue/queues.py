@@ -376,7 +376,7 @@ class Queues(pulumi.ComponentResource):
     """Guaranteed shares with borrowing: a team that reclaims its share preempts the borrowers.
 
     Idle quota is shared by weight (Kueue's fair sharing). Within a queue, higher priority preempts lower. Only the team's own namespace may
-    submit. Raises ValueError for unresolved names and for what Kueue would refuse: see queue_checks.py.
+    submit. Raises ValueError for unresolved names and for what Kueue would refuse.
     """
 
     cluster_queues: pulumi.Output[list[str]]
