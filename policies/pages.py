@@ -39,7 +39,7 @@ def pages() -> Mapping[str, str]:
 
 def _page(rule: AnyRule) -> str:
     needs = "with the other objects of the run" if rule.judge_among else "alone"
-    judged = f"Each {' or '.join(kind.__name__ for kind in rule.looks_at)} is judged {needs}."
+    judged = f"Each {' or '.join(kind.__name__.removesuffix('View') for kind in rule.looks_at)} is judged {needs}."
     lines = [
         f"# {rule.name}",
         f"{rule.summary}",
