@@ -278,7 +278,7 @@ _KUBERNETES: Final = "kubernetes:"
 
 
 def provider_name(cloud: str) -> str:
-    """What the program of a stack calls its provider of the cluster."""
+    """Name of the cluster's provider in the program of a stack."""
     return "lab" if cloud == Platform.LOCAL else "cluster"
 
 
@@ -309,7 +309,7 @@ class Adoption:
 
 
 def adoption(found: Found, settings: Mapping[str, Any], project: str, stack: str) -> Adoption:
-    """What of the known resources the proposed stack declares, and what not."""
+    """Return which known resources the proposed stack declares, and which it does not."""
     wanted = _declared(found, settings)
     adopted = [each for each in _once(found.known) if (each.type, each.name) in wanted]
     elsewhere = [each for each in _once(found.known) if (each.type, each.name) not in wanted]
@@ -328,7 +328,7 @@ def _file(adopted: list[Known], provider: str | None = None) -> dict[str, Any]:
         entry = {"type": each.type, "name": f"{name.format(each.name)}", "id": each.id, "parent": _entry_name(component, holder, each.name)}
         if provider is not None:
             entry["provider"] = provider
-        # Names in the file are told apart by more than the program's own, which `logicalName` is.
+        # Names in the file must be unique; the program's own name is `logicalName`.
         logical = entry["name"]
         entry |= {"name": f"{each.type.rpartition(':')[2]}:{logical}", "logicalName": logical}
         entries[each.type, each.name] = entry

@@ -8,6 +8,7 @@ the commitment of a flexible discount is an amount at discounted prices, as AWS'
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -41,7 +42,7 @@ class Discount(Record):
 
     @property
     def what(self) -> str:
-        """What it is of, in words."""
+        """Name of the commitment in messages."""
         return " ".join(each or "any" for each in (self.capacity_type.value, self.machine, self.region, self.pool))
 
     @property
@@ -54,7 +55,7 @@ class Discount(Record):
         return self.machine in {None, machine} and self.region in {None, region}
 
 
-class Lasting(Record):
+class Lasting(Record, ABC):
     """A part of a contract that holds from `start` until before `end`; without one of them for as long as anybody asks.
 
     A time without an offset is in UTC.
@@ -64,9 +65,9 @@ class Lasting(Record):
     end: datetime | None = None
 
     @property
+    @abstractmethod
     def what(self) -> str:
-        """What it is, in words."""
-        raise NotImplementedError
+        """Name of the part in messages."""
 
     @model_validator(mode="after")
     def _it_ends_after_it_starts(self) -> Self:
@@ -96,7 +97,7 @@ class Commitment(Lasting):
 
     @property
     def what(self) -> str:
-        """What it is of, in words."""
+        """Name of the commitment in messages."""
         return f"{self.nodes} reserved {self.machine} in {self.region}" + (f" for pool {self.pool}" if self.pool else "")
 
     def is_of(self, machine: str, region: str, pool: str) -> bool:
@@ -160,7 +161,7 @@ class SpendCommitment(Lasting):
 
     @property
     def what(self) -> str:
-        """What it is, in words."""
+        """Name of the commitment in messages."""
         return f"{self.kind} {self.name}, {self.usd_per_hour} USD an hour"
 
     def rate_of(self, machine: str, region: str) -> Decimal | None:
@@ -173,7 +174,7 @@ class Dated(Protocol):
 
     @property
     def what(self) -> str:
-        """What it is of: rows of the same follow each other in time."""
+        """Key of the rows that follow each other in time."""
         ...
 
     @property
@@ -186,7 +187,7 @@ DatedT = TypeVar("DatedT", bound=Dated)
 
 
 def moment_problem(moment: datetime | None, name: str) -> str | None:
-    """What is wrong with a moment, which has a `name`: no offset, or parts of a second; None: nothing."""
+    """Return the problem of a moment called `name`: no offset, or parts of a second. None if it has none."""
     if moment is not None and moment.tzinfo is None:
         return f"the {name} {moment} has no offset from UTC; write it as in {moment.replace(tzinfo=UTC).isoformat()}"
     if moment is not None and moment.microsecond:
@@ -195,7 +196,7 @@ def moment_problem(moment: datetime | None, name: str) -> str | None:
 
 
 def order_problem(rows: Sequence[tuple[str, datetime | None]]) -> str | None:
-    """What is wrong with the starts of rows, each with what it is of; None: nothing.
+    """Return the problem of the starts of rows, each given with its key. None if they have none.
 
     A start has an offset and whole seconds; rows of the same are in the order of time, and no two begin at one moment.
     """
@@ -229,7 +230,7 @@ def valid_at(rows: Iterable[DatedT], at: datetime | None = None) -> list[DatedT]
 
 
 class NodeFee(Record):
-    """What EKS Auto Mode bills for running a node: a part, in percent, of its machine's on-demand price.
+    """Fee of EKS Auto Mode for running a node, in percent of its machine's on-demand price.
 
     Of machines of some categories, such as g and gr; without categories, of all that no row before it is of.
     """
@@ -239,7 +240,7 @@ class NodeFee(Record):
     source: str
 
     def is_of(self, machine: str) -> bool:
-        """Whether it is the fee of a machine such as g6e.xlarge."""
+        """Return true if the fee is that of a machine such as g6e.xlarge."""
         category = re.match("[a-z]*", machine)
         return not self.categories or (category is not None and category[0] in self.categories)
 

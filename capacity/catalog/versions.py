@@ -192,7 +192,7 @@ class _Addons(Record):
 
 
 class _Lifetime(Record):
-    """How long a node lives at most, whatever runs on it."""
+    """Longest life of a node, whatever runs on it."""
 
     hours: Annotated[int, Field(ge=1)]
     source: str
@@ -211,12 +211,12 @@ class AutoMode(SourcedFile):
         return self.addons_in_itself.names
 
     def launches(self, machine: str) -> bool:
-        """Whether it launches a machine such as g6e.xlarge, by AWS's list of the day."""
+        """Return true if Auto Mode launches a machine such as g6e.xlarge, by AWS's list of the day."""
         family, _, size = machine.partition(".")
         return family in self.families.names and size not in {"nano", "micro", "small"}
 
 
 @cache
 def auto_mode() -> AutoMode:
-    """What is known of EKS Auto Mode."""
+    """Return the shipped facts about EKS Auto Mode."""
     return read_records(_FILE, AutoMode)

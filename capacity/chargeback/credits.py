@@ -49,7 +49,7 @@ class Credit(Lasting):
 
     @property
     def what(self) -> str:
-        """What it is, in words."""
+        """Name of the credit in messages."""
         return f"the credit {self.name}"
 
     def is_for(self, facts: NodeFacts, moment: Seconds) -> bool:

@@ -70,7 +70,11 @@ def test_an_id_that_is_given_for_what_was_made_must_be_one(checkout: OwnCheckout
 
 @pytest.mark.parametrize(
     "options,remedy",
-    [(("--offline", "--refresh"), "remove one of them"), (("--write-state",), "add both"), (("--not-made", "urn"), "add both")],
+    [
+        (("--offline", "--refresh"), "remove one of them"),
+        (("--write-state",), "add --refresh"),
+        (("--not-made", "urn"), "add --refresh --write-state"),
+    ],
 )
 def test_options_of_a_preview_that_exclude_each_other_are_bad_usage(options: tuple[str, ...], remedy: str, checkout: OwnCheckout) -> None:
     refused = checkout.flexspot("preview", "-s", "local", *options)

@@ -110,7 +110,7 @@ def job(
         _mix(jobs, prices_file, form)
         return
     if jobs is not None or work.machine is None or work.region is None or work.work_hours is None:
-        raise typer.BadParameter("give --machine, --region and --hours, or alone --jobs FILE.")
+        raise typer.BadParameter("give --machine, --region and --hours, or --jobs FILE alone.")
     written = {
         **asdict(work),
         "cloud": cloud_of(work.machine),

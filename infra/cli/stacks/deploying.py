@@ -202,8 +202,10 @@ def preview(
     """
     if offline and refresh:
         raise bad_usage("--offline and --refresh exclude each other: offline there is nothing to read.", "remove one of them.")
-    if (write_state and not refresh) or ((made or not_made) and not write_state):
-        raise bad_usage("the state is written only with --refresh --write-state.", "add both, or leave out the other options on the state.")
+    if write_state and not refresh:
+        raise bad_usage("--write-state without --refresh has nothing to write.", "add --refresh, or remove --write-state.")
+    if (made or not_made) and not write_state:
+        raise bad_usage("--made and --not-made change the state, and a preview leaves it as it is.", "add --refresh --write-state.")
     found, heard, answers = planned(stack), Heard(), told_answers(made, not_made)
     with offline_run(stack) if offline else stack_run(stack, found, lab) as run:
         if write_state:
