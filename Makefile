@@ -87,9 +87,9 @@ test-torch: .torch/.synced ## what PyTorch, Transformers and Lightning themselve
 	$(call step,real frameworks under kills,OMP_NUM_THREADS=1 .torch/bin/pytest -q -s -c tests/pytorch/pytest.ini tests/pytorch)
 
 bench: setup tools-all ## how long things take, as ratios within one run
-	$(call step,settings to plan,$(RUN)/python -m capacity.bench)
+	$(call step,settings to plan,$(RUN)/python -m flexspot.capacity.bench)
 	$(call step,lint,$(RUN)/python tests/bench_lint.py)
-	$(call step,policy rules over a state,$(RUN)/python -m policies.bench)
+	$(call step,policy rules over a state,$(RUN)/python -m flexspot.policies.bench)
 	$(call step,strategies over records of Spot,$(RUN)/python tests/bench_traces.py $(TRACES))
 	$(call step,overhead of checkpoints,$(RUN)/python tests/bench_runtime.py)
 	$(call step,a month of chargeback at three sizes,$(RUN)/python tests/bench_chargeback.py)
@@ -118,5 +118,5 @@ clean: ## remove .venv, .torch, .docs, .iam, .tools and site (labs and the user'
 	$(call step,environment of the site,$(UV) venv --quiet --clear .docs && $(UV) pip sync --quiet --python .docs/bin/python docs/site/requirements.txt && touch $@)
 
 .venv/.synced: pyproject.toml uv.lock runtime/pyproject.toml | $(UV)
-	$(call step,Python environment,$(UV) sync --quiet --locked --all-packages && $(RUN)/python -m infra.precompile && touch $@)
+	$(call step,Python environment,$(UV) sync --quiet --locked --all-packages && touch $@)
 	@command -v uv >/dev/null || printf '    plain `pulumi` runs uv, which is not on PATH: export PATH="%s:$$PATH"\n' "$(CURDIR)/.tools/uv/bin"

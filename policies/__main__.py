@@ -1,5 +1,5 @@
 """The entry of the directory pack: `--policy-pack policies`."""
 
-from policies.engine import serve
+from flexspot.policies.engine import serve
 
 serve()

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rule_fixtures import cases
 
-from capacity.values.verdict import Verdict
-from policies.admission.forms import all_forms
-from policies.core import RuleIndex, judge_across, judge_alone, read_source
-from policies.inventory.reading.source import from_manifest
-from policies.judging import DEFAULTS, Level, Settings
-from policies.values.field import UNKNOWN, plain
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies.admission.forms import all_forms
+from flexspot.policies.core import RuleIndex, judge_across, judge_alone, read_source
+from flexspot.policies.inventory.reading.source import from_manifest
+from flexspot.policies.judging import DEFAULTS, Level, Settings
+from flexspot.policies.values.field import UNKNOWN, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from policies.core import Reading
-    from policies.values.finding import Finding
+    from flexspot.policies.core import Reading
+    from flexspot.policies.values.finding import Finding
 
 Manifest = dict[str, Any]
 

@@ -19,10 +19,10 @@ from made_month import TEAMS, made_month, write_blocks
 from rich.console import Console
 from rich.table import Table
 
-from capacity.chargeback.samples import month_period
-from lab.home import LabHome
-from lab.progress import Silence
-from lab.tools.build import Tools, ensure_tools, family_named
+from flexspot.capacity.chargeback.samples import month_period
+from flexspot.lab.home import LabHome
+from flexspot.lab.progress import Silence
+from flexspot.lab.tools.build import Tools, ensure_tools, family_named
 
 SIZES = (2_500, 5_000, 10_000)
 MONTH = "2026-03"

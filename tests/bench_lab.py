@@ -13,10 +13,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from lab.control_plane import LabControlPlane
-from lab.home import LabHome
-from lab.progress import Silence
-from lab.tools.build import Tools, ensure_tools
+from flexspot.lab.control_plane import LabControlPlane
+from flexspot.lab.home import LabHome
+from flexspot.lab.progress import Silence
+from flexspot.lab.tools.build import Tools, ensure_tools
 
 _ROUNDS = 3
 _SERVER = ("etcd", "kube-apiserver")

@@ -23,7 +23,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from policies import bench
+from flexspot.policies import bench
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -43,7 +43,7 @@ class Corpus:
 
 CORPORA = (Corpus("mostly definitions", 32.0, True, 1.2), Corpus("mostly work", 7.5, False, 2.0))
 
-# Module path: the family of lab/tools whose module files pin it.
+# Module path: the family of flexspot/lab/tools whose module files pin it.
 MODULES = {
     "sigs.k8s.io/kueue": "kueue",
     "sigs.k8s.io/karpenter": "karpenter",
@@ -54,7 +54,7 @@ MODULES = {
 
 def module_folder(module: str, family: str) -> Path:
     """Return where Go keeps the pinned version of a module, which it fetches if it has to."""
-    folder = CHECKOUT / "lab" / "tools" / family
+    folder = CHECKOUT / "lab" / "flexspot" / "lab" / "tools" / family
     command = ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module]
     subprocess.run(["go", "mod", "download", module], cwd=folder, check=True)  # noqa: S607 -- go is the user's own
     return Path(subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip())

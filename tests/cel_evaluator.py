@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from policies.inventory.pod_gpus import POD_MAKERS
-from policies.own_rules.evaluation import evaluate, used_variables
+from flexspot.policies.inventory.pod_gpus import POD_MAKERS
+from flexspot.policies.own_rules.evaluation import evaluate, used_variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.admission.policy import AdmissionPolicy
+    from flexspot.policies.admission.policy import AdmissionPolicy
 
 _RESOURCES = {
     ("", "LimitRange"): "limitranges",

@@ -5,18 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from capacity.chargeback.charging import charge
-from capacity.chargeback.ledger import Ledger
-from capacity.chargeback.node_costs import PriceTimes, cost_nodes
-from capacity.chargeback.queries import Question, label_of
-from capacity.chargeback.report import IdlePolicy, Report
-from capacity.chargeback.samples import Matrix, Period, Series
+from flexspot.capacity.chargeback.charging import charge
+from flexspot.capacity.chargeback.ledger import Ledger
+from flexspot.capacity.chargeback.node_costs import PriceTimes, cost_nodes
+from flexspot.capacity.chargeback.queries import Question, label_of
+from flexspot.capacity.chargeback.report import IdlePolicy, Report
+from flexspot.capacity.chargeback.samples import Matrix, Period, Series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity.catalog.price_book import PriceFile
-    from capacity.chargeback.gpu_use import Books
+    from flexspot.capacity.catalog.price_book import PriceFile
+    from flexspot.capacity.chargeback.gpu_use import Books
 
 HOUR = 3600
 STEP = 60

@@ -13,20 +13,20 @@ import command_line
 import pytest
 import yaml
 
-from lab.progress import Silence
-from lab.tools.build import ensure_tools
+from flexspot.lab.progress import Silence
+from flexspot.lab.tools.build import ensure_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.control_plane import LabControlPlane
-    from lab.home import LabHome
+    from flexspot.lab.control_plane import LabControlPlane
+    from flexspot.lab.home import LabHome
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 LOCAL_RESOURCES = 75
 """Resources of the shipped local stack, components and the stack itself included."""
 
-FOLDERS = ("capacity", "components", "flexspot", "policies", "infra", "lab", "stacks")
+FOLDERS = (*command_line.SOURCE_ROOTS, "stacks")
 
 
 class OwnCheckout:
@@ -36,16 +36,19 @@ class OwnCheckout:
         self.folder = folder
         for name in FOLDERS:
             # With what Python compiled of it: each command would do that anew.
-            shutil.copytree(CHECKOUT / name, folder / name)
+            shutil.copytree(CHECKOUT / name, folder / name, symlinks=True)
         for name in ("Pulumi.yaml", "__main__.py"):
             shutil.copyfile(CHECKOUT / name, folder / name)
         (folder / ".tools").mkdir()
         (folder / ".venv").symlink_to(CHECKOUT / ".venv")
-        self.environment = os.environ | {"PYTHONPATH": str(folder), "COLUMNS": "200"}
+        self.environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join(str(folder / name) for name in command_line.SOURCE_ROOTS),
+            "COLUMNS": "200",
+        }
 
     def command(self, *arguments: str) -> list[str]:
         """For a process that a test holds while it runs."""
-        return [sys.executable, "-c", "from infra.cli.app import main; main()", *arguments]
+        return [sys.executable, "-c", "from flexspot.infra.cli.app import main; main()", *arguments]
 
     def flexspot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """What the command says of this checkout, and ends with; `infra` and `lab` are its own, all else as in the project."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from capacity.catalog.data_files import Record, SourcedFile, read_records
+from flexspot.capacity.catalog.data_files import Record, SourcedFile, read_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -15,26 +15,29 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from flexspot import components
+
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+SOURCE_ROOTS = ("capacity", "components", "policies", "infra", "lab")
 
 # What is loaded is no part of the project's own command line: each process loads `infra` and `lab` itself, from the checkout it is told.
 # With the components come the clouds' SDKs, seconds of CPU for each deployment otherwise.
 LOADED = (
     "boto3",
-    "capacity.chargeback.report",
-    "capacity.cost.plan_cost",
-    "capacity.plan.build",
-    "capacity.workloads.requests",
-    *(each.name for each in pkgutil.walk_packages([str(CHECKOUT / "components")], "components.") if not each.ispkg),
+    "flexspot.capacity.chargeback.report",
+    "flexspot.capacity.cost.plan_cost",
+    "flexspot.capacity.plan.build",
+    "flexspot.capacity.workloads.requests",
+    *(each.name for each in pkgutil.walk_packages(components.__path__, f"{components.__name__}.") if not each.ispkg),
     "google.auth",
     "jsonschema",
-    "policies.admission.forms",
-    "policies.core",
-    "policies.lint.run",
-    "policies.rules",
+    "flexspot.policies.admission.forms",
+    "flexspot.policies.core",
+    "flexspot.policies.lint.run",
+    "flexspot.policies.rules",
     "pulumi.automation",
     "rich.progress",
     "rich.table",
@@ -95,8 +98,8 @@ def _run(command: list[str], checkout: str, folder: str, environment: dict[str, 
     sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8") for number in (1, 2))
     faulthandler.enable()
     sys.argv = command
-    sys.path.insert(0, checkout)
+    sys.path[:0] = [str(Path(checkout, each)) for each in ("", *SOURCE_ROOTS)]
 
-    from infra.cli.app import main  # noqa: PLC0415
+    from flexspot.infra.cli.app import main  # noqa: PLC0415
 
     main()

@@ -11,8 +11,8 @@ from auto_mode_settings import auto_mode_settings
 from autopilot_settings import autopilot_settings
 from program_declarations import Preview, declared, shipped
 
-from components.hosting.host import Host, hosted
-from infra.components_page import offered
+from flexspot.components.hosting.host import Host, hosted
+from flexspot.infra.components_page import offered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping

@@ -16,24 +16,26 @@ import yaml
 from component_calls import floats, host
 from pulumi import automation
 
-from capacity.values.engine_marks import UNKNOWNS
-from components.karpenter.node_pools import GpuNodePool
-from infra.deployment.cloud_run import PLUGINS
-from infra.program import PlannedResources
-from lab.progress import Silence
-from lab.providers.offline import OfflineProvider
-from lab.providers.serving import serve
-from lab.tools.build import ensure_tools, family_named
+from flexspot.capacity.values.engine_marks import UNKNOWNS
+from flexspot.components.karpenter.node_pools import GpuNodePool
+from flexspot.infra.deployment.prerequisites import PLUGINS
+from flexspot.infra.program import PlannedResources
+from flexspot.lab.progress import Silence
+from flexspot.lab.providers.offline import OfflineProvider
+from flexspot.lab.providers.serving import serve
+from flexspot.lab.tools.build import ensure_tools, family_named
+from flexspot.policies import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from lab.tools.build import Tools
+    from flexspot.lab.tools.build import Tools
 
     Resources = dict[str, dict[str, Any]]
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
+PLUGIN_FOLDERS = CHECKOUT / "infra" / "plugins"
 GUIDE = CHECKOUT / "docs" / "guides" / "other-languages.md"
 
 UNKNOWN_VALUE, SECRET_VALUE = {"$unknown": True}, {"$secret": True}
@@ -45,17 +47,24 @@ class Consumer:
 
     folder: Path
     engine: Path
-    plugin: Path
+    plugins: dict[str, Path]
+    """By cloud."""
     environment: dict[str, str]
 
     def write(self, project: dict[str, Any]) -> None:
         """The project's file, JSON being YAML."""
-        plugins = {"providers": [{"name": "flexspot", "path": str(self.plugin.parent)}]}
+        plugins = {"providers": [{"name": f"flexspot-{cloud}", "path": str(each.parent)} for cloud, each in self.plugins.items()]}
         (self.folder / "Pulumi.yaml").write_text(json.dumps({"name": "consumer", "plugins": plugins} | project))
 
     def preview(self) -> subprocess.CompletedProcess[str]:
         """What a preview says, as JSON."""
         return self.run("preview", "--stack", "test", "--json", "--non-interactive")
+
+    def judged(self) -> str:
+        """What a preview under the shipped policy pack prints. Fails where a mandatory rule refuses it."""
+        done = self.run("preview", "--stack", "test", "--non-interactive", "--policy-pack", PROGRAM)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """What the engine's command says in the project's folder."""
@@ -73,13 +82,14 @@ class Consumer:
 
 @contextmanager
 def consumer(tools: Tools, folder: Path, family: str, runtime: str) -> Generator[Consumer]:
-    """A project in `folder` with a stack, for programs in the language of `family`, one of the families of lab/tools."""
+    """A project in `folder` with a stack, for programs in the language of `family`, one of the families of flexspot/lab/tools."""
     links = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named(family),)).links
     # The official host for Python, which cannot be had here, starts the folder as PulumiPlugin.yaml says; an engine starts a program so.
-    plugin = folder / "plugin" / "pulumi-resource-flexspot"
-    plugin.parent.mkdir()
-    plugin.write_text(f'#!/bin/sh\nexec "{sys.executable}" -u "{CHECKOUT / "infra"}" "$@"\n')
-    plugin.chmod(0o755)
+    plugins = {cloud: folder / "plugins" / cloud / f"pulumi-resource-flexspot-{cloud}" for cloud in ("eks", "gke")}
+    for cloud, plugin in plugins.items():
+        plugin.parent.mkdir(parents=True)
+        plugin.write_text(f'#!/bin/sh\nexec "{sys.executable}" -u "{PLUGIN_FOLDERS / cloud}" "$@"\n')
+        plugin.chmod(0o755)
     with ExitStack() as served:
         ports = [f"{name}:{served.enter_context(serve(OfflineProvider(name, version)))}" for name, version in PLUGINS.items()]
         environment = os.environ | {
@@ -89,10 +99,9 @@ def consumer(tools: Tools, folder: Path, family: str, runtime: str) -> Generator
             "PULUMI_DEBUG_PROVIDERS": ",".join(ports),
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             "PULUMI_SKIP_UPDATE_CHECK": "true",
-            "PYTHONPATH": str(CHECKOUT),
             "PYTHONWARNINGS": "ignore",
         }
-        made = Consumer(folder, tools.binary("pulumi"), plugin, environment)
+        made = Consumer(folder, tools.binary("pulumi"), plugins, environment)
         made.write({"runtime": runtime})
         done = made.run("stack", "init", "test", "--non-interactive")
         assert done.returncode == 0, done.stderr

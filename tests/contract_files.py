@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from capacity.catalog.price_book import PriceFile
+from flexspot.capacity.catalog.price_book import PriceFile
 
 CONTRACT = {"contract": {"citation": "the contract of May", "as_of": "2026-11-01", "verified": True}}
 

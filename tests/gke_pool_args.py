@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from components.gke.gpu_pool_args import GkeGpuNodePoolArgs
+    from flexspot.components.gke.gpu_pool_args import GkeGpuNodePoolArgs
 
 COMPONENT = "flexspot:index:GkeGpuNodePool"
 NODE_POOL = "gcp:container/nodePool:NodePool"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.admission.form import Guarantee
-from policies.admission.guarantee import guarantee_policies
+from flexspot.policies.admission.form import Guarantee
+from flexspot.policies.admission.guarantee import guarantee_policies
 
 TEAM = "team-a"
 COMES, GOES, CLAIMS, STOPS = guarantee_policies(

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
-from capacity.chargeback.queries import Question, label_of
-from capacity.chargeback.samples import month_period, read_matrix
+from flexspot.capacity.chargeback.queries import Question, label_of
+from flexspot.capacity.chargeback.samples import month_period, read_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.chargeback.samples import Matrix
+    from flexspot.capacity.chargeback.samples import Matrix
 
 MINUTE, HOUR = 60, 3600
 GPUS = 8

@@ -1,4 +1,4 @@
-"""The built wheel in an environment of its own, as somebody has it who has no checkout; registered by the tests' conftest.py."""
+"""The built wheel in environments of their own, as people have it who have no checkout; registered by the tests' conftest.py."""
 
 from __future__ import annotations
 
@@ -66,15 +66,32 @@ class Installed:
 
 
 @pytest.fixture(scope="session")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The wheel, built and installed once for a session, with dependencies of the versions that uv.lock has."""
-    place = tmp_path_factory.mktemp("installed")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, beside `locked.txt`, the versions that uv.lock has."""
+    place = tmp_path_factory.mktemp("wheel")
     uv("build", "--quiet", "--wheel", "--out-dir", place, CHECKOUT)
     locked = ("export", "--quiet", "--frozen", "--no-dev", "--all-extras", "--no-emit-workspace", "--no-hashes")
     uv(*locked, "--output-file", place / "locked.txt")
+    [built] = place.glob("*.whl")
+    return built
+
+
+def _environment(wheel: Path, place: Path, extras: str) -> Installed:
     # With pip, as `python3 -m venv` makes it: a language host asks it for the packages of a program.
     uv("venv", "--quiet", "--seed", "--python", sys.executable, place / "environment")
-    [wheel] = place.glob("*.whl")
     made = Installed(place / "environment", wheel)
-    uv("pip", "install", "--quiet", "--python", made.python, "--constraints", place / "locked.txt", wheel)
+    locked = wheel.with_name("locked.txt")
+    uv("pip", "install", "--quiet", "--python", made.python, "--constraints", locked, f"flexspot{extras} @ {wheel.as_uri()}")
     return made
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """`pip install 'flexspot[eks,gke]'`."""
+    return _environment(wheel, tmp_path_factory.mktemp("installed"), "[eks,gke]")
+
+
+@pytest.fixture(scope="session")
+def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """`pip install flexspot`."""
+    return _environment(wheel, tmp_path_factory.mktemp("base"), "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from components.karpenter.ec2_node_class import Ec2NodeClassArgs
+    from flexspot.components.karpenter.ec2_node_class import Ec2NodeClassArgs
 
 COMPONENT = "flexspot:index:Ec2NodeClass"
 NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lab.cluster import Cluster
-from lab.control_plane import LabControlPlane
-from lab.exercise.play import clean_up
-from lab.home import LabHome
-from lab.progress import Silence
-from lab.tools.build import Tools, ensure_tools
+from flexspot.lab.cluster import Cluster
+from flexspot.lab.control_plane import LabControlPlane
+from flexspot.lab.exercise.play import clean_up
+from flexspot.lab.home import LabHome
+from flexspot.lab.progress import Silence
+from flexspot.lab.tools.build import Tools, ensure_tools
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from lab.cluster import KubeObject
+    from flexspot.lab.cluster import KubeObject
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import urllib3
 import yaml
 
-from components.measurement import exporter_arguments
-from lab.certificates import ensure_certificates
-from lab.cluster import WaitTimeoutError
-from lab.parts import Part
-from lab.ports import HOST, Reservations
-from lab.processes import (
+from flexspot.components.measurement import exporter_arguments
+from flexspot.lab.certificates import ensure_certificates
+from flexspot.lab.cluster import WaitTimeoutError
+from flexspot.lab.parts import Part
+from flexspot.lab.ports import HOST, Reservations
+from flexspot.lab.processes import (
     GRACE_SECONDS,
     POLL_SECONDS,
     PORT_ATTEMPTS,
@@ -29,15 +29,15 @@ from lab.processes import (
     spawn,
     why_it_ended,
 )
-from lab.progress import interrupts_wait
-from lab.tools.build import family_named
+from flexspot.lab.progress import interrupts_wait
+from flexspot.lab.tools.build import family_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
     from pathlib import Path
 
-    from lab.home import LabHome
-    from lab.tools.build import Tools
+    from flexspot.lab.home import LabHome
+    from flexspot.lab.tools.build import Tools
 
 
 def brought_up(home: LabHome, ports: Sequence[str], parts: Callable[[dict[str, int]], list[Part]]) -> tuple[list[Running], dict[str, int]]:

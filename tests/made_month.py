@@ -11,16 +11,16 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, KARPENTER_POOL_LABEL, TEAM_LABEL
-from capacity.catalog.work_labels import PROJECT_LABEL, WORKLOAD_TYPE_LABEL
-from capacity.chargeback.queries import REGION_LABEL, label_of
+from flexspot.capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, KARPENTER_POOL_LABEL, TEAM_LABEL
+from flexspot.capacity.catalog.work_labels import PROJECT_LABEL, WORKLOAD_TYPE_LABEL
+from flexspot.capacity.chargeback.queries import REGION_LABEL, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from capacity.chargeback.samples import Period
-    from lab.tools.build import Tools
+    from flexspot.capacity.chargeback.samples import Period
+    from flexspot.lab.tools.build import Tools
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 NODES = 10

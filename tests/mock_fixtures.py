@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 
-from lab.providers.offline import UNANSWERED
+from flexspot.lab.providers.offline import UNANSWERED
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from capacity.cost.costed_plan import MachinePrices
-from capacity.cost.estimates import JobNeeds
+from flexspot.capacity.cost.costed_plan import MachinePrices
+from flexspot.capacity.cost.estimates import JobNeeds
 
 COURSE_P4D = MachinePrices(Decimal("32.77"), Decimal("12.50"))
 """p4d.24xlarge as the course has it."""

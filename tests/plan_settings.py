@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
-from capacity.values.errors import SettingsError, SettingsProblem
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.capacity.values.errors import SettingsError, SettingsProblem
 
 if TYPE_CHECKING:
-    from capacity.plan.model import FlavorPlan, Plan, PoolPlan, QueuePlan, RoutePlan, TeamPlan
+    from flexspot.capacity.plan.model import FlavorPlan, Plan, PoolPlan, QueuePlan, RoutePlan, TeamPlan
 
 Settings = dict[str, Any]
 """Settings as a stack file has them."""

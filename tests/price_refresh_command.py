@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from typer.testing import CliRunner
 
-from capacity.values.errors import ExplainedError
-from infra.cli.app import app
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.cli.app import app
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 import yaml
 from hypothesis import strategies as st
 
-from capacity.catalog.workload_classes import WorkloadClass
-from capacity.plan.build import build_plan
-from capacity.plan.model import plan_data
-from capacity.settings.platform import EksSettings, GkeSettings
-from capacity.settings.stack_file import SETTINGS_KEY, parse_settings
-from capacity.settings.teams import TeamSettings
-from capacity.values.errors import SettingsError
+from flexspot.capacity.catalog.workload_classes import WorkloadClass
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.plan.model import plan_data
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings
+from flexspot.capacity.settings.stack_file import SETTINGS_KEY, parse_settings
+from flexspot.capacity.settings.teams import TeamSettings
+from flexspot.capacity.values.errors import SettingsError
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from capacity.plan.model import plan_data
+from flexspot.capacity.plan.model import plan_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from capacity.plan.model import Plan
+    from flexspot.capacity.plan.model import Plan
 
 REWRITE = "FLEXSPOT_REWRITE_SNAPSHOTS"
 """The environment variable that, set to 1, writes snapshots anew instead of comparing with them."""

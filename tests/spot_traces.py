@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from capacity.cost.replay import Trace
+from flexspot.capacity.cost.replay import Trace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hypothesis import strategies as st
 
-from capacity.catalog.accelerators import TPU
-from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.catalog.machines import Gpu, Machine, machines_of
-from capacity.catalog.platform import VOCABULARIES, Platform
-from capacity.catalog.workload_classes import Fallback, shipped_classes
+from flexspot.capacity.catalog.accelerators import TPU
+from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
+from flexspot.capacity.catalog.machines import Gpu, Machine, machines_of
+from flexspot.capacity.catalog.platform import VOCABULARIES, Platform
+from flexspot.capacity.catalog.workload_classes import Fallback, shipped_classes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

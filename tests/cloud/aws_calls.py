@@ -1,7 +1,7 @@
 """The calls of AWS by which the real provider makes each resource type of the EKS stacks; every input must find its place in one of them.
 
-Written after hashicorp/terraform-provider-aws, internal/service/*/ (the version in lab/providers/cloud_rules/aws.json), which Pulumi's
-provider is made of. The calls that delete are left out: the stand-in cloud of the tests has the order of a deletion.
+Written after hashicorp/terraform-provider-aws, internal/service/*/ (the version in flexspot/lab/providers/cloud_rules/aws.json), which
+Pulumi's provider is made of. The calls that delete are left out: the stand-in cloud of the tests has the order of a deletion.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import botocore.session
 from botocore.model import ListShape, MapShape, Shape, StringShape, StructureShape
 
-from lab.providers.values import is_list, is_object
+from flexspot.lab.providers.values import is_list, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -21,12 +21,12 @@ from engine_versions import TOKEN, engine_versions
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
-from lab.providers.cloud_rules.rule_differences import changes
-from lab.providers.objects import resource_name, type_of
-from lab.providers.offline import OfflineProvider
-from lab.providers.planning import diff_answer, top_level
-from lab.providers.serving import abort
-from lab.providers.values import Properties, Secret, decode, encode, is_object, plain
+from flexspot.lab.providers.cloud_rules.rule_differences import changes
+from flexspot.lab.providers.objects import resource_name, type_of
+from flexspot.lab.providers.offline import OfflineProvider
+from flexspot.lab.providers.planning import diff_answer, top_level
+from flexspot.lab.providers.serving import abort
+from flexspot.lab.providers.values import Properties, Secret, decode, encode, is_object, plain
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloud_resources import filled, kinds
 
-from infra.deployment.api_refusals import refused_changes
+from flexspot.infra.deployment.api_refusals import refused_changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -23,14 +23,14 @@ from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 from plugin_nursery import CLIENT, nursery
 
-from infra.deployment.cloud_run import PLUGINS
+from flexspot.infra.deployment.prerequisites import PLUGINS
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Generator
 
-    from lab.control_plane import LabControlPlane
-    from lab.tools.build import Tools
+    from flexspot.lab.control_plane import LabControlPlane
+    from flexspot.lab.tools.build import Tools
 
 HERE = Path(__file__).resolve().parent
 SHIPPED_ACCOUNT = "111122223333"

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from cloud_answers import POOL
 from cloud_refusals import NODE_GROUP
 
-from lab.cluster import Cluster, read_objects, wait_until_established
+from flexspot.lab.cluster import Cluster, read_objects, wait_until_established
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cloud_folder import CloudFolder
 
-    from lab.cluster import KubeObject
+    from flexspot.lab.cluster import KubeObject
 
 _FAKE = {"kwok.x-k8s.io/node": "fake"}
 _SET_BY_KUBELET = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}

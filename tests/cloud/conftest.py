@@ -12,8 +12,8 @@ from moto_server import moto_server
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.control_plane import LabControlPlane
-    from lab.tools.build import Tools
+    from flexspot.lab.control_plane import LabControlPlane
+    from flexspot.lab.tools.build import Tools
 
 PROJECTS = {"acme-ai-dev": "ACTIVE", "acme-ai-prod": "ACTIVE", "acme-ai-gone": "DELETE_REQUESTED", "acme-ai-empty": "ACTIVE"}
 DISABLED = {"acme-ai-empty": {"containerfilesystem.googleapis.com", "pubsub.googleapis.com"}}

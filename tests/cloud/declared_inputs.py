@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lab.providers.cloud_rules.resource_rules import rules_by_type
-from lab.providers.cloud_rules.rule_checks import RefusedInput, check_inputs, combination_problems
-from lab.providers.values import UNKNOWN, is_list, is_object
+from flexspot.lab.providers.cloud_rules.resource_rules import rules_by_type
+from flexspot.lab.providers.cloud_rules.rule_checks import RefusedInput, check_inputs, combination_problems
+from flexspot.lab.providers.values import UNKNOWN, is_list, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from program_declarations import COMPONENTS, id_of
 
-from lab.providers.cloud_rules.rule_differences import answered, deletes_first
-from lab.providers.planning import not_ignored
-from lab.providers.values import UNKNOWN, is_list, is_object
+from flexspot.lab.providers.cloud_rules.rule_differences import answered, deletes_first
+from flexspot.lab.providers.planning import not_ignored
+from flexspot.lab.providers.values import UNKNOWN, is_list, is_object
 
 if TYPE_CHECKING:
     from program_declarations import Declarations, Declared
 
-    from lab.providers.planning import Difference
+    from flexspot.lab.providers.planning import Difference
 
 
 class Operation(StrEnum):

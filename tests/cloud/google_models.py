@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from lab.providers.values import is_list, is_object
+from flexspot.lab.providers.values import is_list, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

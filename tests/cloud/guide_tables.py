@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from program_declarations import STACKS
 
-from infra.deployment.api_refusals import known_refusals
+from flexspot.infra.deployment.api_refusals import known_refusals
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -34,16 +34,16 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from cloud_world import CloudWorld
 from credential_servers import google, write_service_account
 
-from infra.deployment.cloud_run import PLUGINS, plugin_command, plugin_folder, plugin_path
-from lab.control_plane import LabControlPlane
-from lab.home import LabHome
-from lab.progress import Silence
-from lab.tools.build import ensure_tools
+from flexspot.infra.deployment.prerequisites import PLUGINS, plugin_command, plugin_folder, plugin_path
+from flexspot.lab.control_plane import LabControlPlane
+from flexspot.lab.home import LabHome
+from flexspot.lab.progress import Silence
+from flexspot.lab.tools.build import ensure_tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.tools.build import Tools
+    from flexspot.lab.tools.build import Tools
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PROJECTS = {"acme-ai-dev": "ACTIVE"}

@@ -12,7 +12,7 @@ from botocore import xform_name
 from botocore.validate import ParamValidator
 from program_declarations import Declared, Preview, declared, shipped
 
-from lab.providers.values import is_list
+from flexspot.lab.providers.values import is_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

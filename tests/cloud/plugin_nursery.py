@@ -60,7 +60,7 @@ def serve(address: str) -> None:
     from cloud_provider import CloudProvider  # noqa: PLC0415 -- as above
     from programs_cluster import ProgramsCluster  # noqa: PLC0415 -- as above
 
-    from lab.providers.serving import serve as serving  # noqa: PLC0415 -- as above
+    from flexspot.lab.providers.serving import serve as serving  # noqa: PLC0415 -- as above
 
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

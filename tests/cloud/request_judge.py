@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from aws_calls import create
 from aws_models import UNKNOWN, UntranslatableError, operation_model, refused
 
-from lab.providers.values import is_list, is_object
+from flexspot.lab.providers.values import is_list, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from program_declarations import STACKS, shipped
 
-from capacity.catalog.workload_classes import shipped_classes
-from capacity.plan.build import build_plan, image_book_of, price_book_of
-from capacity.settings.stack_file import parse_settings
-from capacity.settings.stack_schema import stack_file_schema
-from capacity.values.errors import SettingsError
+from flexspot.capacity.catalog.workload_classes import shipped_classes
+from flexspot.capacity.plan.build import build_plan, image_book_of, price_book_of
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.capacity.settings.stack_schema import stack_file_schema
+from flexspot.capacity.values.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

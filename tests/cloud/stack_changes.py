@@ -17,10 +17,10 @@ from google_models import refused_requests
 from program_declarations import declared, id_of, shipped
 from setting_edits import edits_of, settings_of, without_edit
 
-from capacity.values.engine_marks import UNKNOWN_TEXT
-from capacity.values.names import is_production
-from infra.deployment.api_refusals import InputChange, refusals
-from infra.deployment.losses import HeldKind, Loss, held, refusal
+from flexspot.capacity.values.engine_marks import UNKNOWN_TEXT
+from flexspot.capacity.values.names import is_production
+from flexspot.infra.deployment.api_refusals import InputChange, refusals
+from flexspot.infra.deployment.losses import HeldKind, Loss, held, refusal
 
 if TYPE_CHECKING:
     from engine_steps import Step

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from engine_steps import Operation, steps
 from program_declarations import as_shipped, declared
 
-from infra.deployment.api_refusals import known_refusals
-from lab.cluster import Cluster, condition
+from flexspot.infra.deployment.api_refusals import known_refusals
+from flexspot.lab.cluster import Cluster, condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cloud_folder import Event
     from cloud_world import CloudWorld
 
-    from lab.cluster import KubeObject
+    from flexspot.lab.cluster import KubeObject
 
 Counts = dict[str, int]
 

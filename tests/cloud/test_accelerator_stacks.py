@@ -12,11 +12,11 @@ from gpudirect_stack import gpudirect_settings
 from plan_settings import own_class, plan_of
 from program_declarations import declared, shipped
 
-from capacity.values.verdict import Verdict
-from policies.core import judge_all
-from policies.inventory.reading.source import from_pulumi
-from policies.judging import DEFAULTS
-from policies.rules import all_rules
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies.core import judge_all
+from flexspot.policies.inventory.reading.source import from_pulumi
+from flexspot.policies.judging import DEFAULTS
+from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
     from program_declarations import Declarations

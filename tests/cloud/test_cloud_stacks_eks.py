@@ -21,7 +21,7 @@ from stack_journey import (
 if TYPE_CHECKING:
     from cloud_world import CloudWorld
 
-    from lab.control_plane import LabControlPlane
+    from flexspot.lab.control_plane import LabControlPlane
 
 pytestmark = [pytest.mark.lab, pytest.mark.engine, pytest.mark.timeout(900)]
 

@@ -11,7 +11,7 @@ from ways_in import OFFICE
 if TYPE_CHECKING:
     from cloud_world import CloudWorld
 
-    from lab.control_plane import LabControlPlane
+    from flexspot.lab.control_plane import LabControlPlane
 
 pytestmark = [pytest.mark.lab, pytest.mark.engine, pytest.mark.timeout(900)]
 

@@ -11,8 +11,8 @@ import pytest
 from program_declarations import STACKS, declared, shipped
 from setting_edits import STACKS_OF, edits_of, refusal_of, settings_of, write
 
-from capacity.plan.build import build_plan, image_book_of, price_book_of
-from capacity.settings.stack_file import parse_settings
+from flexspot.capacity.plan.build import build_plan, image_book_of, price_book_of
+from flexspot.capacity.settings.stack_file import parse_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,13 +14,13 @@ from cluster_side import node_named
 from stack_journey import counted
 from stack_journey import made as resources_of
 
-from lab.cluster import Cluster, read_objects, wait_until_established
+from flexspot.lab.cluster import Cluster, read_objects, wait_until_established
 
 if TYPE_CHECKING:
     from cloud_world import CloudWorld
 
-    from lab.cluster import KubeObject
-    from lab.tools.build import Tools
+    from flexspot.lab.cluster import KubeObject
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = [
     pytest.mark.lab,

@@ -19,7 +19,7 @@ from program_declarations import as_shipped, declared, plan_of
 if TYPE_CHECKING:
     from program_declarations import Declarations
 
-    from components.iam import PolicyDocument
+    from flexspot.components.iam import PolicyDocument
 
 pytestmark = pytest.mark.slow
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from interruptions import InterruptionGround, Interruptions
 
-from infra.deployment.cloud_run import plugin_path
+from flexspot.infra.deployment.prerequisites import plugin_path
 
 if TYPE_CHECKING:
     from cloud_world import CloudWorld
 
-    from lab.tools.build import Tools
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = [
     pytest.mark.lab,

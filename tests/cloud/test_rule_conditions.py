@@ -9,8 +9,8 @@ import pytest
 from auto_mode_settings import auto_mode_settings
 from program_declarations import as_shipped, declared, shipped
 
-from lab.providers.cloud_rules.resource_rules import rules_by_type
-from lab.providers.cloud_rules.rule_differences import WHEN
+from flexspot.lab.providers.cloud_rules.resource_rules import rules_by_type
+from flexspot.lab.providers.cloud_rules.rule_differences import WHEN
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lab.providers.cloud_rules.rule_differences import changes
+from flexspot.lab.providers.cloud_rules.rule_differences import changes
 
 POOL = "gcp:container/nodePool:NodePool"
 SUBNET = "gcp:compute/subnetwork:Subnetwork"

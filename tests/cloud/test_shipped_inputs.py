@@ -12,16 +12,16 @@ from cloud_resources import MADE_BY_THE_CLOUD, id_forms
 from declared_inputs import refused_inputs
 from program_declarations import as_shipped, declared, shipped
 
-from infra.deployment.resource_ids import resource_ids
-from lab.providers.cloud_rules.resource_rules import rules_by_type
-from lab.providers.values import UNKNOWN, is_list, is_object, plain
+from flexspot.infra.deployment.resource_ids import resource_ids
+from flexspot.lab.providers.cloud_rules.resource_rules import rules_by_type
+from flexspot.lab.providers.values import UNKNOWN, is_list, is_object, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from program_declarations import Declared
 
-    from lab.providers.cloud_rules.resource_rules import ResourceRules
+    from flexspot.lab.providers.cloud_rules.resource_rules import ResourceRules
 
 STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")
 

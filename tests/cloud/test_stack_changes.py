@@ -1,8 +1,8 @@
 """What an edit of every setting of the shipped cloud stacks does: nothing that holds something goes without a word.
 
 The judges are the providers' rules (provider_rules), the engine's and the Kubernetes provider's own code as engine_steps and
-rule_differences has it, and what the clouds' APIs refuse (infra/deployment/api_refusals.yaml). `make test` plays a tenth of the edits,
-which has every kind of edit and every outcome; all of them are played nightly.
+rule_differences has it, and what the clouds' APIs refuse (flexspot/infra/deployment/api_refusals.yaml). `make test` plays a tenth of the
+edits, which has every kind of edit and every outcome; all of them are played nightly.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from stack_changes import (
     text_of,
 )
 
-from infra.deployment.api_refusals import known_refusals
-from infra.deployment.losses import HeldKind
+from flexspot.infra.deployment.api_refusals import known_refusals
+from flexspot.infra.deployment.losses import HeldKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,7 +132,7 @@ def test_in_production_a_preview_refuses_what_would_take_away_the_cluster_or_its
 
 @both_clouds
 def test_in_production_up_asks_leave_for_everything_that_holds_something_and_is_made_anew(cloud: str) -> None:
-    """By infra/deployment/losses.py over what the providers replace, pools and teams' storage among it."""
+    """By flexspot/infra/deployment/losses.py over what the providers replace, pools and teams' storage among it."""
     held = [edit[way] for _, edit in rows(cloud) if edit["stack"].startswith("prod-") for way in ("does", "back")]
     anew = [does for does in held if "replaces" in does]
 

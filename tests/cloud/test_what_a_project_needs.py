@@ -9,11 +9,11 @@ from autopilot_settings import autopilot_settings
 from program_declarations import declared, shipped
 from test_shipped_inputs import secured
 
-from capacity.catalog.gcp_project import apis_for, resource_needs, roles_for
-from capacity.plan.needs import parts_of
-from capacity.settings.platform import GkeSettings
-from capacity.settings.stack_file import parse_settings
-from lab.providers.cloud_rules.resource_rules import rules_by_type
+from flexspot.capacity.catalog.gcp_project import apis_for, resource_needs, roles_for
+from flexspot.capacity.plan.needs import parts_of
+from flexspot.capacity.settings.platform import GkeSettings
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.lab.providers.cloud_rules.resource_rules import rules_by_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ def test_every_resource_that_a_stack_declares_is_made_by_an_api_and_a_role_that_
     apis, roles = ({each.name for each in needed(parts)} for needed in (apis_for, roles_for))
 
     types = {each.type for each in declared("stack", document).made.values() if each.type.startswith("gcp:")}
-    assert types - resource_needs().keys() == set(), "name the API and the role in capacity/catalog/gcp_project.yaml"
+    assert types - resource_needs().keys() == set(), "name the API and the role in flexspot/capacity/catalog/gcp_project.yaml"
     lacking = {token for token in types if resource_needs()[token].api not in apis or resource_needs()[token].role not in roles}
     assert lacking == set()
 

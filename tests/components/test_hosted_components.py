@@ -16,9 +16,9 @@ from program_declarations import COMPONENTS, Preview, under_mocks
 from pulumi.errors import InputPropertiesError
 from pulumi.output import Unknown
 
-from components.hosting import plugin
-from components.hosting.host import PACKAGE, hosted
-from infra import components_page
+from flexspot.components.hosting import plugin
+from flexspot.components.hosting.host import PACKAGE, hosted
+from flexspot.infra import components_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,7 +172,7 @@ def test_the_version_of_the_schema_is_that_of_the_package() -> None:
 
 
 def test_the_reference_of_components_is_written_from_the_schema() -> None:
-    """When this fails: `python -m infra.components_page`."""
+    """When this fails: `python -m flexspot.infra.components_page`."""
     written = components_page.page(host().described_schema)
 
     assert components_page.PAGE.read_text(encoding="utf-8") == written
@@ -181,20 +181,55 @@ def test_the_reference_of_components_is_written_from_the_schema() -> None:
 
 
 def test_the_plugin_answers_with_the_schema_of_the_components() -> None:
-    """When this fails: `python -m infra.components_page`."""
+    """When this fails: `python -m flexspot.infra.components_page`."""
     assert plugin.SCHEMA.read_text(encoding="utf-8") == plugin.written(host().described_schema, components_page.offered())
-    assert json.loads(plugin.Plugin().schema or "") == host().described_schema
+
+
+def schema_of(cloud: str) -> dict[str, Any]:
+    return json.loads(plugin.Plugin(cloud).schema or "")
+
+
+def test_the_package_of_a_cloud_has_its_components_and_those_of_every_cloud_with_all_types_that_they_name() -> None:
+    schemas = {cloud: schema_of(cloud) for cloud in ("eks", "gke")}
+
+    names = {cloud: {each.rpartition(":")[2] for each in schema["resources"]} for cloud, schema in schemas.items()}
+    assert names["eks"] | names["gke"] == {each.rpartition(":")[2] for each in host().described_schema["resources"]}
+    assert {"Team", "Queues", "MonthlyCost", "QueuedJob"} <= names["eks"] & names["gke"]
+    assert {"EksPlatform", "GpuNodePool", "S3Bucket"} <= names["eks"] - names["gke"]
+    assert {"GkePlatform", "GkeGpuNodePool", "GcsBucket"} <= names["gke"] - names["eks"]
+    for cloud, schema in schemas.items():
+        assert schema["name"] == f"flexspot-{cloud}"
+        assert {each.partition(":")[0] for each in (*schema["resources"], *schema["types"])} == {f"flexspot-{cloud}"}
+        named = set(re.findall(r'"#/types/([^"]+)"', json.dumps(schema)))
+        assert named == set(schema["types"])
+
+
+@pytest.mark.parametrize("cloud,other", [("eks", "pulumi_gcp"), ("gke", "pulumi_aws")])
+def test_no_component_of_a_package_needs_the_other_clouds_sdk(cloud: str, other: str) -> None:
+    program = f"""
+import sys
+sys.modules[{other!r}] = None
+from importlib import import_module
+from flexspot.components.hosting.plugin import Plugin
+for module in sorted({{*Plugin({cloud!r})._modules.values()}}):
+    import_module(module)
+print(*sys.modules)
+"""
+    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 0, ended.stderr
+    assert "flexspot.infra.platforms" in ended.stdout.split()
 
 
 def test_the_plugin_loads_no_clouds_sdk_before_a_component_is_made() -> None:
-    program = "import sys; import infra.__main__; from components.hosting.plugin import Plugin; Plugin(); print(*sys.modules)"
+    program = "import sys; from flexspot.components.hosting.plugin import Plugin; Plugin('eks'); print(*sys.modules)"
 
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
 
-    assert "components.hosting.plugin" in loaded
+    assert "flexspot.components.hosting.plugin" in loaded
     assert {each.partition(".")[0] for each in loaded} & {"pulumi_aws", "pulumi_gcp", "pulumi_kubernetes", "pydantic"} == set()
 
 
 def test_a_component_that_there_is_not_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(ValueError, match=r"flexspot:index:GpuPool is not a component; the components are .*GpuNodePool"):
-        plugin.Plugin().construct("it", "flexspot:index:GpuPool", {}, pulumi.ResourceOptions())
+    with pytest.raises(ValueError, match=r"flexspot-eks:index:GpuPool is not a component; the components are .*GpuNodePool"):
+        plugin.Plugin("eks").construct("it", "flexspot-eks:index:GpuPool", {}, pulumi.ResourceOptions())

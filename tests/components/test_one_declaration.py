@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import components
-from capacity.catalog.data_files import DescribedRecord
-from capacity.plan.kueue_configuration import ONE_BOOT
-from capacity.settings import cluster, network, pools, spending
-from components.eks import cluster_args as eks_cluster
-from components.eks import network as eks_network
-from components.gke import cluster_args as gke_cluster
-from components.gke.gpu_pool_args import GkeNodeOptionsArgs
-from components.karpenter.ec2_node_class import EksNodeDiskArgs
-from components.kueue.controller import KueueControllerArgs
-from components.kueue.queues import TopologyArgs
-from components.shared_args import arguments
+from flexspot import components
+from flexspot.capacity.catalog.data_files import DescribedRecord
+from flexspot.capacity.plan.kueue_configuration import ONE_BOOT
+from flexspot.capacity.settings import cluster, network, pools, spending
+from flexspot.components.eks import cluster_args as eks_cluster
+from flexspot.components.eks import network as eks_network
+from flexspot.components.gke import cluster_args as gke_cluster
+from flexspot.components.gke.gpu_pool_args import GkeNodeOptionsArgs
+from flexspot.components.karpenter.ec2_node_class import EksNodeDiskArgs
+from flexspot.components.kueue.controller import KueueControllerArgs
+from flexspot.components.kueue.queues import TopologyArgs
+from flexspot.components.shared_args import arguments
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -79,7 +79,7 @@ def test_arguments_that_settings_declare_are_all_there_and_no_others(arguments: 
 def documented_defaults() -> list[tuple[str, str, str, object]]:
     """Module, argument, the default that its docstring gives as a number or a word, and the default itself."""
     found: list[tuple[str, str, str, object]] = []
-    for info in pkgutil.walk_packages(components.__path__, "components."):
+    for info in pkgutil.walk_packages(components.__path__, "flexspot.components."):
         module = importlib.import_module(info.name)
         own = [each for each in vars(module).values() if dataclasses.is_dataclass(each) and getattr(each, "__module__", "") == info.name]
         defaults = {

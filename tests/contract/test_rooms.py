@@ -14,7 +14,7 @@ def rooms_of(folder: str) -> list[str]:
     """The rooms of a folder as modules, in the order of the page's table."""
     _, _, section = LAYOUT.partition(f"## The rooms of `{folder}/`\n")
     listed: list[str] = re.findall(r"^\| `([\w/.]+)`", section.partition("\n## ")[0], re.MULTILINE)
-    return [f"{folder}.{room.removesuffix('.py').removesuffix('/').replace('/', '.')}" for room in listed]
+    return [f"flexspot.{folder}.{room.removesuffix('.py').removesuffix('/').replace('/', '.')}" for room in listed]
 
 
 def room_of(module: str, rooms: list[str]) -> str | None:
@@ -36,23 +36,23 @@ def looks_up(module: str, source: str, rooms: list[str]) -> list[str]:
 def test_each_module_is_in_a_room_of_the_page(folder: str) -> None:
     rooms = rooms_of(folder)
     assert len(rooms) > 5
-    modules = [name_of(path) for path in sorted((CHECKOUT / folder).rglob("*.py"))]
+    modules = [name_of(path) for path in sorted((CHECKOUT / folder / "flexspot").rglob("*.py"))]
 
-    assert [module for module in modules if module != folder and room_of(module, rooms) is None] == []
+    assert [module for module in modules if module != f"flexspot.{folder}" and room_of(module, rooms) is None] == []
     assert [room for room in rooms if not any(room_of(module, rooms) == room for module in modules)] == []
 
 
 @pytest.mark.parametrize("folder", ["capacity", "policies"])
 def test_no_room_imports_one_above_it(folder: str) -> None:
     rooms = rooms_of(folder)
-    paths = sorted((CHECKOUT / folder).rglob("*.py"))
+    paths = sorted((CHECKOUT / folder / "flexspot").rglob("*.py"))
 
     assert [found for path in paths for found in looks_up(name_of(path), path.read_text(), rooms)] == []
 
 
 def test_an_import_that_leads_up_would_be_found() -> None:
-    rooms = ["capacity.values", "capacity.plan", "capacity.plan.checks"]
+    rooms = ["flexspot.capacity.values", "flexspot.capacity.plan", "flexspot.capacity.plan.checks"]
 
-    assert len(looks_up("capacity.values.names", "import capacity.plan.model", rooms)) == 1
-    assert looks_up("capacity.plan.model", "def f():\n    from capacity.plan.checks import names", rooms) != []
-    assert looks_up("capacity.plan.checks.classes", "from capacity.plan.model import Plan", rooms) == []
+    assert len(looks_up("flexspot.capacity.values.names", "import flexspot.capacity.plan.model", rooms)) == 1
+    assert looks_up("flexspot.capacity.plan.model", "def f():\n    from flexspot.capacity.plan.checks import names", rooms) != []
+    assert looks_up("flexspot.capacity.plan.checks.classes", "from flexspot.capacity.plan.model import Plan", rooms) == []

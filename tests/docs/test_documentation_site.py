@@ -12,7 +12,7 @@ import pytest
 import site_pages
 import yaml
 
-from infra.cli import commands_page
+from flexspot.infra.cli import commands_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def test_every_document_is_once_in_the_navigation_or_in_an_index() -> None:
 
 
 def test_the_reference_of_commands_is_written_from_the_commands() -> None:
-    """When this fails: `python -m infra.cli.commands_page`."""
+    """When this fails: `python -m flexspot.infra.cli.commands_page`."""
     assert commands_page.PAGE.read_text(encoding="utf-8") == commands_page.page()
 
 

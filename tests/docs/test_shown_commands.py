@@ -165,7 +165,7 @@ def ran(said: str, folder: Path, environment: dict[str, str]) -> subprocess.Comp
 def test_the_lines_of_a_page_work_as_they_are_written(page: str, checkout: Path, programs: Path) -> None:
     if page == "guides/gke.md":
         with_the_guides_tpus(checkout)
-    own = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(CHECKOUT), "COLUMNS": "160"}
+    own = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "160"}
     folder = checkout
     for each in (each for each in SHOWN if each.page == page and runs_here(each)):
         said = " ".join(GIVEN.get(word, word) for word in each.said.split(" "))

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from infra.cli.money.chargeback_formats import STYLE
+from flexspot.infra.cli.money.chargeback_formats import STYLE
 
 TEXT, DRAWN = 4.5, 3.0
 

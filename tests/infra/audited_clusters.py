@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from served_cluster import Served, serving
 from typer.testing import CliRunner
 
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import prices_of
-from infra.cli.app import app
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.infra.cli.app import app
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from capacity.catalog.capacity_type import CapacityType
+    from flexspot.capacity.catalog.capacity_type import CapacityType
 
 OLD = "2026-01-01T00:00:00Z"
 

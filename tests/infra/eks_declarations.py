@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from program_declarations import Declarations
 
-    from capacity.plan.model import Plan
+    from flexspot.capacity.plan.model import Plan
 
 CLUSTER = "aws:eks/cluster:Cluster"
 SYSTEM_NODES = "aws:eks/nodeGroup:NodeGroup cluster-system-nodes"

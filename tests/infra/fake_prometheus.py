@@ -10,9 +10,9 @@ from urllib.parse import parse_qs
 import loopback_server
 from typer.testing import CliRunner
 
-from capacity.chargeback.queries import queries
-from capacity.values.errors import ExplainedError
-from infra.cli.app import app
+from flexspot.capacity.chargeback.queries import queries
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.cli.app import app
 
 if TYPE_CHECKING:
     import ssl

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from program_declarations import Declarations, Declared, taints_of
 
-from capacity.catalog.capacity_type import Origin, facts_of
+from flexspot.capacity.catalog.capacity_type import Origin, facts_of
 
 if TYPE_CHECKING:
-    from capacity.catalog.capacity_type import CapacityType
-    from capacity.plan.model import Plan
+    from flexspot.capacity.catalog.capacity_type import CapacityType
+    from flexspot.capacity.plan.model import Plan
 
 CLUSTER = "gcp:container/cluster:Cluster"
 NODE_POOL = "gcp:container/nodePool:NodePool"

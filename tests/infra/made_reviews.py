@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from infra.deployment.losses import loss_of
-from infra.review.resource_changes import Becomes, ResourceChange
-from infra.review.stack_previews import PolicyVerdict, StackPreview
-from infra.review.stack_review import StackReview
+from flexspot.infra.deployment.losses import loss_of
+from flexspot.infra.review.resource_changes import Becomes, ResourceChange
+from flexspot.infra.review.stack_previews import PolicyVerdict, StackPreview
+from flexspot.infra.review.stack_review import StackReview
 
 POOL = "urn:pulumi:prod-gke::acme::flexspot:index:GkeNodePool$gcp:container/nodePool:NodePool::{}"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from typer.testing import CliRunner
 
-from infra.cli.app import app
+from flexspot.infra.cli.app import app
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""Runs inside the program that is previewed, as `infra.planting` of a test's own checkout: makes the changes of planted.json.
+"""Runs inside the program that is previewed, as `flexspot.infra.planting` of a test's own checkout: makes the changes of planted.json.
 
 The changes come after the components, on what they register, as somebody's own transform may: what a component refuses by itself would
 never get as far as the policies.
@@ -15,7 +15,7 @@ import pulumi
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PLANTED = Path(__file__).resolve().parents[1] / "planted.json"
+PLANTED = Path(__file__).resolve().parents[3] / "planted.json"
 """`{NAME: [{"path", "value"?, "secret"?}]}`"""
 
 

@@ -17,15 +17,15 @@ from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.mocks import MockMonitor
 from pulumi.runtime.proto import resource_pb2, source_pb2
 
-from capacity.plan.build import build_plan, image_book_of, price_book_of
-from capacity.settings.stack_file import parse_settings
-from infra.program import main
-from lab.providers.offline import UNANSWERED
+from flexspot.capacity.plan.build import build_plan, image_book_of, price_book_of
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.infra.program import main
+from flexspot.lab.providers.offline import UNANSWERED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capacity.plan.model import Plan
+    from flexspot.capacity.plan.model import Plan
 
 STACKS = Path(__file__).resolve().parents[2] / "stacks"
 

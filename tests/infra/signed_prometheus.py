@@ -20,8 +20,8 @@ from urllib.parse import parse_qs, parse_qsl, quote, urlsplit
 from loopback_server import Reply, Request, serving
 from typer.testing import CliRunner
 
-from capacity.values.errors import ExplainedError
-from infra.cli.app import app
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.cli.app import app
 
 if TYPE_CHECKING:
     import ssl

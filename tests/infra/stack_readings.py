@@ -6,8 +6,8 @@ from functools import cache
 
 from planted_defects import resources_of
 
-from policies.core import Reading, read_source
-from policies.inventory.reading.source import from_pulumi
+from flexspot.policies.core import Reading, read_source
+from flexspot.policies.inventory.reading.source import from_pulumi
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from program_declarations import UNKNOWN
 
-from capacity.adopting.found import Block
+from flexspot.capacity.adopting.found import Block
 
 if TYPE_CHECKING:
     from program_declarations import Declarations

@@ -9,14 +9,14 @@ import pytest
 import yaml
 from program_declarations import as_shipped, declared, plan_of, shipped
 
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
-from infra.rules import pack_configuration, rules_of
-from policies.admission.guarantee import NAME, guarantee_of, guarantee_policies
-from policies.admission.policy import admission_policies
-from policies.admission.scheduling_options import QUEUE, facts_of
-from policies.judging import read_settings
-from policies.rules import all_rules
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.infra.rules import pack_configuration, rules_of
+from flexspot.policies.admission.guarantee import NAME, guarantee_of, guarantee_policies
+from flexspot.policies.admission.policy import admission_policies
+from flexspot.policies.admission.scheduling_options import QUEUE, facts_of
+from flexspot.policies.judging import read_settings
+from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
     from pathlib import Path

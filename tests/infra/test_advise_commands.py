@@ -11,8 +11,8 @@ from command_line import CHECKOUT
 from spot_traces import made_trace, write_trace
 from typer.testing import CliRunner
 
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.app import app
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.cli.app import app
 
 if TYPE_CHECKING:
     from pathlib import Path

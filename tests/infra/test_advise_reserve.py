@@ -12,9 +12,9 @@ from chargeback_months import HOUR, Month
 from fake_prometheus import FakePrometheus, served
 from typer.testing import CliRunner
 
-from capacity.chargeback.machine_hours import node_queries
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.app import app
+from flexspot.capacity.chargeback.machine_hours import node_queries
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.cli.app import app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from setting_edits import settings_of
 
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.stacks.deploying import show_doubts
-from infra.deployment.api_refusals import (
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.cli.stacks.deploying import show_doubts
+from flexspot.infra.deployment.api_refusals import (
     AWS_PROVIDER,
     EKS_CLUSTER,
     GKE_CLUSTER,

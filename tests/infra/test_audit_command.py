@@ -25,9 +25,9 @@ from audited_clusters import (
 from served_cluster import Served, serving
 from typer.testing import CliRunner
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.values.errors import ExplainedError
-from infra.cli.app import app
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.cli.app import app
 
 if TYPE_CHECKING:
     from pathlib import Path

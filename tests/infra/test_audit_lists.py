@@ -20,9 +20,9 @@ from audited_clusters import (
 from served_cluster import Served, serving
 from typer.testing import CliRunner
 
-from capacity.values.errors import ExplainedError
-from infra.audit.cluster_lists import wanted_kinds
-from infra.cli.app import app
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.audit.cluster_lists import wanted_kinds
+from flexspot.infra.cli.app import app
 
 
 def test_it_asks_for_lists_alone_and_never_for_secrets(tmp_path: Path) -> None:

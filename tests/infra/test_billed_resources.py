@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from program_declarations import Declarations, as_shipped, plan_of
 
-from capacity.catalog.price_book import ServiceItem
+from flexspot.capacity.catalog.price_book import ServiceItem
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ from fake_prometheus import FakePrometheus, refused, reported, served
 from focus_conformance import broken
 from typer.testing import CliRunner
 
-from capacity.chargeback.queries import Question
-from infra.cli.app import app
+from flexspot.capacity.chargeback.queries import Question
+from flexspot.infra.cli.app import app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,9 @@ import pytest
 from chargeback_months import HOUR, Month
 from fake_prometheus import FakePrometheus, reported, served
 
-from capacity.chargeback.report import IdlePolicy
-from infra.cli.money.chargeback_formats import document, report_data, report_html
-from infra.cli.money.chargeback_tables import consumer_data, consumer_tables
+from flexspot.capacity.chargeback.report import IdlePolicy
+from flexspot.infra.cli.money.chargeback_formats import document, report_data, report_html
+from flexspot.infra.cli.money.chargeback_tables import consumer_data, consumer_tables
 
 if TYPE_CHECKING:
     from pathlib import Path

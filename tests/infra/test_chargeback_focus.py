@@ -14,18 +14,18 @@ from chargeback_months import HOUR, Month
 from contract_files import contract_file
 from focus_conformance import Row, broken
 
-from capacity.catalog.machines import Vendor
-from capacity.chargeback.bills.entries import Bill
-from capacity.chargeback.bills.files import read_bill
-from capacity.chargeback.charging import charge
-from capacity.chargeback.credits import Credit, moments_of
-from capacity.chargeback.node_costs import PriceTimes, cost_nodes
-from capacity.chargeback.reconciling import Reason, Reconciliation, reconcile
-from capacity.chargeback.report import ExtraCost, ExtraKind, IdlePolicy, Report
-from capacity.chargeback.saved_report import read_report
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.money.chargeback_focus import COLUMNS, report_focus
-from infra.cli.money.chargeback_formats import report_json
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.chargeback.bills.entries import Bill
+from flexspot.capacity.chargeback.bills.files import read_bill
+from flexspot.capacity.chargeback.charging import charge
+from flexspot.capacity.chargeback.credits import Credit, moments_of
+from flexspot.capacity.chargeback.node_costs import PriceTimes, cost_nodes
+from flexspot.capacity.chargeback.reconciling import Reason, Reconciliation, reconcile
+from flexspot.capacity.chargeback.report import ExtraCost, ExtraKind, IdlePolicy, Report
+from flexspot.capacity.chargeback.saved_report import read_report
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.cli.money.chargeback_focus import COLUMNS, report_focus
+from flexspot.infra.cli.money.chargeback_formats import report_json
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ from chargeback_months import HOUR, Month
 from contract_files import CONTRACT
 from fake_prometheus import FakePrometheus, reported, served
 
-from capacity.catalog.price_book import PriceFile
-from capacity.chargeback.credits import CreditFile
+from flexspot.capacity.catalog.price_book import PriceFile
+from flexspot.capacity.chargeback.credits import CreditFile
 
 DAY = ("--from", "2026-10-01", "--to", "2026-10-02")
 PRICES = """

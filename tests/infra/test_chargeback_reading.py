@@ -14,12 +14,12 @@ from loopback_certificate import certificate
 from loopback_server import Reply as HttpReply
 from loopback_server import serving
 
-from capacity.chargeback.ledger import Ledger
-from capacity.chargeback.queries import Question, queries
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.prometheus.access import access_to
-from infra.prometheus.client import PrometheusClient
-from infra.prometheus.reading import KeptSlices, PeriodReader, ReportIdentity
+from flexspot.capacity.chargeback.ledger import Ledger
+from flexspot.capacity.chargeback.queries import Question, queries
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.prometheus.access import access_to
+from flexspot.infra.prometheus.client import PrometheusClient
+from flexspot.infra.prometheus.reading import KeptSlices, PeriodReader, ReportIdentity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

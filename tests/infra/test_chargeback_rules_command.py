@@ -6,8 +6,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from capacity.telemetry import rule_groups, rules_spec
-from infra.cli.app import app
+from flexspot.capacity.telemetry import rule_groups, rules_spec
+from flexspot.infra.cli.app import app
 
 
 def test_the_rules_are_printed_as_a_file_for_prometheus_about_the_part_with_the_labels() -> None:

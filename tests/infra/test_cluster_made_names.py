@@ -11,7 +11,7 @@ import pytest
 from cluster_made import cluster_made, maker_of
 from program_declarations import STACKS, as_shipped, declared, shipped
 
-from capacity.values.errors import SettingsError
+from flexspot.capacity.values.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,7 +21,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 ACTIONLINT = CHECKOUT / ".tools" / "bin" / "actionlint"
 WORKFLOWS = [str(each.relative_to(CHECKOUT)) for each in sorted(CHECKOUT.glob(".github/workflows/*.yaml"))]
 PINNED = re.compile(r"[\w-]+/[\w-]+(/[\w-]+)?@[0-9a-f]{40} # v\d+\.\d+\.\d+")
-GITLAB = CHECKOUT / "infra" / "new_project" / "templates" / "gitlab.yaml"
+GITLAB = CHECKOUT / "infra" / "flexspot" / "infra" / "new_project" / "templates" / "gitlab.yaml"
 
 
 def refusals(schema: str, path: Path) -> list[str]:
@@ -59,7 +59,7 @@ def test_each_host_takes_what_judges_changes_of_a_new_project_and_no_project_has
     assert "`.gitlab-ci.yml`" in (tmp_path / "gitlab" / "README.md").read_text()
 
 
-@pytest.mark.parametrize("name", [*WORKFLOWS, "action.yml", "infra/new_project/templates/workflow.yaml"])
+@pytest.mark.parametrize("name", [*WORKFLOWS, "action.yml", "infra/flexspot/infra/new_project/templates/workflow.yaml"])
 def test_actions_are_pinned_by_commit_and_no_script_holds_an_expression_that_a_pull_request_could_fill(name: str) -> None:
     text = (CHECKOUT / name).read_text()
     content = yaml.safe_load(text)

@@ -16,7 +16,7 @@ from typer import BadParameter
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from infra.cli.app import app
+from flexspot.infra.cli.app import app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,10 +27,10 @@ FLEXSPOT = Path(sys.executable).with_name("flexspot")
 
 @pytest.mark.slow
 def test_help_loads_neither_the_lab_nor_a_kubernetes_client() -> None:
-    program = "import sys, infra.cli.app; print([m for m in sys.modules if m.partition('.')[0] in ('lab', 'kubernetes', 'pulumi', 'yaml')])"
+    program = "import sys, flexspot.infra.cli.app; print({'flexspot.lab', 'kubernetes', 'pulumi', 'yaml'} & {*sys.modules})"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    assert shown.stdout == "[]\n"
+    assert shown.stdout == "set()\n"
 
 
 def test_no_command_takes_nan_for_a_number() -> None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from program_declarations import Declarations, as_shipped, declared, shipped
 
-from capacity.plan.system_room import own_pods
-from capacity.settings.platform import EksSettings, GkeSettings
-from capacity.settings.stack_file import parse_settings
+from flexspot.capacity.plan.system_room import own_pods
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings
+from flexspot.capacity.settings.stack_file import parse_settings
 
 if TYPE_CHECKING:
-    from capacity.catalog.system_pods import SystemPod
+    from flexspot.capacity.catalog.system_pods import SystemPod
 
 pytestmark = pytest.mark.slow
 

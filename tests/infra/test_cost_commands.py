@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from capacity.cost.costed_plan import VERSION, shipped_use
-from capacity.plan.build import plan_of_stack_file
-from capacity.plan.model import plan_data
-from capacity.values.errors import ExplainedError
-from infra.cli import console
-from infra.cli.app import app
+from flexspot.capacity.cost.costed_plan import VERSION, shipped_use
+from flexspot.capacity.plan.build import plan_of_stack_file
+from flexspot.capacity.plan.model import plan_data
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.cli import console
+from flexspot.infra.cli.app import app
 
 pytestmark = pytest.mark.slow
 

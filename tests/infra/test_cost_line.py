@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 from pulumi import automation
 
-from components.monthly_cost import MonthlyCost, SpendingArgs
-from infra.cli.given_files import planned
-from infra.cli.stacks import deploying as cost_line
-from infra.cli.stacks.deploying import DeployedCost, show_cost_line
+from flexspot.components.monthly_cost import MonthlyCost, SpendingArgs
+from flexspot.infra.cli.given_files import planned
+from flexspot.infra.cli.stacks import deploying as cost_line
+from flexspot.infra.cli.stacks.deploying import DeployedCost, show_cost_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lab.tools.build import Tools
+    from flexspot.lab.tools.build import Tools
 
 
 def declare(expected: str, worst: str) -> None:

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from infra.cli.app import app
-from lab.engine import offline_engine
-from lab.progress import Silence
-from lab.tools.build import ensure_tools, family_named
+from flexspot.infra.cli.app import app
+from flexspot.lab.engine import offline_engine
+from flexspot.lab.progress import Silence
+from flexspot.lab.tools.build import ensure_tools, family_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lab.tools.build import Tools
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = pytest.mark.engine
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from program_declarations import as_shipped, plan_of
 
-from capacity.workloads.requests import SERVICE_ACCOUNT
+from flexspot.capacity.workloads.requests import SERVICE_ACCOUNT
 
 GKE, EKS = ("dev-gke", "prod-gke"), ("dev-eks", "prod-eks")
 ALL = ("local", *GKE, *EKS)

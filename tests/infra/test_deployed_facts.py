@@ -13,9 +13,9 @@ import gke_declarations as gke
 import pytest
 from program_declarations import COMPONENTS, KUEUE, as_shipped, plan_of, shipped, taints_of
 
-from capacity.catalog.node_labels import KARPENTER_POOL_LABEL
-from capacity.values.names import is_production
-from components.cloud_names import check_aws_tags, check_gcp_labels
+from flexspot.capacity.catalog.node_labels import KARPENTER_POOL_LABEL
+from flexspot.capacity.values.names import is_production
+from flexspot.components.cloud_names import check_aws_tags, check_gcp_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

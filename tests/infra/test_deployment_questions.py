@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.stacks.deploying import ask, show_drift, told_answers
-from infra.deployment.drift import Drift
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.cli.stacks.deploying import ask, show_drift, told_answers
+from flexspot.infra.deployment.drift import Drift
 
 if TYPE_CHECKING:
     from collections.abc import Callable

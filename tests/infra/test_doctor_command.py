@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from infra.cli.app import app
-from infra.deployment.cloud_run import PLUGINS, sdk_version
-from infra.project import project_here
-from lab.tools.build import families, family_named
+from flexspot.infra.cli.app import app
+from flexspot.infra.deployment.prerequisites import PLUGINS, sdk_version
+from flexspot.infra.project import project_here
+from flexspot.lab.tools.build import families, family_named
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +73,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setenv("PULUMI_HOME", str(folders["pulumi"]))
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.delenv("GOTOOLCHAIN", raising=False)
-    monkeypatch.setattr("lab.tools.build.tool_cache", lambda: folders["cache"] / "tools")
+    monkeypatch.setattr("flexspot.lab.tools.build.tool_cache", lambda: folders["cache"] / "tools")
     monkeypatch.chdir(folders["project"])
     return Machine(folders["project"], folders["programs"], folders["cache"] / "tools", folders["pulumi"] / "plugins")
 
@@ -119,7 +119,7 @@ def test_what_was_built_before_needs_no_go(machine: Machine) -> None:
 
 def test_a_full_disk_is_told_before_a_build_fails_on_it(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.has_go("1.26.6")
-    monkeypatch.setattr("infra.cli.stacks.doctor.room_in", full)
+    monkeypatch.setattr("flexspot.infra.cli.stacks.doctor.room_in", full)
 
     engine = machine.piece("preview", "pulumi")
     assert engine["state"] == "missing"

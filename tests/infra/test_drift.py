@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from infra.deployment.drift import Drifts
+from flexspot.infra.deployment.drift import Drifts
 
 URN = "urn:pulumi:local::flexspot::flexspot:index:GpuNodePool$kubernetes:karpenter.sh/v1:NodePool::l4-spot-node-pool"
 

@@ -14,13 +14,13 @@ from iam_judge import Request, decided_otherwise, findings, permissions
 from program_declarations import KUEUE, Declarations, as_shipped, declared, taints_of
 from request_judge import refused_requests
 
-from capacity.catalog.versions import auto_mode
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
+from flexspot.capacity.catalog.versions import auto_mode
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
 
 if TYPE_CHECKING:
-    from capacity.plan.model import Plan
-    from components.iam import PolicyDocument
+    from flexspot.capacity.plan.model import Plan
+    from flexspot.components.iam import PolicyDocument
 
 AUTO_CLASS = "kubernetes:eks.amazonaws.com/v1:NodeClass"
 ENTRY = "aws:eks/accessEntry:AccessEntry"

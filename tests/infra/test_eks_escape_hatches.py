@@ -12,9 +12,9 @@ from organisation_stack import ACCOUNT, BOUNDARY, KEY, everything_settings, orga
 from program_declarations import as_shipped, declared, shipped
 from request_judge import refused_requests
 
-from capacity.settings.platform import SET_BY_OTHERS, SET_BY_THE_PLATFORM
-from capacity.settings.stack_file import parse_settings
-from capacity.values.errors import SettingsError
+from flexspot.capacity.settings.platform import SET_BY_OTHERS, SET_BY_THE_PLATFORM
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.capacity.values.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from settings_documents import changed
 
-from capacity.catalog.machines import Vendor, machines_of
-from capacity.plan.build import build_plan
-from capacity.settings.platform import EksSettings
-from capacity.settings.stack_file import parse_settings
-from components.karpenter.ec2_node_class import Ec2NodeClass, Ec2NodeClassArgs
-from components.karpenter.node_pools import GpuNodePool
-from components.shared_args import arguments
-from infra.eks_pools import driver_taints, gpu_node_pool_args, node_class_of_pool
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.platform import EksSettings
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.components.karpenter.ec2_node_class import Ec2NodeClass, Ec2NodeClassArgs
+from flexspot.components.karpenter.node_pools import GpuNodePool
+from flexspot.components.shared_args import arguments
+from flexspot.infra.eks_pools import driver_taints, gpu_node_pool_args, node_class_of_pool
 
 if TYPE_CHECKING:
-    from capacity.catalog.machines import Gpu, Machine
+    from flexspot.capacity.catalog.machines import Gpu, Machine
 
 Register = Callable[[Callable[[], object]], Any]
 

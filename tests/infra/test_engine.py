@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from made_projects import project
 
-from infra.engine import StackRun
-from infra.project import project_here
+from flexspot.infra.engine import StackRun
+from flexspot.infra.project import project_here
 
 if TYPE_CHECKING:
     from pathlib import Path

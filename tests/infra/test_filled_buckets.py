@@ -10,18 +10,18 @@ import pulumi_gcp
 import pytest
 from recording_provider import Call, RecordingProvider
 
-from capacity.values.errors import ExplainedError
-from infra.deployment.losses import filled_buckets_remedy
-from infra.engine import StackRun
-from lab.engine import PLUGINS
-from lab.providers.serving import abort, serve
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.deployment.losses import filled_buckets_remedy
+from flexspot.infra.engine import StackRun
+from flexspot.lab.engine import PLUGINS
+from flexspot.lab.providers.serving import abort, serve
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import grpc
 
-    from lab.tools.build import Tools
+    from flexspot.lab.tools.build import Tools
 
 GOOGLE = "Error trying to delete bucket {} containing objects without `force_destroy` set to true"
 AWS = (

@@ -9,11 +9,11 @@ from autopilot_settings import autopilot_settings
 from gke_declarations import CLUSTER, NODE_POOL
 from program_declarations import KUEUE, Declarations, as_shipped, declared, taints_of
 
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
 
 if TYPE_CHECKING:
-    from capacity.plan.model import Plan
+    from flexspot.capacity.plan.model import Plan
 
 COMPUTE_CLASS = "kubernetes:cloud.google.com/v1:ComputeClass"
 

@@ -11,10 +11,10 @@ import pytest
 from gke_declarations import CLUSTER, NODE_POOL, SYSTEM_POOL, gpu_pools
 from program_declarations import as_shipped, declared, plan_of, shipped, taints_of
 
-from capacity.catalog.capacity_type import Origin, facts_of, gpu_marks_of
-from capacity.catalog.machines import Vendor, machines_of
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
+from flexspot.capacity.catalog.capacity_type import Origin, facts_of, gpu_marks_of
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
 
 if TYPE_CHECKING:
     from program_declarations import Declarations

@@ -14,19 +14,19 @@ from engine_steps import steps
 from program_declarations import declared, shipped
 from recording_provider import CLIENT_KEY, Call, RecordingProvider
 
-from infra.deployment.api_refusals import ApiRefusals
-from infra.deployment.losses import Losses, told
-from infra.engine import StackRun
-from infra.program import main
-from lab.engine import PLUGINS
-from lab.providers.serving import serve
-from lab.providers.values import is_list, is_object
+from flexspot.infra.deployment.api_refusals import ApiRefusals
+from flexspot.infra.deployment.losses import Losses, told
+from flexspot.infra.engine import StackRun
+from flexspot.infra.program import main
+from flexspot.lab.engine import PLUGINS
+from flexspot.lab.providers.serving import serve
+from flexspot.lab.providers.values import is_list, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from lab.tools.build import Tools
+    from flexspot.lab.tools.build import Tools
 
     Settings = dict[str, Any]
 

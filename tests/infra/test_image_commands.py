@@ -10,12 +10,12 @@ from moto import mock_aws
 from moto.ssm.models import Parameter, ssm_backends
 from typer.testing import CliRunner
 
-from capacity.catalog.data_files import read_records
-from capacity.catalog.node_images import ImageFile
-from capacity.plan.build import plan_of_stack_file
-from capacity.values.errors import ExitCode, ExplainedError, SettingsError
-from infra.cli.app import app
-from infra.project import project_here
+from flexspot.capacity.catalog.data_files import read_records
+from flexspot.capacity.catalog.node_images import ImageFile
+from flexspot.capacity.plan.build import plan_of_stack_file
+from flexspot.capacity.values.errors import ExitCode, ExplainedError, SettingsError
+from flexspot.infra.cli.app import app
+from flexspot.infra.project import project_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,17 +17,17 @@ from pulumi_gcp import container
 from served_cluster import Served, serving
 from typer.testing import CliRunner
 
-from capacity.settings.stack_file import read_stack_file
-from infra.cli.app import app
-from infra.deployment.cloud_run import PLUGINS
-from lab.engine import own_root
-from lab.providers.offline import OfflineProvider
-from lab.providers.serving import serve
+from flexspot.capacity.settings.stack_file import read_stack_file
+from flexspot.infra.cli.app import app
+from flexspot.infra.deployment.prerequisites import PLUGINS
+from flexspot.lab.engine import own_root
+from flexspot.lab.providers.offline import OfflineProvider
+from flexspot.lab.providers.serving import serve
 
 if TYPE_CHECKING:
     from checkout_fixtures import OwnCheckout
 
-    from lab.tools.build import Tools
+    from flexspot.lab.tools.build import Tools
 
 STATES = Path(__file__).parents[1] / "capacity" / "adopting" / "states"
 

@@ -8,12 +8,12 @@ import pytest
 from program_declarations import as_shipped, declared, shipped
 from state_like import state_of
 
-from capacity.adopting.found import Found
-from capacity.adopting.proposal import Asked, Proposal, adoption, propose
-from capacity.adopting.reading import from_state
-from capacity.adopting.terraform_state import read_state
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
+from flexspot.capacity.adopting.found import Found
+from flexspot.capacity.adopting.proposal import Asked, Proposal, adoption, propose
+from flexspot.capacity.adopting.reading import from_state
+from flexspot.capacity.adopting.terraform_state import read_state
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
 
 NIGHTLY = pytest.mark.nightly(held_by="test_what_is_adopted_is_what_the_program_of_the_proposal_declares")
 CLOUD_STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")

@@ -15,20 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from new_projects import COMMANDS, EKS, GKE, LOCAL, init, stacks_of
 
-from capacity.catalog.machines import ZONES_WITHOUT_EKS, Vendor, machines_of
-from capacity.catalog.platform import Platform
-from capacity.cost.budget_checks import BudgetStanding
-from capacity.cost.costed_plan import costed, shipped_use
-from capacity.cost.figures import Scenario
-from capacity.cost.plan_comparison import budget_checks
-from capacity.cost.plan_cost import plan_cost
-from capacity.plan.build import plan_of_stack_file
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.stacks import init as init_commands
-from infra.cli.stacks.init import Questions
-from infra.new_project.answers import GPUS_AT_MOST, Answers
-from infra.new_project.files import project_files
-from infra.new_project.stack_files import shares
+from flexspot.capacity.catalog.machines import ZONES_WITHOUT_EKS, Vendor, machines_of
+from flexspot.capacity.catalog.platform import Platform
+from flexspot.capacity.cost.budget_checks import BudgetStanding
+from flexspot.capacity.cost.costed_plan import costed, shipped_use
+from flexspot.capacity.cost.figures import Scenario
+from flexspot.capacity.cost.plan_comparison import budget_checks
+from flexspot.capacity.cost.plan_cost import plan_cost
+from flexspot.capacity.plan.build import plan_of_stack_file
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.cli.stacks import init as init_commands
+from flexspot.infra.cli.stacks.init import Questions
+from flexspot.infra.new_project.answers import GPUS_AT_MOST, Answers
+from flexspot.infra.new_project.files import project_files
+from flexspot.infra.new_project.stack_files import shares
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ import pytest
 from new_projects import GKE, init
 from typer.testing import CliRunner
 
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.app import app
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.cli.app import app
 
 if TYPE_CHECKING:
     from pathlib import Path

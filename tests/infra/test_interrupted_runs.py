@@ -8,8 +8,18 @@ from typing import Any
 import pytest
 from pulumi.automation import Deployment
 
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.deployment.interrupted import Begun, NotIdentified, Settling, begun_in, foreign, is_open, read_back, with_resources, without
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.deployment.interrupted import (
+    Begun,
+    NotIdentified,
+    Settling,
+    begun_in,
+    foreign,
+    is_open,
+    read_back,
+    with_resources,
+    without,
+)
 
 STACK = "urn:pulumi:local::flexspot::pulumi:pulumi:Stack::flexspot-local"
 POOL = "urn:pulumi:local::flexspot::kubernetes:karpenter.sh/v1:NodePool::l4-spot-node-pool"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.kubeconfig import access
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.kubeconfig import access
 
 if TYPE_CHECKING:
     from pathlib import Path

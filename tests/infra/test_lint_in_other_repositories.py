@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -42,16 +41,15 @@ def repository(folder: Path, *, broken: bool) -> Path:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """With the checkout's own linter in the place of the one that uv would install: test_linter_alone.py installs it."""
+    """With the checkout's own command in the place of the one that uv would install: test_small_install.py installs it."""
     uvx = folder.parent / "bin" / "uvx"
     uvx.parent.mkdir(exist_ok=True)
-    linter = f"{sys.executable} -c 'from infra.cli.lint import main; main()'"
     uvx.write_text(
-        f'#!/usr/bin/env bash\n[ "$1 $2 $3" = "--from $SOURCE/policies/lint flexspot-lint" ] || exit 3\nshift 3\nexec {linter} "$@"\n'
+        f'#!/usr/bin/env bash\n[ "$1 $2 $3" = "--from $SOURCE flexspot" ] || exit 3\nshift 3\nexec {sys.executable} -m flexspot "$@"\n'
     )
     uvx.chmod(0o755)
     path = os.pathsep.join([str(uvx.parent), str(CHECKOUT / ".venv" / "bin"), os.environ["PATH"]])
-    return {**os.environ, "PATH": path, "PYTHONPATH": str(CHECKOUT), **more}
+    return {**os.environ, "PATH": path, **more}
 
 
 def ran(command: Sequence[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -88,7 +86,7 @@ def hook() -> dict[str, Any]:
 
 
 def test_the_hook_is_started_by_every_file_that_lint_reads_and_no_other() -> None:
-    from policies.lint.run import ENDINGS  # noqa: PLC0415 -- for its one test
+    from flexspot.policies.lint.run import ENDINGS  # noqa: PLC0415 -- for its one test
 
     wanted = re.compile(hook()["files"])
     assert all(wanted.search(f"a/b{ending}") for ending in ENDINGS)
@@ -96,35 +94,15 @@ def test_the_hook_is_started_by_every_file_that_lint_reads_and_no_other() -> Non
     assert not hook()["pass_filenames"]
 
 
-MAKES = """\
-#!/bin/sh
-# Stands in for Python: notes that an environment is made, in which pip and the linter say what they were given.
-echo made >> "$3.times"
-mkdir -p "$3/bin"
-printf '#!/bin/sh\\necho pip "$@" >&2\\n' > "$3/bin/python"
-printf '#!/bin/sh\\necho linter "$@"\\n' > "$3/bin/flexspot-lint"
-chmod +x "$3/bin/python" "$3/bin/flexspot-lint"
-"""
+def test_the_hook_lints_the_whole_repository_with_the_command_of_the_base_install(tmp_path: Path) -> None:
+    """pre-commit installs the repository's root (`language: python`): tests/infra/test_small_install.py holds what that brings."""
+    assert hook()["language"] == "python"
+    command = [*hook()["entry"].split(), *hook()["args"]]
 
+    broken, clean = (ran(command, repository(tmp_path / name, broken=name == "broken")) for name in ("broken", "clean"))
 
-def test_the_hook_makes_an_environment_the_first_time_and_starts_the_linter_of_it(tmp_path: Path) -> None:
-    """What is installed there is in test_linter_alone.py."""
-    entry = tmp_path / "a clone" / Path(hook()["entry"]).name
-    entry.parent.mkdir()
-    shutil.copy(CHECKOUT / hook()["entry"], entry)
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python3").write_text(MAKES)
-    (tmp_path / "bin" / "python3").chmod(0o755)
-    path = os.pathsep.join([str(tmp_path / "bin"), os.environ["PATH"]])
-
-    runs = [
-        subprocess.run([entry, "a b", *hook()["args"]], env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True)
-        for _ in range(2)
-    ]
-
-    assert [each.stdout for each in runs] == ["linter lint a b .\n"] * 2
-    assert [f"pip -m pip install --quiet --disable-pip-version-check {entry.parent}\n", ""] == [each.stderr for each in runs]
-    assert (entry.parent / ".environment.times").read_text() == "made\n"
+    assert (broken.returncode, clean.returncode) == (1, 0), (broken, clean)
+    assert "gpu-pool-without-limit" in broken.stdout
 
 
 @pytest.mark.engine

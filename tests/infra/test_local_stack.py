@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING
 import pytest
 from checkout_fixtures import CHECKOUT, forget_stacks
 
-from capacity.settings.teams import CohortSettings
-from infra import program
-from infra.engine import StackRun
-from infra.program import KUBECONFIG_VARIABLE
-from lab.cluster import Cluster, condition
-from lab.engine import engine_for, state_url
-from lab.processes import running_parts
-from lab.progress import Silence
+from flexspot.capacity.settings.teams import CohortSettings
+from flexspot.infra import program
+from flexspot.infra.engine import StackRun
+from flexspot.infra.program import KUBECONFIG_VARIABLE
+from flexspot.lab.cluster import Cluster, condition
+from flexspot.lab.engine import engine_for, state_url
+from flexspot.lab.processes import running_parts
+from flexspot.lab.progress import Silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from capacity.catalog.node_images import ImageBook
-    from capacity.catalog.price_book import PriceBook
-    from capacity.plan.model import Plan
-    from capacity.settings.platform import PlatformSettings
-    from lab.cluster import KubeObject
-    from lab.control_plane import LabControlPlane
-    from lab.tools.build import Tools
+    from flexspot.capacity.catalog.node_images import ImageBook
+    from flexspot.capacity.catalog.price_book import PriceBook
+    from flexspot.capacity.plan.model import Plan
+    from flexspot.capacity.settings.platform import PlatformSettings
+    from flexspot.lab.cluster import KubeObject
+    from flexspot.lab.control_plane import LabControlPlane
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = [pytest.mark.lab, pytest.mark.engine]
 

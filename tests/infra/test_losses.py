@@ -9,17 +9,17 @@ import pytest
 from gke_pool_args import NODE_POOL, pool_args
 from pulumi.automation.events import DiffKind, PropertyDiff
 
-from capacity.values.errors import ExitCode, ExplainedError
-from components.gke.gpu_node_pool import GkeGpuNodePool
-from infra.deployment.losses import HeldKind, Losses, check_permissions, held, refusal, told
-from lab.providers.cloud_rules.rule_differences import changes
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.components.gke.gpu_node_pool import GkeGpuNodePool
+from flexspot.infra.deployment.losses import HeldKind, Losses, check_permissions, held, refusal, told
+from flexspot.lab.providers.cloud_rules.rule_differences import changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pulumi.automation import EngineEvent
 
-    from infra.deployment.losses import Loss
+    from flexspot.infra.deployment.losses import Loss
 
 PLACE = "urn:pulumi:prod-gke::flexspot"
 CLUSTER = f"{PLACE}::flexspot:index:GkeCluster$gcp:container/cluster:Cluster::cluster-cluster"

@@ -9,19 +9,19 @@ import pytest
 import yaml
 from checkout_fixtures import CHECKOUT
 
-from infra import program
-from infra.engine import StackRun
-from infra.program import KUBECONFIG_VARIABLE
-from lab.cluster import Cluster, condition
-from lab.engine import engine_for, state_url
+from flexspot.infra import program
+from flexspot.infra.engine import StackRun
+from flexspot.infra.program import KUBECONFIG_VARIABLE
+from flexspot.lab.cluster import Cluster, condition
+from flexspot.lab.engine import engine_for, state_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.settings.platform import PlatformSettings
-    from lab.cluster import KubeObject
-    from lab.control_plane import LabControlPlane
-    from lab.tools.build import Tools
+    from flexspot.capacity.settings.platform import PlatformSettings
+    from flexspot.lab.cluster import KubeObject
+    from flexspot.lab.control_plane import LabControlPlane
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = [
     pytest.mark.lab,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.catalog.platform import Platform
-from infra.deployment.cloud_run import PLUGINS, command_line, missing_pieces, plugin_path, sdk_version
+from flexspot.capacity.catalog.platform import Platform
+from flexspot.infra.deployment.prerequisites import PLUGINS, command_line, missing_pieces, plugin_path, sdk_version
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,10 +11,10 @@ import pulumi
 import pytest
 from made_projects import project
 
-from capacity.values.errors import ExitCode, ExplainedError
-from infra import own_program, program
-from infra.own_program import program_of, settled
-from infra.project import project_here
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra import own_program, program
+from flexspot.infra.own_program import program_of, settled
+from flexspot.infra.project import project_here
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,7 +101,7 @@ def test_a_program_in_another_language_is_refused_with_the_way_to_run_it(tmp_pat
 
 
 def test_flexspot_itself_is_never_taken_for_a_part_of_the_program() -> None:
-    assert own_program._is_installed(own_program._OWN / "infra" / "gke.py")  # noqa: SLF001 -- what a checkout rests on
+    assert own_program._is_installed(own_program._OWN / "infra" / "flexspot" / "infra" / "gke.py")  # noqa: SLF001 -- what a checkout rests on
 
 
 def test_a_program_ends_when_all_its_outputs_are_known_also_those_that_others_create() -> None:

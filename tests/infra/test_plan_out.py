@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from capacity.cost.costed_plan import read_plan_file
-from capacity.plan.build import plan_of_stack_file
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.program import PlannedResources, write_plan_file
-from infra.project import project_here
+from flexspot.capacity.cost.costed_plan import read_plan_file
+from flexspot.capacity.plan.build import plan_of_stack_file
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.program import PlannedResources, write_plan_file
+from flexspot.infra.project import project_here
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,16 +13,16 @@ from planted_defects import DEFECTS, Defect, Resources, planted, resources_in, r
 from program_declarations import STACKS, declared, shipped
 from rule_fixtures import cases_of
 
-from capacity.values.verdict import Verdict
-from policies.core import judge_all
-from policies.inventory.reading.source import from_pulumi
-from policies.judging import DEFAULTS
-from policies.rules import all_rules
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies.core import judge_all
+from flexspot.policies.inventory.reading.source import from_pulumi
+from flexspot.policies.judging import DEFAULTS
+from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
     from rule_fixtures import Case
 
-    from policies.values.finding import Finding
+    from flexspot.policies.values.finding import Finding
 
 pytestmark = pytest.mark.slow
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from planted_defects import DEFECTS, planted, resources_of
 
-from policies.judging import Level
-from policies.rules import all_rules
-from policies.values.finding import SHOWN
+from flexspot.policies.judging import Level
+from flexspot.policies.rules import all_rules
+from flexspot.policies.values.finding import SHOWN
 
 if TYPE_CHECKING:
     from checkout_fixtures import OwnCheckout
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 HERE = Path(__file__).parent
+OWN = Path("infra", "flexspot", "infra")
 
 TOLD = re.compile(r"- \[(mandatory|advisory)\] \[severity: \w+\]\s+(\S+)\s+\(\S+: (\S+)\)\n\s+[^:\n]+: (?!cannot be decided yet)")
 """A violation as the engine prints it: level, rule, resource. What hangs on something that is not there is none."""
@@ -35,7 +36,7 @@ LEVELS = {rule.name: rule.level for rule in all_rules()}
 
 HUNTER = "hunter2-17x"
 
-PLANTED = "\n\nfrom infra.planting import planting\n\nmain = planting(main)\n"
+PLANTED = "\n\nfrom flexspot.infra.planting import planting\n\nmain = planting(main)\n"
 
 
 def edits(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[dict[str, Any]]:
@@ -57,8 +58,8 @@ def edits(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[dic
 def plant(checkout: OwnCheckout, changed: dict[str, Any]) -> None:
     """Puts defects into the checkout's own program."""
     (checkout.folder / "planted.json").write_text(json.dumps(changed))
-    shutil.copyfile(HERE / "planting.py", checkout.folder / "infra" / "planting.py")
-    program = checkout.folder / "infra" / "program.py"
+    shutil.copyfile(HERE / "planting.py", checkout.folder / OWN / "planting.py")
+    program = checkout.folder / OWN / "program.py"
     program.write_text(program.read_text() + PLANTED)
 
 

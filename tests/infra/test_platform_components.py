@@ -11,9 +11,9 @@ from autopilot_settings import autopilot_settings
 from component_calls import floats
 from program_declarations import COMPONENTS, Declarations, LaterPreview, Preview, declared, shipped, under_mocks
 
-from capacity.values.errors import SettingsError
-from components.hosting.plugin import Plugin
-from infra.platforms import EksPlatform, GkePlatform, PlatformArgs
+from flexspot.capacity.values.errors import SettingsError
+from flexspot.components.hosting.plugin import Plugin
+from flexspot.infra.platforms import EksPlatform, GkePlatform, PlatformArgs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,8 @@ def in_a_component(
 
     def program() -> None:
         inputs = {"platform": floats(settings)}
-        made = Plugin().construct("platform", f"{COMPONENTS}{kind.__name__}", inputs, opts() if opts else pulumi.ResourceOptions())
+        package = Plugin("gke" if kind is GkePlatform else "eks")
+        made = package.construct("platform", f"{COMPONENTS}{kind.__name__}", inputs, opts() if opts else pulumi.ResourceOptions())
         pulumi.Output.from_input(made.state).apply(offered.update)
 
     return under_mocks("test", program, LaterPreview()), offered

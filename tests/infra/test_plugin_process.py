@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from program_declarations import Preview, under_mocks
 from pulumi.output import UNKNOWN
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
-from components.hosting.plugin import Plugin
+from flexspot.components.hosting.plugin import Plugin
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -27,15 +26,14 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_process_that_an_engine_starts_says_its_port_and_serves_the_schema() -> None:
-    command = [sys.executable, "-u", CHECKOUT / "infra", "127.0.0.1:1"]
-    environment = os.environ | {"PYTHONPATH": str(CHECKOUT)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    command = [sys.executable, "-u", CHECKOUT / "infra" / "plugins" / "eks", "127.0.0.1:1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         with grpc.insecure_channel(f"127.0.0.1:{int(process.stdout.readline())}") as channel:
             answer: Any = provider_pb2_grpc.ResourceProviderStub(channel).GetSchema(provider_pb2.GetSchemaRequest())
         process.terminate()
 
-    assert json.loads(answer.schema) == json.loads(Plugin().schema or "")
+    assert json.loads(answer.schema) == json.loads(Plugin("eks").schema or "")
 
 
 def test_an_input_of_another_resource_and_a_secret_one_reach_what_the_component_makes() -> None:
@@ -44,7 +42,7 @@ def test_an_input_of_another_resource_and_a_secret_one_reach_what_the_component_
     def program() -> None:
         unknown = pulumi.Output.from_input(UNKNOWN)
         given = inputs | {"cluster": pulumi.Output.secret("a-secret-name"), "serviceAccount": unknown}
-        Plugin().construct("l4", "flexspot:index:GkeGpuNodePool", given, pulumi.ResourceOptions())
+        Plugin("gke").construct("l4", "flexspot-gke:index:GkeGpuNodePool", given, pulumi.ResourceOptions())
 
     [pool] = under_mocks("test", program, Preview()).inputs_of("gcp:container/nodePool:NodePool")
     assert pool["cluster"] == {"$secret": True}

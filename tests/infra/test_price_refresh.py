@@ -13,18 +13,18 @@ import pytest
 from botocore.stub import ANY, Stubber
 from price_refresh_command import refresh
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.fresh_prices import on_demand_usd, product_filters, service_usd, spot_usd, usage_items
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import ServiceItem, prices_of
-from infra.cli.given_files import planned
-from infra.cli.money import prices as price_refresh
-from infra.project import project_here
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.fresh_prices import on_demand_usd, product_filters, service_usd, spot_usd, usage_items
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import ServiceItem, prices_of
+from flexspot.infra.cli.given_files import planned
+from flexspot.infra.cli.money import prices as price_refresh
+from flexspot.infra.project import project_here
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from infra.price_lists import Told
+    from flexspot.infra.price_lists import Told
 
 SPOT, ON_DEMAND = CapacityType.SPOT, CapacityType.ON_DEMAND
 

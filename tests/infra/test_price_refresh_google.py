@@ -14,10 +14,10 @@ from google.auth.credentials import AnonymousCredentials
 from google.auth.transport.requests import AuthorizedSession
 from price_refresh_command import refresh
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.fresh_prices import Sku, SkuPrices, skus_of_page
-from capacity.catalog.machines import Vendor, machines_of
-from capacity.catalog.price_book import prices_of
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.fresh_prices import Sku, SkuPrices, skus_of_page
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.catalog.price_book import prices_of
 
 if TYPE_CHECKING:
     from pathlib import Path

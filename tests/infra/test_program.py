@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from program_declarations import Preview, declared, shipped
 
-from capacity.values.errors import SettingsError
+from flexspot.capacity.values.errors import SettingsError
 
 
 def test_settings_that_cannot_work_stop_the_program_before_any_resource() -> None:

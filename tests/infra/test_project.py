@@ -8,8 +8,8 @@ import pytest
 import yaml
 from made_projects import project
 
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.project import STAND_IN, project_here, without_secrets
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.project import STAND_IN, project_here, without_secrets
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,9 @@ from moto.iam.aws_managed_policies import aws_managed_policies_data
 from signed_prometheus import guarded, on_this_machine, refused_by_aws, with_body
 from typer.testing import CliRunner
 
-from capacity.values.errors import ExplainedError
-from infra.cli.app import app
-from infra.prometheus.access import CloudAuth, access_to
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.cli.app import app
+from flexspot.infra.prometheus.access import CloudAuth, access_to
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,8 +18,8 @@ from loopback_certificate import certificate
 from loopback_server import Reply, Request, serving
 from signed_prometheus import GoogleGate, guarded, on_this_machine, refused_by_google, told_of, without_clouds
 
-from capacity.values.errors import ExplainedError
-from infra.prometheus.access import CloudAuth, access_to
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.prometheus.access import CloudAuth, access_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

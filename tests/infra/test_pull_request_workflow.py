@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
-from infra.cli.stacks.review_report import MARKER
+from flexspot.infra.cli.stacks.review_report import MARKER
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 WORKFLOWS = CHECKOUT / ".github" / "workflows"
 OWN, REVIEW = WORKFLOWS / "flexspot.yaml", WORKFLOWS / "review.yaml"
-TEMPLATE = CHECKOUT / "infra" / "new_project" / "templates" / "workflow.yaml"
+TEMPLATE = CHECKOUT / "infra" / "flexspot" / "infra" / "new_project" / "templates" / "workflow.yaml"
 
 
 def workflow(path: Path) -> dict[str, Any]:
@@ -120,7 +120,10 @@ def test_the_tools_are_built_anew_when_the_version_of_one_changes() -> None:
     keys = [step["with"]["key"] for step in steps(OWN) if step.get("with", {}).get("path", "").endswith("tools")]
 
     assert len(set(keys)) == len(keys) == 2, "what `make test` builds is a part of what is built at night"
-    assert all("hashFiles('lab/tools/**/go.mod', 'lab/tools/**/go.sum', 'lab/tools/tools.yaml')" in key for key in keys)
+    assert all(
+        "hashFiles('lab/flexspot/lab/tools/**/go.mod', 'lab/flexspot/lab/tools/**/go.sum', 'lab/flexspot/lab/tools/tools.yaml')" in key
+        for key in keys
+    )
 
 
 GH = """\

@@ -10,12 +10,12 @@ import pytest
 import yaml
 from program_declarations import KUEUE, plan_of, shipped
 
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
-from infra.platform_objects import declare_kueue, declare_queues
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.infra.platform_objects import declare_kueue, declare_queues
 
 if TYPE_CHECKING:
-    from capacity.plan.model import Plan
+    from flexspot.capacity.plan.model import Plan
 
 Register = Callable[[Callable[[], object]], Any]
 

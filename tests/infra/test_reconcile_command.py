@@ -14,9 +14,9 @@ from made_bills import cur_row, focus_row, node, report_file, table
 from made_parquet import export_table, parquet_file
 from typer.testing import CliRunner
 
-from capacity.values.errors import ExplainedError
-from infra.cli.app import app
-from infra.cli.console import out
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.cli.app import app
+from flexspot.infra.cli.console import out
 
 if TYPE_CHECKING:
     from pathlib import Path

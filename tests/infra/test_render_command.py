@@ -10,8 +10,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.app import app
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.cli.app import app
 
 pytestmark = pytest.mark.slow
 
@@ -108,7 +108,7 @@ def test_a_pair_that_is_none_is_bad_usage(written: tuple[str, str], told: str) -
 def test_rendering_loads_neither_pulumi_nor_the_clouds() -> None:
     program = f"""
 import sys
-from infra.cli.app import main
+from flexspot.infra.cli.app import main
 sys.argv = ["flexspot", "render", "checkpointed-job", *{BERT!r}]
 try:
     main()

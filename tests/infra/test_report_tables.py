@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from infra.cli.money.reserve import HEADINGS
-from infra.cli.tables import Table, print_table
+from flexspot.infra.cli.money.reserve import HEADINGS
+from flexspot.infra.cli.tables import Table, print_table
 
 AMOUNTS = ("1,234.5", "128", "> 62.5 %", "96", "87.4 %", "99.9 %", "1,234,567.89", "12,345,678.90", "+123,456.78", "+9,876,543.21")
 

@@ -12,12 +12,12 @@ from botocore.stub import Stubber
 from moto import mock_aws
 from program_declarations import as_shipped
 
-from infra.deployment.interrupted import Begun, Identifying, NotIdentified
-from infra.deployment.resource_ids import TAGGED, AwsSearch, resource_id, resource_ids
+from flexspot.infra.deployment.interrupted import Begun, Identifying, NotIdentified
+from flexspot.infra.deployment.resource_ids import TAGGED, AwsSearch, resource_id, resource_ids
 
 pytestmark = pytest.mark.slow
 
-COMPONENTS = Path(__file__).resolve().parents[2] / "components"
+COMPONENTS = Path(__file__).resolve().parents[2] / "components" / "flexspot" / "components"
 PLACE = {"account": "123456789012", "partition": "aws", "region": "us-east-1", "dns_suffix": "amazonaws.com"}
 TAGS = {"Name": "dev-private-us-east-1a", "cluster": "dev"}
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from typer.testing import CliRunner
 
-from infra.cli.app import app
-from policies.lint.configuration import judged_rules
+from flexspot.infra.cli.app import app
+from flexspot.policies.lint.configuration import judged_rules
 
 if TYPE_CHECKING:
     from pathlib import Path

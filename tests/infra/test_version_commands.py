@@ -11,10 +11,10 @@ from auto_mode_settings import auto_mode_settings
 from program_declarations import declared, shipped
 from typer.testing import CliRunner
 
-from capacity.catalog.versions import Addon
-from capacity.values.errors import ExitCode, ExplainedError
-from infra.cli.app import app
-from infra.project import project_here
+from flexspot.capacity.catalog.versions import Addon
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.cli.app import app
+from flexspot.infra.project import project_here
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from infra.cli.app import app
+from flexspot.infra.cli.app import app
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,12 +9,12 @@ import yaml
 from component_calls import as_python_has_them, calls_of_stacks, on_the_wire
 from component_consumers import consumer, declare_shown, of_python, previewed, shown, shown_resources
 
-from capacity.settings.stack_file import parse_settings
-from components.gke.gpu_node_pool import GkeGpuNodePool
-from components.karpenter.node_pools import GpuNodePool
-from components.kueue.queues import Queues
-from components.tenancy.team import Team
-from infra.program import declare
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.components.gke.gpu_node_pool import GkeGpuNodePool
+from flexspot.components.karpenter.node_pools import GpuNodePool
+from flexspot.components.kueue.queues import Queues
+from flexspot.components.tenancy.team import Team
+from flexspot.infra.program import declare
 
 if TYPE_CHECKING:
     import subprocess
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from component_consumers import Consumer
 
-    from lab.tools.build import Tools
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = [pytest.mark.engine, pytest.mark.nightly(held_by="test_it_is_the_same_from_the_wire_as_from_python")]
 
@@ -50,7 +50,8 @@ def test_a_program_in_yaml_makes_the_resources_that_a_program_in_python_makes(pr
     resources: dict[str, Any] = {}
     for component in tried:
         name, args = written(component)
-        resources[component] = {"name": name, "type": f"flexspot:index:{component}", "properties": on_the_wire(component, args)}
+        package = "flexspot-gke" if component == "GkeGpuNodePool" else "flexspot-eks"
+        resources[component] = {"name": name, "type": f"{package}:index:{component}", "properties": on_the_wire(component, args)}
 
     def declare_tried() -> None:
         for component, made in tried.items():
@@ -74,13 +75,14 @@ def test_the_platform_of_the_guide_is_what_a_stack_with_its_settings_is(project:
     from_stack = of_python(project, tmp_path, lambda: declare(parse_settings(settings, "a stack"), "a stack", tmp_path))
     assert len(from_stack) > 100
     assert from_yaml == from_stack
+    assert "Policies:" in project.judged()
 
 
 def test_what_a_component_refuses_is_told_with_the_inputs_name_and_without_a_place_in_python(project: Consumer) -> None:
     name, args = written("GpuNodePool")
     pool = on_the_wire("GpuNodePool", args) | {"maxNodes": 2.5}
 
-    said = preview(project, {name: {"type": "flexspot:index:GpuNodePool", "properties": pool}})
+    said = preview(project, {name: {"type": "flexspot-eks:index:GpuNodePool", "properties": pool}})
 
     assert said.returncode != 0
     assert "maxNodes" in said.stdout + said.stderr
@@ -95,3 +97,4 @@ def test_the_program_of_the_guide_makes_the_resources_that_it_makes_in_python_an
 
     assert made
     assert made == of_python(project, tmp_path, declare_shown)
+    assert "Policies:" in project.judged()

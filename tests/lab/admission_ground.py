@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 from kubernetes.client.exceptions import ApiException
 from server_questions import DEFINITION
 
-from capacity.catalog.node_labels import TEAM_LABEL
-from capacity.catalog.work_labels import QUEUE_LABEL
-from capacity.plan.cpu_work import CPU_QUEUE
-from lab.cluster import Cluster, wait_until_established
-from policies.admission.guarantee import NAME
-from policies.inventory.pod_gpus import POD_MAKERS
+from flexspot.capacity.catalog.node_labels import TEAM_LABEL
+from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.capacity.plan.cpu_work import CPU_QUEUE
+from flexspot.lab.cluster import Cluster, wait_until_established
+from flexspot.policies.admission.guarantee import NAME
+from flexspot.policies.inventory.pod_gpus import POD_MAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
     from program_declarations import Declarations
 
-    from lab.cluster import KubeObject
-    from policies.inventory.pod_gpus import PodMaker
+    from flexspot.lab.cluster import KubeObject
+    from flexspot.policies.inventory.pod_gpus import PodMaker
 
 CORE_GROUPS = frozenset({"", "apps", "batch"})
 """Whose kinds the API server has by itself, with a validation of its own."""

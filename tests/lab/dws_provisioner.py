@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from kubernetes.client.exceptions import ApiException
 
-from capacity.catalog.node_labels import GKE_QUEUED_LABEL, GPU_RESOURCE
-from lab.cluster import NOT_FOUND, Cluster, WaitTimeoutError, condition, status_of
+from flexspot.capacity.catalog.node_labels import GKE_QUEUED_LABEL, GPU_RESOURCE
+from flexspot.lab.cluster import NOT_FOUND, Cluster, WaitTimeoutError, condition, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from lab.cluster import KubeObject
+    from flexspot.lab.cluster import KubeObject
 
 
 REQUEST_LABEL = "autoscaling.gke.io/provisioning-request"

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 
 from server_questions import integers
 
-from capacity.plan.build import plan_of_stack_file
-from capacity.settings.platform import EksSettings
-from components.karpenter.node_pools import GpuNodePool
-from infra.eks_pools import driver_taints, gpu_node_pool_args
-from lab.cluster import POD, Cluster
-from lab.exercise.play import JOB, wait_for_no_nodes
+from flexspot.capacity.plan.build import plan_of_stack_file
+from flexspot.capacity.settings.platform import EksSettings
+from flexspot.components.karpenter.node_pools import GpuNodePool
+from flexspot.infra.eks_pools import driver_taints, gpu_node_pool_args
+from flexspot.lab.cluster import POD, Cluster
+from flexspot.lab.exercise.play import JOB, wait_for_no_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from queue_objects import Register
 
-    from capacity.plan.build import StackPlan
-    from capacity.plan.model import PoolPlan
-    from components.karpenter.node_pools import GpuNodePoolArgs, NodeClassRef
-    from lab.cluster import KubeObject
-    from lab.control_plane import LabControlPlane
+    from flexspot.capacity.plan.build import StackPlan
+    from flexspot.capacity.plan.model import PoolPlan
+    from flexspot.components.karpenter.node_pools import GpuNodePoolArgs, NodeClassRef
+    from flexspot.lab.cluster import KubeObject
+    from flexspot.lab.control_plane import LabControlPlane
 
 NODE_POOL = "karpenter.sh/v1/NodePool"
 

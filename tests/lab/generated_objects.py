@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from admission_ground import CORE_GROUPS
 
-from capacity.catalog.node_labels import GPU_RESOURCE
-from policies.inventory.pod_gpus import ELEMENTS, ENTRIES, POD_MAKERS
+from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
+from flexspot.policies.inventory.pod_gpus import ELEMENTS, ENTRIES, POD_MAKERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from capacity.plan.model import Plan
-    from lab.cluster import KubeObject
-    from policies.inventory.pod_gpus import PodMaker
+    from flexspot.capacity.plan.model import Plan
+    from flexspot.lab.cluster import KubeObject
+    from flexspot.policies.inventory.pod_gpus import PodMaker
 
 Chosen = TypeVar("Chosen")
 

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from lab_monitoring import brought_up
 
-from lab.certificates import ensure_certificates
-from lab.cluster import Cluster, read_objects, wait_until_established
-from lab.parts import Part
-from lab.ports import HOST
-from lab.processes import GRACE_SECONDS, POLL_SECONDS, end
-from lab.progress import LabError
-from lab.tools.build import family_named
+from flexspot.lab.certificates import ensure_certificates
+from flexspot.lab.cluster import Cluster, read_objects, wait_until_established
+from flexspot.lab.parts import Part
+from flexspot.lab.ports import HOST
+from flexspot.lab.processes import GRACE_SECONDS, POLL_SECONDS, end
+from flexspot.lab.progress import LabError
+from flexspot.lab.tools.build import family_named
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from lab.cluster import KubeObject
-    from lab.home import LabHome
-    from lab.tools.build import Tools
+    from flexspot.lab.cluster import KubeObject
+    from flexspot.lab.home import LabHome
+    from flexspot.lab.tools.build import Tools
 
 JOBSET = "jobset"
 PORTS = ("jobset-webhook", "jobset-health", "jobset-metrics")

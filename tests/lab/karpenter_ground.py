@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from server_questions import integers
 
-from components.karpenter.node_pools import GpuNodePool, NodeClassRef
-from infra.karpenter_pools import node_pool_args
-from lab.exercise.play import wait_for_no_nodes
+from flexspot.components.karpenter.node_pools import GpuNodePool, NodeClassRef
+from flexspot.infra.karpenter_pools import node_pool_args
+from flexspot.lab.exercise.play import wait_for_no_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from queue_fixtures import FOUR_L4, queues_of
 
-from capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL, KARPENTER_POOL_LABEL, TEAM_LABEL
-from capacity.chargeback.queries import REGION_LABEL
-from capacity.workloads.kinds import objects_of
-from lab.cluster import POD
-from lab.exercise.play import NODE, UNTIL_RELEASED, run_time_of_pods
+from flexspot.capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GPU_RESOURCE, INSTANCE_TYPE_LABEL, KARPENTER_POOL_LABEL, TEAM_LABEL
+from flexspot.capacity.chargeback.queries import REGION_LABEL
+from flexspot.capacity.workloads.kinds import objects_of
+from flexspot.lab.cluster import POD
+from flexspot.lab.exercise.play import NODE, UNTIL_RELEASED, run_time_of_pods
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from queue_fixtures import QueueGround
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 SHARES = {"alpha": 4, "beta": 2, "gamma": 2}
 """GPUs that the teams own, of two nodes with four each; delta owns none."""

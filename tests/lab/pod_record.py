@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from capacity.catalog.node_labels import GPU_RESOURCE, TEAM_LABEL
-from lab.cluster import POD, condition
+from flexspot.capacity.catalog.node_labels import GPU_RESOURCE, TEAM_LABEL
+from flexspot.lab.cluster import POD, condition
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 
 @dataclass

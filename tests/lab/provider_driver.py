@@ -10,17 +10,17 @@ import grpc
 import pytest
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
-from lab.cluster import condition
-from lab.ports import HOST
-from lab.providers.kubernetes import KubernetesStandIn
-from lab.providers.serving import serve
-from lab.providers.values import decode, encode
+from flexspot.lab.cluster import condition
+from flexspot.lab.ports import HOST
+from flexspot.lab.providers.kubernetes import KubernetesStandIn
+from flexspot.lab.providers.serving import serve
+from flexspot.lab.providers.values import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from pathlib import Path
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 _NO_PROXY = [("grpc.enable_http_proxy", 0)]
 

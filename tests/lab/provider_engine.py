@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from pulumi import automation
 
-from lab.providers.serving import serve
+from flexspot.lab.providers.serving import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from pathlib import Path
 
-    from lab.providers.serving import StandIn
+    from flexspot.lab.providers.serving import StandIn
 
 
 @contextmanager

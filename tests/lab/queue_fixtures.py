@@ -12,12 +12,12 @@ from uuid import uuid4
 
 from queue_objects import admission_objects, class_job, pool_node, program_objects, renamed
 
-from capacity.catalog.node_labels import GPU_RESOURCE, KARPENTER_POOL_LABEL
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
-from lab.cluster import POD, condition
-from lab.exercise.play import JOB, NODE, WORKLOAD, release, running_pods
-from policies.admission.guarantee import ENDING
+from flexspot.capacity.catalog.node_labels import GPU_RESOURCE, KARPENTER_POOL_LABEL
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.lab.cluster import POD, condition
+from flexspot.lab.exercise.play import JOB, NODE, WORKLOAD, release, running_pods
+from flexspot.policies.admission.guarantee import ENDING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from queue_objects import Register
 
-    from capacity.plan.model import Plan
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.capacity.plan.model import Plan
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 CLUSTER_QUEUE = "kueue.x-k8s.io/v1beta2/ClusterQueue"
 RESOURCE_FLAVOR = "kueue.x-k8s.io/v1beta2/ResourceFlavor"

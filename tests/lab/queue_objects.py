@@ -8,13 +8,13 @@ from uuid import uuid4
 
 from pulumi_kubernetes import Provider
 
-from capacity.catalog.node_labels import GPU_RESOURCE
-from infra.platform_objects import declare_admission, declare_platform_objects
-from lab.exercise.play import UNTIL_RELEASED, run_time_of_pods
+from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
+from flexspot.infra.platform_objects import declare_admission, declare_platform_objects
+from flexspot.lab.exercise.play import UNTIL_RELEASED, run_time_of_pods
 
 if TYPE_CHECKING:
-    from capacity.plan.model import Plan, PoolPlan
-    from lab.cluster import KubeObject
+    from flexspot.capacity.plan.model import Plan, PoolPlan
+    from flexspot.lab.cluster import KubeObject
 
 Register = Callable[[Callable[[], object]], Any]
 

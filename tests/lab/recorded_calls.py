@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf import empty_pb2, json_format
 from pulumi.runtime.proto import plugin_pb2, provider_pb2
 
-from lab.providers.values import is_list, is_object
+from flexspot.lab.providers.values import is_list, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from recorded_calls import CONTROLLERS
 
-from lab.providers.api import LabApi, UnservedKindError
-from lab.providers.values import is_list, is_object
+from flexspot.lab.providers.api import LabApi, UnservedKindError
+from flexspot.lab.providers.values import is_list, is_object
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lab.cluster import KubeObject
+    from flexspot.lab.cluster import KubeObject
 
 Key = tuple[str, str, str]
 """Kind with its group, namespace and name of an object."""

@@ -13,12 +13,12 @@ import grpc
 from pulumi.runtime.proto import provider_pb2, status_pb2
 from recorded_calls import Line, differences, expected, message_of, without_the_arbitrary, written
 
-from lab.providers.values import is_list, is_object
+from flexspot.lab.providers.values import is_list, is_object
 
 if TYPE_CHECKING:
     from recorded_ground import Ground
 
-    from lab.cluster import KubeObject
+    from flexspot.lab.cluster import KubeObject
 
 _WAITED_MILLISECONDS = 60_000
 """So long waited the one call to which something was done by hand."""

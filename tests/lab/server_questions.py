@@ -6,12 +6,12 @@ import copy
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from lab.cluster import wait_until_established
+from flexspot.lab.cluster import wait_until_established
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
 

@@ -11,11 +11,11 @@ from kubernetes import client as kubernetes_client
 from kubernetes import config as kubernetes_config
 from queue_fixtures import FOUR_L4, queues_of
 
-from capacity.catalog.node_labels import ZONE_LABEL
-from capacity.workloads.kinds import objects_of
-from capacity.workloads.requests import NAME_LABEL
-from lab.cluster import POD, condition
-from lab.exercise.play import NODE, UNTIL_RELEASED, run_time_of_pods, running_pods
+from flexspot.capacity.catalog.node_labels import ZONE_LABEL
+from flexspot.capacity.workloads.kinds import objects_of
+from flexspot.capacity.workloads.requests import NAME_LABEL
+from flexspot.lab.cluster import POD, condition
+from flexspot.lab.exercise.play import NODE, UNTIL_RELEASED, run_time_of_pods, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from queue_fixtures import QueueGround
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 DEPLOYMENT = "apps/v1/Deployment"
 WORK_QUEUE = "http://127.0.0.1:5000/1/work"

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from kubernetes.client.exceptions import ApiException
 
-from components.tenancy.priorities import Priorities
-from components.tenancy.team import Team
-from lab.cluster import Cluster
+from flexspot.components.tenancy.priorities import Priorities
+from flexspot.components.tenancy.team import Team
+from flexspot.lab.cluster import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from components.tenancy.priorities import PriorityArgs
-    from components.tenancy.team import TeamArgs
-    from lab.cluster import KubeObject
+    from flexspot.components.tenancy.priorities import PriorityArgs
+    from flexspot.components.tenancy.team import TeamArgs
+    from flexspot.lab.cluster import KubeObject
 
 Register = Callable[[Callable[[], object]], Any]
 

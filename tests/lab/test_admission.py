@@ -11,19 +11,19 @@ from kubernetes.client.exceptions import ApiException
 from queue_fixtures import two_teams
 from queue_objects import admission_objects
 
-from capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
-from lab.cluster import POD, condition
-from lab.exercise.play import JOB
-from policies.lint.configuration import Configuration
-from policies.lint.formats import as_text
-from policies.lint.run import lint
+from flexspot.capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
+from flexspot.lab.cluster import POD, condition
+from flexspot.lab.exercise.play import JOB
+from flexspot.policies.lint.configuration import Configuration
+from flexspot.policies.lint.formats import as_text
+from flexspot.policies.lint.run import lint
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

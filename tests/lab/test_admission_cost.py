@@ -12,12 +12,12 @@ from kubernetes.client.exceptions import ApiException
 from program_declarations import as_shipped
 from tenancy_ground import SAFE_CONTAINER, SAFE_POD
 
-from capacity.catalog.node_labels import GPU_RESOURCE
+from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

@@ -11,16 +11,16 @@ from admission_ground import Asked, holding_those_of
 from policy_server import PolicyServer
 from program_declarations import declared, shipped
 
-from capacity.catalog.node_labels import GPU_RESOURCE
-from infra.rules import pack_configuration
-from policies.engine import Gate
-from policies.lint.configuration import read_configuration
-from policies.lint.run import lint
+from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
+from flexspot.infra.rules import pack_configuration
+from flexspot.policies.engine import Gate
+from flexspot.policies.lint.configuration import read_configuration
+from flexspot.policies.lint.run import lint
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 TEAM = "team-alpha"
 IMAGE, QUOTA, RANGE, MAXIMUM = "image-not-pinned", "quota-key-never-enforced", "gpu-key-in-limit-range", "gpu-container-above-maximum"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from capacity.chargeback.queries import Question, queries
-from lab.progress import Silence
-from lab.tools.build import Tools, ensure_tools, family_named
+from flexspot.capacity.chargeback.queries import Question, queries
+from flexspot.lab.progress import Silence
+from flexspot.lab.tools.build import Tools, ensure_tools, family_named
 
 if TYPE_CHECKING:
     from pathlib import Path

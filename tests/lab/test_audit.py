@@ -11,15 +11,15 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from infra.cli.app import app
-from lab.cluster import Cluster
-from lab.exercise.play import NODE
+from flexspot.infra.cli.app import app
+from flexspot.lab.cluster import Cluster
+from flexspot.lab.exercise.play import NODE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.cluster import KubeObject
-    from lab.control_plane import LabControlPlane
+    from flexspot.lab.cluster import KubeObject
+    from flexspot.lab.control_plane import LabControlPlane
 
 pytestmark = [
     pytest.mark.lab,

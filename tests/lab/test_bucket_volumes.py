@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from program_declarations import plan_of
 
-from capacity.workloads.kinds import objects_of
-from components.storage.gcs_bucket import GcsFuseVolume
+from flexspot.capacity.workloads.kinds import objects_of
+from flexspot.components.storage.gcs_bucket import GcsFuseVolume
 
 if TYPE_CHECKING:
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

@@ -13,19 +13,19 @@ from monitored_ground import SHARES, add_unmanaged_node, create_pod, monitored_p
 from pod_record import recorded_pods
 from typer.testing import CliRunner
 
-from infra.cli.app import app
-from lab.cluster import POD, condition
-from lab.exercise.play import release
-from lab.progress import Silence
-from lab.tools.build import Tools, ensure_tools, family_named
+from flexspot.infra.cli.app import app
+from flexspot.lab.cluster import POD, condition
+from flexspot.lab.exercise.play import release
+from flexspot.lab.progress import Silence
+from flexspot.lab.tools.build import Tools, ensure_tools, family_named
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from queue_objects import Register
 
-    from lab.cluster import Cluster
-    from lab.control_plane import LabControlPlane
+    from flexspot.lab.cluster import Cluster
+    from flexspot.lab.control_plane import LabControlPlane
 
 pytestmark = [
     pytest.mark.lab,

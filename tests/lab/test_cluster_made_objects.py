@@ -21,16 +21,16 @@ from server_questions import integers
 from setting_edits import ROOTS, edits_of
 from stack_changes import deployed, reviewed
 
-from lab.cluster import Cluster, condition, read_objects, wait_until_established
+from flexspot.lab.cluster import Cluster, condition, read_objects, wait_until_established
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from setting_edits import Edit
 
-    from lab.cluster import KubeObject
-    from lab.control_plane import LabControlPlane
-    from lab.tools.build import Tools
+    from flexspot.lab.cluster import KubeObject
+    from flexspot.lab.control_plane import LabControlPlane
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = [
     pytest.mark.lab,

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from server_questions import integers, serving
 
-from components.gke.compute_class import ComputeClass
-from lab.cluster import read_objects
+from flexspot.components.gke.compute_class import ComputeClass
+from flexspot.lab.cluster import read_objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from components.gke.compute_class import ComputeClassPriorityArgs
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.components.gke.compute_class import ComputeClassPriorityArgs
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

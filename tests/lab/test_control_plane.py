@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from lab import control_plane
-from lab.cluster import Cluster
-from lab.control_plane import LabControlPlane, PartState
-from lab.home import LabHome, load_state
-from lab.ports import HOST, is_free
-from lab.processes import Running, end, running_parts, spawn
-from lab.progress import ExitCode, LabError, Silence
+from flexspot.lab import control_plane
+from flexspot.lab.cluster import Cluster
+from flexspot.lab.control_plane import LabControlPlane, PartState
+from flexspot.lab.home import LabHome, load_state
+from flexspot.lab.ports import HOST, is_free
+from flexspot.lab.processes import Running, end, running_parts, spawn
+from flexspot.lab.progress import ExitCode, LabError, Silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from lab.parts import Part
-    from lab.tools.build import Tools
+    from flexspot.lab.parts import Part
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = pytest.mark.lab
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.catalog.machines import machines_of
-from capacity.catalog.platform import VOCABULARIES
-from capacity.plan.system_room import SystemRoom, system_room
-from capacity.settings.platform import EksSettings, GkeSettings
-from capacity.settings.stack_file import read_stack_file
-from lab.cluster import POD
-from lab.exercise.play import running_pods
+from flexspot.capacity.catalog.machines import machines_of
+from flexspot.capacity.catalog.platform import VOCABULARIES
+from flexspot.capacity.plan.system_room import SystemRoom, system_room
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings
+from flexspot.capacity.settings.stack_file import read_stack_file
+from flexspot.lab.cluster import POD
+from flexspot.lab.exercise.play import running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from capacity.catalog.system_pods import SystemPod
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.capacity.catalog.system_pods import SystemPod
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = [
     pytest.mark.lab,

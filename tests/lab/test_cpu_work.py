@@ -9,17 +9,17 @@ import pytest
 from queue_fixtures import FOUR_L4, QueueGround, pools_of, queues_of
 from workload_ground import submit
 
-from capacity.catalog.node_labels import GPU_RESOURCE, KARPENTER_POOL_LABEL
-from capacity.plan.cpu_work import OTHER_WORK
-from lab.cluster import POD, condition
-from lab.exercise.play import WORKLOAD, running_pods
+from flexspot.capacity.catalog.node_labels import GPU_RESOURCE, KARPENTER_POOL_LABEL
+from flexspot.capacity.plan.cpu_work import OTHER_WORK
+from flexspot.lab.cluster import POD, condition
+from flexspot.lab.exercise.play import WORKLOAD, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

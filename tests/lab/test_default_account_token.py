@@ -11,12 +11,12 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 from tenancy_ground import Member, Register, pod, rules_of, team_on
 
-from capacity.workloads.requests import SERVICE_ACCOUNT
+from flexspot.capacity.workloads.requests import SERVICE_ACCOUNT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

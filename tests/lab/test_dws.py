@@ -17,15 +17,15 @@ from dws_provisioner import (
 )
 from queue_fixtures import GKE, QueueGround, queues_of
 
-from lab.cluster import POD, condition
-from lab.exercise.play import JOB, NODE, running_pods
+from flexspot.lab.cluster import POD, condition
+from flexspot.lab.exercise.play import JOB, NODE, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

@@ -8,14 +8,14 @@ import pytest
 from karpenter_node_class_args import KINDS, NODE_CLASS, node_class_args
 from server_questions import integers, serving
 
-from components.karpenter.ec2_node_class import Ec2NodeClass
-from lab.cluster import read_objects
+from flexspot.components.karpenter.ec2_node_class import Ec2NodeClass
+from flexspot.lab.cluster import read_objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from lab.cluster import Cluster, KubeObject
-    from lab.tools.build import Tools
+    from flexspot.lab.cluster import Cluster, KubeObject
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = pytest.mark.lab
 

@@ -9,13 +9,13 @@ import pytest
 from eks_objects import EC2_NODE_CLASS, NODE_POOL, pool_args, stack_plan
 from server_questions import integers
 
-from components.eks.addons import EFA_NODE_LABEL
-from components.karpenter.node_pools import GpuNodePool
+from flexspot.components.eks.addons import EFA_NODE_LABEL
+from flexspot.components.karpenter.node_pools import GpuNodePool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

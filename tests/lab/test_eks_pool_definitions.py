@@ -10,14 +10,14 @@ from kubernetes.client.exceptions import ApiException
 from program_declarations import as_shipped, declared
 from server_questions import changed, integers, serving
 
-from infra.deployment.api_refusals import known_refusals
-from lab.cluster import read_objects
+from flexspot.infra.deployment.api_refusals import known_refusals
+from flexspot.lab.cluster import read_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.cluster import Cluster, KubeObject
-    from lab.tools.build import Tools
+    from flexspot.lab.cluster import Cluster, KubeObject
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = pytest.mark.lab
 
@@ -50,7 +50,7 @@ def test_the_server_takes_every_pool_of_a_stack_and_of_auto_mode_and_adds_nothin
 
 
 def test_the_server_lets_no_node_pool_change_into_auto_mode_or_out_of_it(defined: Cluster) -> None:
-    """So that a cluster keeps its mode: infra/deployment/api_refusals.yaml, node-class-kind."""
+    """So that a cluster keeps its mode: flexspot/infra/deployment/api_refusals.yaml, node-class-kind."""
     [managed] = [each for each in declared("auto", auto_mode_settings()).inputs_of(NODE_POOL) if each["metadata"]["name"] == "t4-spot"]
     own = changed(managed, "template.spec", nodeClassRef={"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "t4-spot"})
     first, then = map(of_chart, (own, managed))

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from eks_objects import NODE_POOL, pools_on, stack_plan
 
-from lab.cluster import POD, Cluster
-from lab.exercise.play import NODE, gpu_job, release, running_pods, wait_for_completion, wait_for_no_nodes, wait_for_running
+from flexspot.lab.cluster import POD, Cluster
+from flexspot.lab.exercise.play import NODE, gpu_job, release, running_pods, wait_for_completion, wait_for_no_nodes, wait_for_running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from queue_objects import Register
 
-    from capacity.plan.build import StackPlan
-    from capacity.plan.model import Plan
-    from lab.cluster import KubeObject
-    from lab.control_plane import LabControlPlane
+    from flexspot.capacity.plan.build import StackPlan
+    from flexspot.capacity.plan.model import Plan
+    from flexspot.lab.cluster import KubeObject
+    from flexspot.lab.control_plane import LabControlPlane
 
 pytestmark = [
     pytest.mark.lab,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lab.cluster import POD, condition
-from lab.exercise.play import (
+from flexspot.lab.cluster import POD, condition
+from flexspot.lab.exercise.play import (
     HIGH,
     JOB,
     LOW,
@@ -24,7 +24,7 @@ from lab.exercise.play import (
 )
 
 if TYPE_CHECKING:
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

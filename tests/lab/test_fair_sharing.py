@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from queue_fixtures import FOUR_L4, QueueGround, by_job, condition_of, queues_of
 
-from lab.cluster import condition
-from lab.exercise.play import WORKLOAD
+from flexspot.lab.cluster import condition
+from flexspot.lab.exercise.play import WORKLOAD
 
 if TYPE_CHECKING:
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = [
     pytest.mark.lab,

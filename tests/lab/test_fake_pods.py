@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from provider_driver import fake_node, pod_spec
 
-from lab.cluster import POD, condition
-from lab.exercise.play import JOB, UNTIL_RELEASED, run_time_of_pods, running_pods
+from flexspot.lab.cluster import POD, condition
+from flexspot.lab.exercise.play import JOB, UNTIL_RELEASED, run_time_of_pods, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

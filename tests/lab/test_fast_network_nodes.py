@@ -1,6 +1,6 @@
 """Pods that ask for EFA, on real Karpenter with fake nodes: they get a node with so many interfaces, and one that asks for huge pages none.
 
-The KWOK provider offers the interfaces that Karpenter's own provider counts (lab/parts.py). The device plugin, which says the
+The KWOK provider offers the interfaces that Karpenter's own provider counts (flexspot/lab/parts.py). The device plugin, which says the
 same of a node that is there, and NCCL are not part of this.
 """
 
@@ -12,21 +12,21 @@ import pytest
 from eks_objects import pools_on
 from program_declarations import shipped
 
-from capacity.catalog.node_labels import EFA_RESOURCE
-from capacity.catalog.work_labels import QUEUE_LABEL
-from capacity.plan.build import StackPlan, build_plan
-from capacity.settings.stack_file import parse_settings
-from capacity.workloads.kinds import objects_of
-from lab.cluster import POD, Cluster
-from lab.exercise.play import NODE, running_pods
+from flexspot.capacity.catalog.node_labels import EFA_RESOURCE
+from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.capacity.plan.build import StackPlan, build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.capacity.workloads.kinds import objects_of
+from flexspot.lab.cluster import POD, Cluster
+from flexspot.lab.exercise.play import NODE, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from queue_objects import Register
 
-    from lab.cluster import KubeObject
-    from lab.control_plane import LabControlPlane
+    from flexspot.lab.cluster import KubeObject
+    from flexspot.lab.control_plane import LabControlPlane
 
 pytestmark = [
     pytest.mark.lab,

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lab.cluster import WaitTimeoutError
-from lab.control_plane import LabControlPlane, PartState
-from lab.exercise.play import JOB, LOW, POD, clean_up, gpu_job, platform_objects, release, wait_for_completion, wait_for_running
-from lab.processes import running_parts
-from lab.progress import Silence
+from flexspot.lab.cluster import WaitTimeoutError
+from flexspot.lab.control_plane import LabControlPlane, PartState
+from flexspot.lab.exercise.play import JOB, LOW, POD, clean_up, gpu_job, platform_objects, release, wait_for_completion, wait_for_running
+from flexspot.lab.processes import running_parts
+from flexspot.lab.progress import Silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.cluster import Cluster
-    from lab.tools.build import Tools
+    from flexspot.lab.cluster import Cluster
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = pytest.mark.lab
 

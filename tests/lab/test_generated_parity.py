@@ -14,18 +14,18 @@ from generated_objects import FEW, Generator
 from program_declarations import as_shipped, plan_of
 from stack_readings import readings_of
 
-from capacity.catalog.node_labels import GPU_RESOURCE, TEAM_LABEL
-from policies.admission.policy import admission_policies
-from policies.admission.scheduling_options import MOST_GPUS, facts_of
-from policies.core import read_source
-from policies.inventory.reading.source import from_manifest
-from policies.judging import Level, Settings
-from policies.rules import all_rules
+from flexspot.capacity.catalog.node_labels import GPU_RESOURCE, TEAM_LABEL
+from flexspot.policies.admission.policy import admission_policies
+from flexspot.policies.admission.scheduling_options import MOST_GPUS, facts_of
+from flexspot.policies.core import read_source
+from flexspot.policies.inventory.reading.source import from_manifest
+from flexspot.policies.judging import Level, Settings
+from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 SEEDS = {"local": 1, "prod-gke": 2, "prod-eks": 3}
 """The stacks, and the seed of the objects of each."""

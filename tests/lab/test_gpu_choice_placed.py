@@ -11,7 +11,7 @@ from workload_ground import finish, submit, wait_for_pods
 if TYPE_CHECKING:
     from queue_objects import Register
 
-    from lab.cluster import Cluster
+    from flexspot.lab.cluster import Cluster
 
 pytestmark = pytest.mark.lab
 

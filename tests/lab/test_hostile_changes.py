@@ -8,10 +8,10 @@ import pytest
 from tenancy_ground import Member
 from test_hostile_submissions import DEPLOYERS, MEMBERS, outcome_of, platform
 
-from capacity.catalog.node_labels import GPU_RESOURCE
-from capacity.catalog.work_labels import QUEUE_LABEL
-from lab.cluster import POD, condition
-from lab.exercise.play import JOB, running_pods
+from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
+from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.lab.cluster import POD, condition
+from flexspot.lab.exercise.play import JOB, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from queue_fixtures import QueueGround
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

@@ -15,16 +15,16 @@ from queue_fixtures import FOUR_L4, QueueGround, queues_of
 from queue_objects import admission_objects
 from tenancy_ground import Member
 
-from capacity.catalog.work_labels import QUEUE_LABEL
-from lab.cluster import condition
-from lab.exercise.play import JOB, NODE
+from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.lab.cluster import condition
+from flexspot.lab.exercise.play import JOB, NODE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from program_declarations import as_shipped
 
-from capacity.catalog.machines import Vendor, machines_of
-from capacity.catalog.price_book import prices_of
-from lab.parts import REGION, instance_types_json
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.lab.parts import REGION, instance_types_json
 
 
 def offered() -> dict[str, Any]:

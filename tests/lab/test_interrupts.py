@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lab.progress import interrupts_wait
+from flexspot.lab.progress import interrupts_wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

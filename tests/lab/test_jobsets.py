@@ -11,10 +11,10 @@ from queue_fixtures import condition_of
 from torchrun_ends import UNDER_THE_LAUNCHER
 from workload_ground import NODES, end, job_of, spot_platform, submit, uids, wait_for_pods
 
-from lab.cluster import condition
-from lab.exercise.play import NODE, WORKLOAD, release
-from lab.progress import Silence
-from lab.tools.build import ensure_tools, family_named
+from flexspot.lab.cluster import condition
+from flexspot.lab.exercise.play import NODE, WORKLOAD, release
+from flexspot.lab.progress import Silence
+from flexspot.lab.tools.build import ensure_tools, family_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from queue_fixtures import QueueGround
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
-    from lab.control_plane import LabControlPlane
+    from flexspot.lab.cluster import Cluster, KubeObject
+    from flexspot.lab.control_plane import LabControlPlane
 
 # On one lab: Kueue may take two minutes to see the kind, on each.
 pytestmark = [

@@ -14,19 +14,19 @@ import yaml
 from provider_driver import Driver, config_map, connected, definition_of, deployment, driving, fake_node, pod_spec, refusal
 from pulumi.runtime.proto import provider_pb2
 
-from lab.exercise.play import run_time_of_pods
-from lab.processes import running_parts
-from lab.progress import Silence
-from lab.providers.kubernetes import KubernetesStandIn
-from lab.providers.serving import serve
-from lab.providers.values import UNKNOWN, encode
+from flexspot.lab.exercise.play import run_time_of_pods
+from flexspot.lab.processes import running_parts
+from flexspot.lab.progress import Silence
+from flexspot.lab.providers.kubernetes import KubernetesStandIn
+from flexspot.lab.providers.serving import serve
+from flexspot.lab.providers.values import UNKNOWN, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.cluster import Cluster, KubeObject
-    from lab.control_plane import LabControlPlane
-    from lab.tools.build import Tools
+    from flexspot.lab.cluster import Cluster, KubeObject
+    from flexspot.lab.control_plane import LabControlPlane
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = pytest.mark.lab
 

@@ -18,22 +18,22 @@ from kubernetes.utils.quantity import parse_quantity
 from provider_driver import config_map, urn_of
 from pulumi.runtime.proto import provider_pb2
 
-from lab.providers import planning
-from lab.providers.api import ApiRefusal, LabApi
-from lab.providers.kubernetes import KubernetesStandIn
-from lab.providers.lifecycle import handed_over
-from lab.providers.objects import NoNameError, NoQuantityError, canonical, normalized
-from lab.providers.planning import with_secrets
-from lab.providers.readiness import timeout_of
-from lab.providers.serving import ProviderError
-from lab.providers.settings import ProviderSettings, ProviderSettingsError, read_settings
-from lab.providers.values import UNKNOWN, Secret
+from flexspot.lab.providers import planning
+from flexspot.lab.providers.api import ApiRefusal, LabApi
+from flexspot.lab.providers.kubernetes import KubernetesStandIn
+from flexspot.lab.providers.lifecycle import handed_over
+from flexspot.lab.providers.objects import NoNameError, NoQuantityError, canonical, normalized
+from flexspot.lab.providers.planning import with_secrets
+from flexspot.lab.providers.readiness import timeout_of
+from flexspot.lab.providers.serving import ProviderError
+from flexspot.lab.providers.settings import ProviderSettings, ProviderSettingsError, read_settings
+from flexspot.lab.providers.values import UNKNOWN, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from lab.cluster import KubeObject
+    from flexspot.lab.cluster import KubeObject
 
 
 class _Kinds:

@@ -9,12 +9,12 @@ import pytest
 from program_declarations import shipped
 from queue_fixtures import GKE, queues_of
 
-from lab.cluster import condition
+from flexspot.lab.cluster import condition
 
 if TYPE_CHECKING:
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lab.home import LabHome, LabState, StaleStateError, lab_names, load_state
-from lab.progress import ExitCode, LabError
+from flexspot.lab.home import LabHome, LabState, StaleStateError, lab_names, load_state
+from flexspot.lab.progress import ExitCode, LabError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from lab import ports
-from lab.ports import HOST, Reservations
-from lab.processes import Running
+from flexspot.lab import ports
+from flexspot.lab.ports import HOST, Reservations
+from flexspot.lab.processes import Running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,15 +13,15 @@ from pulumi_kubernetes.core.v1 import Namespace
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from server_questions import integers
 
-from capacity.chargeback.queries import kube_state_resources
-from components.measurement import KubeStateMetrics, RecordingRules
-from components.tenancy.team import restricted
-from lab.cluster import read_objects, wait_until_established
+from flexspot.capacity.chargeback.queries import kube_state_resources
+from flexspot.components.measurement import KubeStateMetrics, RecordingRules
+from flexspot.components.tenancy.team import restricted
+from flexspot.lab.cluster import read_objects, wait_until_established
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

@@ -9,14 +9,14 @@ from plan_settings import own_class
 from queue_fixtures import FOUR_L4, QueueGround, pools_of, queues_of
 from workload_ground import submit
 
-from lab.cluster import POD
+from flexspot.lab.cluster import POD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from queue_objects import Register
 
-    from lab.cluster import Cluster
+    from flexspot.lab.cluster import Cluster
 
 pytestmark = pytest.mark.lab
 

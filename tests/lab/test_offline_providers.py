@@ -14,10 +14,10 @@ from provider_driver import refusal
 from provider_engine import stack_of
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
-from lab.ports import HOST
-from lab.providers.offline import OfflineProvider
-from lab.providers.serving import serve
-from lab.providers.values import Secret, decode, encode
+from flexspot.lab.ports import HOST
+from flexspot.lab.providers.offline import OfflineProvider
+from flexspot.lab.providers.serving import serve
+from flexspot.lab.providers.values import Secret, decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pulumi
 
-    from lab.tools.build import Tools
+    from flexspot.lab.tools.build import Tools
 
 # The SDK warns of a function of its own when it is imported.
 pytestmark = pytest.mark.filterwarnings("ignore:gcp.storage.getTransferProjectServieAccount:DeprecationWarning")

@@ -9,17 +9,17 @@ import pytest
 from admission_ground import wait_until
 from kubernetes.client.exceptions import ApiException
 
-from capacity.values.verdict import Verdict
-from lab.cluster import status_of
-from policies.core import judge
-from policies.inventory.reading.source import from_manifest
-from policies.judging import DEFAULTS
-from policies.own_rules import read_own_rules
-from policies.own_rules.evaluation import other_than_truth
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.lab.cluster import status_of
+from flexspot.policies.core import judge
+from flexspot.policies.inventory.reading.source import from_manifest
+from flexspot.policies.judging import DEFAULTS
+from flexspot.policies.own_rules import read_own_rules
+from flexspot.policies.own_rules.evaluation import other_than_truth
 
 if TYPE_CHECKING:
-    from lab.cluster import Cluster, KubeObject
-    from policies.own_rules import OwnRule
+    from flexspot.lab.cluster import Cluster, KubeObject
+    from flexspot.policies.own_rules import OwnRule
 
 pytestmark = [
     pytest.mark.lab,

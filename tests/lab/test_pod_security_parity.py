@@ -10,13 +10,13 @@ import pytest
 from admission_ground import holding_those_of
 from program_declarations import as_shipped
 
-from components.tenancy.team import restricted
-from policies.admission.guarantee import NAME
+from flexspot.components.tenancy.team import restricted
+from flexspot.policies.admission.guarantee import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = [
     pytest.mark.lab,

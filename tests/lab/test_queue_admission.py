@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from queue_fixtures import CLUSTER_QUEUE, FOUR_L4, QueueGround, condition_of, queues_of
 
-from lab.cluster import POD, condition
-from lab.exercise.play import JOB, LOCAL_QUEUE
+from flexspot.lab.cluster import POD, condition
+from flexspot.lab.exercise.play import JOB, LOCAL_QUEUE
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

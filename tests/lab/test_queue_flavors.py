@@ -10,7 +10,7 @@ from queue_fixtures import FOUR_L4, pools_of, queues_of
 if TYPE_CHECKING:
     from queue_objects import Register
 
-    from lab.cluster import Cluster
+    from flexspot.lab.cluster import Cluster
 
 pytestmark = pytest.mark.lab
 

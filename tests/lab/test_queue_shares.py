@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 from queue_fixtures import QueueGround, condition_of, queues_of, two_teams
 
-from lab.cluster import POD, condition
-from lab.exercise.play import JOB, running_pods
+from flexspot.lab.cluster import POD, condition
+from flexspot.lab.exercise.play import JOB, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

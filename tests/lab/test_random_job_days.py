@@ -17,14 +17,14 @@ from queue_objects import admission_objects
 from tenancy_ground import Member
 from test_hostile_submissions import MEMBERS, TRIES, outcome, submission
 
-from capacity.catalog.node_labels import GPU_RESOURCE
-from lab.cluster import WaitTimeoutError, condition
-from lab.exercise.play import JOB, WORKLOAD, release
+from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
+from flexspot.lab.cluster import WaitTimeoutError, condition
+from flexspot.lab.exercise.play import JOB, WORKLOAD, release
 
 if TYPE_CHECKING:
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = [
     pytest.mark.lab,

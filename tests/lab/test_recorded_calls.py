@@ -18,8 +18,8 @@ from recorded_ground import Ground
 from recorded_replay import Replay
 
 if TYPE_CHECKING:
-    from lab.control_plane import LabControlPlane
-    from lab.tools.build import Tools
+    from flexspot.lab.control_plane import LabControlPlane
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = pytest.mark.lab
 

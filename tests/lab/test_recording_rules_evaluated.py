@@ -11,10 +11,10 @@ import pytest
 import yaml
 from chargeback_months import HOUR, STEP, Month
 
-from capacity.chargeback.queries import CENTRAL, NONE, Question, label_of
-from capacity.telemetry import ALLOCATED, DIMENSIONS, IDLE, MEASURED, USED, rules_yaml
-from lab.progress import Silence
-from lab.tools.build import Tools, ensure_tools, family_named
+from flexspot.capacity.chargeback.queries import CENTRAL, NONE, Question, label_of
+from flexspot.capacity.telemetry import ALLOCATED, DIMENSIONS, IDLE, MEASURED, USED, rules_yaml
+from flexspot.lab.progress import Silence
+from flexspot.lab.tools.build import Tools, ensure_tools, family_named
 
 if TYPE_CHECKING:
     from pathlib import Path

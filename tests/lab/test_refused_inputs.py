@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from lab.providers.cloud_rules.resource_rules import FILES
-from lab.providers.cloud_rules.rule_checks import RULES, refused_inputs
-from lab.providers.values import UNKNOWN, Secret
+from flexspot.lab.providers.cloud_rules.resource_rules import FILES
+from flexspot.lab.providers.cloud_rules.rule_checks import RULES, refused_inputs
+from flexspot.lab.providers.values import UNKNOWN, Secret
 
 POOL = "gcp:container/nodePool:NodePool"
 CLUSTER = "gcp:container/cluster:Cluster"
@@ -119,7 +119,7 @@ NEED_MORE = {
     "versioning_configuration.status cannot go from Enabled or Suspended to Disabled",
     "storage_capacity: a smaller one replaces the file system, and any other one of SCRATCH_1",
 }
-"""Rules of whole plans that refuse nothing, or that need to know what is there: see lab/providers/cloud_rules/rule_differences.py."""
+"""Rules of whole plans that refuse nothing, or that need to know what is there: see flexspot.lab.providers.cloud_rules.rule_differences."""
 
 
 def test_every_rule_of_whole_plans_in_the_files_is_applied_or_refuses_nothing_of_one_resource() -> None:

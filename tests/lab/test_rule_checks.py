@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from declared_inputs import violations
 
-from lab.providers.cloud_rules.resource_rules import ResourceRules, camel_case, rules_by_type, rules_of
-from lab.providers.cloud_rules.rule_checks import check_inputs, has_format
-from lab.providers.values import UNKNOWN, Secret
+from flexspot.lab.providers.cloud_rules.resource_rules import ResourceRules, camel_case, rules_by_type, rules_of
+from flexspot.lab.providers.cloud_rules.rule_checks import check_inputs, has_format
+from flexspot.lab.providers.values import UNKNOWN, Secret
 
 
 def rules(**attributes: dict[str, Any]) -> ResourceRules:

@@ -19,20 +19,20 @@ from queue_fixtures import FOUR_L4, QueueGround, queues_of
 from queue_objects import admission_objects
 from typer.testing import CliRunner
 
-from capacity.values.errors import ExplainedError
-from infra.cli.app import app
-from infra.jobs.access import connect
-from infra.jobs.submission import script_map
-from lab.cluster import POD
-from lab.exercise.play import JOB
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.cli.app import app
+from flexspot.infra.jobs.access import connect
+from flexspot.infra.jobs.submission import script_map
+from flexspot.lab.cluster import POD
+from flexspot.lab.exercise.play import JOB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from queue_objects import Register
 
-    from lab.cluster import Cluster
-    from lab.control_plane import LabControlPlane
+    from flexspot.lab.cluster import Cluster
+    from flexspot.lab.control_plane import LabControlPlane
 
 pytestmark = pytest.mark.lab
 

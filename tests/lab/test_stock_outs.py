@@ -16,9 +16,9 @@ from service_ground import pod_environment
 from test_queue_flavors import ALPHA, ON_DEMAND, SPOT
 from workload_ground import gives_up_waiting, is_queued_again, wait_until_pending
 
-from components.kueue.stock_out_watch import COHORT_VARIABLE, CREDENTIALS_VARIABLE, HOLD_VARIABLE, UNTIL_ANNOTATION, look
-from components.kueue.stock_outs import COHORT, NAME, StockOutWatch
-from lab.cluster import condition
+from flexspot.components.kueue.stock_out_watch import COHORT_VARIABLE, CREDENTIALS_VARIABLE, HOLD_VARIABLE, UNTIL_ANNOTATION, look
+from flexspot.components.kueue.stock_outs import COHORT, NAME, StockOutWatch
+from flexspot.lab.cluster import condition
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from queue_fixtures import QueueGround
     from queue_objects import Register
 
-    from lab.cluster import Cluster
+    from flexspot.lab.cluster import Cluster
 
 pytestmark = [pytest.mark.lab, pytest.mark.waits]
 

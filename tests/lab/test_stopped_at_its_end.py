@@ -15,8 +15,8 @@ from kubernetes.client.exceptions import ApiException
 from queue_objects import admission_objects, pool_node
 from workload_ground import end, job_of, spot_platform, wait_for_job, wait_for_pods
 
-from lab.cluster import POD, condition
-from lab.exercise.play import JOB, NODE, WORKLOAD, running_pods
+from flexspot.lab.cluster import POD, condition
+from flexspot.lab.exercise.play import JOB, NODE, WORKLOAD, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from queue_fixtures import QueueGround
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = [pytest.mark.lab, pytest.mark.waits]
 

@@ -10,7 +10,7 @@ from tenancy_ground import Member, Register, job, refusal, rules_of, team_on
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.cluster import Cluster
+    from flexspot.lab.cluster import Cluster
 
 pytestmark = pytest.mark.lab
 

@@ -9,20 +9,20 @@ import pulumi
 import pytest
 from provider_engine import stack_of
 
-from components.tenancy.priorities import Priorities, WorkloadPriorities
-from components.tenancy.team import Team
-from lab.providers.kubernetes import KubernetesStandIn
+from flexspot.components.tenancy.priorities import Priorities, WorkloadPriorities
+from flexspot.components.tenancy.team import Team
+from flexspot.lab.providers.kubernetes import KubernetesStandIn
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pulumi.automation import UpResult
 
-    from components.tenancy.priorities import PriorityArgs
-    from components.tenancy.team import TeamArgs
-    from lab.cluster import Cluster
-    from lab.control_plane import LabControlPlane
-    from lab.tools.build import Tools
+    from flexspot.components.tenancy.priorities import PriorityArgs
+    from flexspot.components.tenancy.team import TeamArgs
+    from flexspot.lab.cluster import Cluster
+    from flexspot.lab.control_plane import LabControlPlane
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = [pytest.mark.lab, pytest.mark.engine]
 

@@ -11,8 +11,8 @@ from tenancy_ground import QUOTA, Register, job, pod, refusal, team_on, with_con
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from components.tenancy.priorities import PriorityArgs
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.components.tenancy.priorities import PriorityArgs
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

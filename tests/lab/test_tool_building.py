@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lab.progress import ExitCode, LabError, Silence
-from lab.tools.build import Family, Patch, ensure_tools, read_families
+from flexspot.lab.progress import ExitCode, LabError, Silence
+from flexspot.lab.tools.build import Family, Patch, ensure_tools, read_families
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -194,9 +194,9 @@ def test_an_interrupted_build_ends_the_compiler_and_leaves_nothing(wanted: tuple
     fake_go(f"echo $$ > {started}.new; mv {started}.new {started}; exec sleep 600")
     program = textwrap.dedent(f"""
         from pathlib import Path
-        from lab.progress import Silence
-        from lab.tools.build import ensure_tools
-        from lab.tools.build import read_families
+        from flexspot.lab.progress import Silence
+        from flexspot.lab.tools.build import ensure_tools
+        from flexspot.lab.tools.build import read_families
         ensure_tools(Path({str(tmp_path / "links")!r}), Silence(), Path({str(tmp_path / "cache")!r}),
                      read_families(Path({str(wanted[0].folder.parent / "tools.yaml")!r})))
     """)
@@ -220,8 +220,8 @@ def test_an_interrupt_at_the_very_start_of_the_compiler_ends_it_too(tmp_path: Pa
     program = textwrap.dedent(f"""
         import os, signal, subprocess
         from pathlib import Path
-        from lab.progress import Silence
-        from lab.tools.build import run_go
+        from flexspot.lab.progress import Silence
+        from flexspot.lab.tools.build import run_go
 
         class InterruptedAtTheStart(subprocess.Popen):
             def __init__(self, *arguments, **options):

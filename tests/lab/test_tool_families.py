@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.catalog.data_files import DataFileError
-from lab.tools.build import all_families, families, family_named, read_families
+from flexspot.capacity.catalog.data_files import DataFileError
+from flexspot.lab.tools.build import all_families, families, family_named, read_families
 
 if TYPE_CHECKING:
     from pathlib import Path

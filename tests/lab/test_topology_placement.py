@@ -9,13 +9,13 @@ import pytest
 from queue_fixtures import GKE, QueueGround, queues_of
 from queue_objects import pool_node
 
-from capacity.catalog.node_labels import GKE_TOPOLOGY_LABELS
-from lab.cluster import condition
+from flexspot.capacity.catalog.node_labels import GKE_TOPOLOGY_LABELS
+from flexspot.lab.cluster import condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

@@ -9,15 +9,15 @@ from plan_settings import own_class
 from queue_fixtures import GKE, QueueGround, queues_of
 from workload_ground import submit
 
-from lab.cluster import POD
-from lab.exercise.play import NODE, running_pods
+from flexspot.lab.cluster import POD
+from flexspot.lab.exercise.play import NODE, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

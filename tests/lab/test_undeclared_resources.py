@@ -9,11 +9,11 @@ import pytest
 import yaml
 from queue_fixtures import queues_of
 
-from capacity.plan.kueue_configuration import ONE_BOOT, kueue_configuration
+from flexspot.capacity.plan.kueue_configuration import ONE_BOOT, kueue_configuration
 
 if TYPE_CHECKING:
-    from lab.cluster import Cluster
-    from lab.control_plane import LabControlPlane
+    from flexspot.lab.cluster import Cluster
+    from flexspot.lab.control_plane import LabControlPlane
 
 pytestmark = pytest.mark.lab
 

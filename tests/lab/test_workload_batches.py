@@ -18,8 +18,8 @@ from workload_ground import (
     wait_until_pending,
 )
 
-from lab.cluster import POD
-from lab.exercise.play import running_pods
+from flexspot.lab.cluster import POD
+from flexspot.lab.exercise.play import running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from queue_fixtures import QueueGround
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = [
     pytest.mark.lab,

@@ -18,15 +18,15 @@ from plan_settings import plan_of as plan_of_settings
 from program_declarations import declared, plan_of
 from server_questions import integers, serving
 
-from capacity.workloads.kinds import objects_of
-from components.tenancy.team import restricted
-from lab.cluster import Cluster, read_objects
+from flexspot.capacity.workloads.kinds import objects_of
+from flexspot.components.tenancy.team import restricted
+from flexspot.lab.cluster import Cluster, read_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lab.cluster import KubeObject
-    from lab.control_plane import LabControlPlane
+    from flexspot.lab.cluster import KubeObject
+    from flexspot.lab.control_plane import LabControlPlane
 
 pytestmark = pytest.mark.lab
 

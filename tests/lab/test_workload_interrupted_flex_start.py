@@ -24,16 +24,16 @@ from workload_ground import (
     wait_until_pending,
 )
 
-from capacity.plan.queues import STAY_ANNOTATION
-from lab.cluster import condition
-from lab.exercise.play import NODE
+from flexspot.capacity.plan.queues import STAY_ANNOTATION
+from flexspot.lab.cluster import condition
+from flexspot.lab.exercise.play import NODE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = [
     pytest.mark.lab,

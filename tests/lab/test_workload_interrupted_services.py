@@ -20,8 +20,8 @@ from workload_ground import (
     wait_until_pending,
 )
 
-from lab.cluster import POD, condition
-from lab.exercise.play import NODE, WORKLOAD
+from flexspot.lab.cluster import POD, condition
+from flexspot.lab.exercise.play import NODE, WORKLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from queue_fixtures import QueueGround
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = [
     pytest.mark.lab,

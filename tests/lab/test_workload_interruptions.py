@@ -8,8 +8,8 @@ import pytest
 from karpenter_ground import NODE_CLAIM, karpenter_pools
 from workload_ground import NODES, assert_goes_on, end, job_of, spot_platform, submit, uids, wait_for_job, wait_for_pods
 
-from lab.cluster import condition
-from lab.exercise.play import NODE, release
+from flexspot.lab.cluster import condition
+from flexspot.lab.exercise.play import NODE, release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from queue_fixtures import QueueGround
     from queue_objects import Register
 
-    from lab.cluster import Cluster
+    from flexspot.lab.cluster import Cluster
 
 pytestmark = pytest.mark.lab
 

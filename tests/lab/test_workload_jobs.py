@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from workload_ground import end, job_of, pods_of, spot_platform, submit, wait_for_failure, wait_for_job, wait_for_pods
 
-from capacity.catalog.node_labels import TEAM_LABEL
-from capacity.workloads.requests import GANG_SERVICE, Launcher
-from components.tenancy.team import Team
-from lab.cluster import POD, condition
-from lab.exercise.play import JOB
+from flexspot.capacity.catalog.node_labels import TEAM_LABEL
+from flexspot.capacity.workloads.requests import GANG_SERVICE, Launcher
+from flexspot.components.tenancy.team import Team
+from flexspot.lab.cluster import POD, condition
+from flexspot.lab.exercise.play import JOB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from queue_fixtures import QueueGround
     from queue_objects import Register
 
-    from components.tenancy.team import TeamArgs
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.components.tenancy.team import TeamArgs
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 pytestmark = pytest.mark.lab
 

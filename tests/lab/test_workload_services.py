@@ -13,8 +13,8 @@ from urllib.error import HTTPError
 import pytest
 from service_ground import PEOPLE, declared, pod_environment, replicas, service_platform, wait_for_ready
 
-from capacity.workloads import notebook_stop
-from capacity.workloads.notebook import scale_path
+from flexspot.capacity.workloads import notebook_stop
+from flexspot.capacity.workloads.notebook import scale_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from queue_fixtures import QueueGround
     from queue_objects import Register
 
-    from lab.cluster import Cluster
-    from lab.control_plane import LabControlPlane
-    from lab.tools.build import Tools
+    from flexspot.lab.cluster import Cluster
+    from flexspot.lab.control_plane import LabControlPlane
+    from flexspot.lab.tools.build import Tools
 
 pytestmark = pytest.mark.lab
 

@@ -13,10 +13,10 @@ from kubernetes.dynamic.exceptions import NotFoundError
 from queue_fixtures import FOUR_L4, condition_of, queues_of
 from torchrun_ends import KILLED
 
-from capacity.workloads.kinds import objects_of
-from capacity.workloads.requests import NAME_LABEL
-from lab.cluster import POD, condition, status_of
-from lab.exercise.play import JOB, NODE, UNTIL_RELEASED, WORKLOAD, release, run_time_of_pods, running_pods
+from flexspot.capacity.workloads.kinds import objects_of
+from flexspot.capacity.workloads.requests import NAME_LABEL
+from flexspot.lab.cluster import POD, condition, status_of
+from flexspot.lab.exercise.play import JOB, NODE, UNTIL_RELEASED, WORKLOAD, release, run_time_of_pods, running_pods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from queue_fixtures import QueueGround
     from queue_objects import Register
 
-    from lab.cluster import Cluster, KubeObject
+    from flexspot.lab.cluster import Cluster, KubeObject
 
 NODES = 2
 _LONG_AGO = "2026-01-01T00:00:00Z"

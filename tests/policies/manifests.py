@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from capacity.values.verdict import Verdict
-from policies.core import judge_all
-from policies.inventory.reading import views_of
-from policies.inventory.reading.source import ObjectSource, from_manifest, from_pulumi
-from policies.inventory.views import Inventory, View
-from policies.judging import DEFAULTS
-from policies.rules import all_rules
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies.core import judge_all
+from flexspot.policies.inventory.reading import views_of
+from flexspot.policies.inventory.reading.source import ObjectSource, from_manifest, from_pulumi
+from flexspot.policies.inventory.views import Inventory, View
+from flexspot.policies.judging import DEFAULTS
+from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from policies.judging import AnyRule, Settings
-    from policies.values.finding import Finding
+    from flexspot.policies.judging import AnyRule, Settings
+    from flexspot.policies.values.finding import Finding
 
 Manifest = dict[str, Any]
 ViewT = TypeVar("ViewT", bound=View)

@@ -10,7 +10,7 @@ from pulumi.runtime import proto
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from policies.engine import Gate
+    from flexspot.policies.engine import Gate
 
 NOTHING = empty_pb2.Empty()
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from capacity.values.verdict import Verdict
-from policies.rules import all_rules
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from policies.judging import AnyRule
+    from flexspot.policies.judging import AnyRule
 
 RULES = Path(__file__).parent / "rules"
 

@@ -10,12 +10,12 @@ from manifests import Manifest, found, manifest
 from policy_server import PolicyServer, urn_of
 from rule_fixtures import cases
 
-from capacity.values.verdict import Verdict
-from policies.engine import Gate
-from policies.rules import all_rules
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies.engine import Gate
+from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from policies.judging import AnyRule
+    from flexspot.policies.judging import AnyRule
 
 ACROSS = [rule for rule in all_rules() if rule.judge_among]
 
@@ -102,6 +102,6 @@ def test_a_read_resource_of_a_shape_that_nobody_foresaw_stops_nothing(monkeypatc
     def raises(*_: object) -> Any:
         raise TypeError("hunter2")
 
-    monkeypatch.setattr("policies.engine.from_pulumi", raises)
+    monkeypatch.setattr("flexspot.policies.engine.from_pulumi", raises)
 
     assert [level for level, _, _ in server.analyze_stack([(NODE_POOL, "gpu", {}), (NODE_CLASS, "read", CLASS)])] == ["advisory"]

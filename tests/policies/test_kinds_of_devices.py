@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from manifests import Manifest, found, job, manifest, queues
 
-from capacity.values.verdict import Verdict
+from flexspot.capacity.values.verdict import Verdict
 
 NVIDIA, NEURON = "nvidia.com/gpu", "aws.amazon.com/neuron"
 

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from capacity.values.verdict import Verdict
-from policies import pages as reference
-from policies.core import judge_all
-from policies.inventory.reading.source import ObjectSource, from_manifest, from_pulumi
-from policies.judging import DEFAULTS
-from policies.rules import all_rules
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies import pages as reference
+from flexspot.policies.core import judge_all
+from flexspot.policies.inventory.reading.source import ObjectSource, from_manifest, from_pulumi
+from flexspot.policies.judging import DEFAULTS
+from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from policies.judging import AnyRule
+    from flexspot.policies.judging import AnyRule
 
 
 @pytest.mark.slow
 def test_the_pages_in_the_repository_are_those_that_the_rules_give() -> None:
-    """When this fails: `python -m policies.pages`."""
+    """When this fails: `python -m flexspot.policies.pages`."""
     assert {path.name: path.read_text() for path in reference.FOLDER.glob("*.md")} == dict(reference.pages())
 
 

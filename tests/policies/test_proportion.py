@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 from manifests import Manifest, job, manifest, node_pool
 
-from policies import bench
-from policies.core import Reading, judge_across, judge_all, read_source
-from policies.inventory.reading.source import from_manifest, from_pulumi
-from policies.judging import DEFAULTS
-from policies.rules import all_rules
+from flexspot.policies import bench
+from flexspot.policies.core import Reading, judge_across, judge_all, read_source
+from flexspot.policies.inventory.reading.source import from_manifest, from_pulumi
+from flexspot.policies.judging import DEFAULTS
+from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from policies.judging import AnyRule
+    from flexspot.policies.judging import AnyRule
 
 pytestmark = pytest.mark.slow
 

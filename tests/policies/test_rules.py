@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 import pytest
 from rule_fixtures import WORDS, cases_of, rules_named
 
-from capacity.values.verdict import Severity, Verdict
-from policies import rules
-from policies.core import judge_all
-from policies.inventory.reading.source import from_manifest, from_pulumi
-from policies.judging import DEFAULTS, Level
-from policies.rules import all_rules
+from flexspot.capacity.values.verdict import Severity, Verdict
+from flexspot.policies import rules
+from flexspot.policies.core import judge_all
+from flexspot.policies.inventory.reading.source import from_manifest, from_pulumi
+from flexspot.policies.judging import DEFAULTS, Level
+from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from policies.judging import AnyRule
-    from policies.values.finding import Finding
+    from flexspot.policies.judging import AnyRule
+    from flexspot.policies.values.finding import Finding
 
 
 NAMES = [rule.name for rule in all_rules()]

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.values.verdict import Verdict
-from policies.core import judge_all
-from policies.inventory.reading.source import from_manifest, from_pulumi
-from policies.judging import DEFAULTS
-from policies.lint.chunks import yaml_chunks
-from policies.lint.configuration import Configuration
-from policies.lint.file_reading import Manifest
-from policies.lint.places import Places
-from policies.lint.run import lint
-from policies.lint.yaml_reading import documents_in
-from policies.rules import all_rules
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies.core import judge_all
+from flexspot.policies.inventory.reading.source import from_manifest, from_pulumi
+from flexspot.policies.judging import DEFAULTS
+from flexspot.policies.lint.chunks import yaml_chunks
+from flexspot.policies.lint.configuration import Configuration
+from flexspot.policies.lint.file_reading import Manifest
+from flexspot.policies.lint.places import Places
+from flexspot.policies.lint.run import lint
+from flexspot.policies.lint.yaml_reading import documents_in
+from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.inventory.reading.source import ObjectSource
+    from flexspot.policies.inventory.reading.source import ObjectSource
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

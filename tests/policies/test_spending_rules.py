@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from capacity.values.verdict import Verdict
-from policies.core import judge
-from policies.inventory.reading.source import from_pulumi
-from policies.judging import read_settings
-from policies.rules import all_rules
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies.core import judge
+from flexspot.policies.inventory.reading.source import from_pulumi
+from flexspot.policies.judging import read_settings
+from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from policies.values.finding import Finding
+    from flexspot.policies.values.finding import Finding
 
 SPENT: dict[str, Any] = {"owner": "dev", "budget_usd": "4000", "expected_usd": "1940.21", "worst_case_usd": "8521.29", "unknown_prices": []}
 BUDGETS = ("budget-exceeded", "budget-nearly-used")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from capacity.adopting.cluster_pools import by_kind, read_place
-from capacity.adopting.found import Block, Found
-from capacity.adopting.proposal import Asked, Proposal, propose
-from capacity.adopting.reading import from_objects
-from capacity.adopting.terraform_eks import finish
+from flexspot.capacity.adopting.cluster_pools import by_kind, read_place
+from flexspot.capacity.adopting.found import Block, Found
+from flexspot.capacity.adopting.proposal import Asked, Proposal, propose
+from flexspot.capacity.adopting.reading import from_objects
+from flexspot.capacity.adopting.terraform_eks import finish
 
 EKS_CONTEXT = "arn:aws:eks:us-east-1:111122223333:cluster/ml"
 

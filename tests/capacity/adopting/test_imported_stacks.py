@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from capacity.adopting.found import Found
-from capacity.adopting.proposal import Asked, Proposal, adoption, propose, stack_text
-from capacity.adopting.reading import from_state
-from capacity.adopting.terraform_state import TerraformResource, read_state
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings, read_stack_file
-from capacity.values.errors import ExplainedError
+from flexspot.capacity.adopting.found import Found
+from flexspot.capacity.adopting.proposal import Asked, Proposal, adoption, propose, stack_text
+from flexspot.capacity.adopting.reading import from_state
+from flexspot.capacity.adopting.terraform_state import TerraformResource, read_state
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings, read_stack_file
+from flexspot.capacity.values.errors import ExplainedError
 
 STATES = Path(__file__).parent / "states"
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.adopting.found import Found
-from capacity.adopting.proposal import Asked, propose
-from capacity.adopting.reading import from_state
-from capacity.adopting.terraform_state import read_state
-from capacity.values.errors import ExitCode, ExplainedError
+from flexspot.capacity.adopting.found import Found
+from flexspot.capacity.adopting.proposal import Asked, propose
+from flexspot.capacity.adopting.reading import from_state
+from flexspot.capacity.adopting.terraform_state import read_state
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
 
 STATES = Path(__file__).parent / "states"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from capacity.catalog.capacity_type import CapacityType, OrderConflictError, Origin, facts_of, merged_order
+from flexspot.capacity.catalog.capacity_type import CapacityType, OrderConflictError, Origin, facts_of, merged_order
 
 
 def test_another_platform_is_refused_and_the_known_ones_named() -> None:

@@ -10,11 +10,11 @@ import yaml
 from contract_files import contract_file
 from pydantic import ValidationError
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.data_files import DataFileError
-from capacity.catalog.fresh_prices import as_yaml, with_fresh_rows
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import Price, PriceBook, PriceFile, prices_of
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.data_files import DataFileError
+from flexspot.capacity.catalog.fresh_prices import as_yaml, with_fresh_rows
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import Price, PriceBook, PriceFile, prices_of
 
 SPOT, ON_DEMAND, RESERVED = CapacityType.SPOT, CapacityType.ON_DEMAND, CapacityType.RESERVED
 FLEX_START, QUEUED = CapacityType.FLEX_START, CapacityType.QUEUED

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.catalog import platform as cluster_endpoints
-from capacity.catalog.data_files import DataFileError
-from capacity.catalog.platform import Platform, endpoints_of
+from flexspot.capacity.catalog import platform as cluster_endpoints
+from flexspot.capacity.catalog.data_files import DataFileError
+from flexspot.capacity.catalog.platform import Platform, endpoints_of
 
 if TYPE_CHECKING:
     from pathlib import Path

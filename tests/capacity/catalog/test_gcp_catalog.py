@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.gke_accelerators import hosts_of, is_slice_of, partitions_of
-from capacity.catalog.machines import Gpu, Vendor, machines_of, unserved_family
-from capacity.catalog.price_book import prices_of
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.gke_accelerators import hosts_of, is_slice_of, partitions_of
+from flexspot.capacity.catalog.machines import Gpu, Vendor, machines_of, unserved_family
+from flexspot.capacity.catalog.price_book import prices_of
 
 MACHINES = machines_of(Vendor.GCP)
 PRICES = prices_of(Vendor.GCP).prices

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from capacity.catalog.data_files import Source, read_records
-from capacity.catalog.gke_versions import _FILE, GkeFeature, _VersionFile, gke_floors, is_below, names_a_patch
+from flexspot.capacity.catalog.data_files import Source, read_records
+from flexspot.capacity.catalog.gke_versions import _FILE, GkeFeature, _VersionFile, gke_floors, is_below, names_a_patch
 
 ROOT = Path(__file__).parents[3]
 
-LABELS = {("capacity/plan/pools.py", version) for version in ("1.29.2-gke.1355000", "1.29.3-gke.1093000", "1.29.2-gke.1108000")}
+LABELS = {
+    ("capacity/flexspot/capacity/plan/pools.py", version) for version in ("1.29.2-gke.1355000", "1.29.3-gke.1093000", "1.29.2-gke.1108000")
+}
 """Since when the autoscaler knows labels of nodes: older than all that channels have."""
 
 RELEASES = ("1.34.9-gke.5000000", "1.35.0-gke.900000", "1.35.0-gke.1171000", "1.35.2-gke.10", "1.36.0-gke.1")
@@ -31,7 +33,13 @@ def test_a_first_version_of_gke_stands_in_the_table_alone() -> None:
     table = {version for floor in gke_floors().values() for version in (floor.least, floor.on_autopilot)}
     written = {
         (str(path.relative_to(ROOT)), version)
-        for room in ("components", "capacity/plan", "capacity/settings", "infra", "policies/rules")
+        for room in (
+            "components",
+            "capacity/flexspot/capacity/plan",
+            "capacity/flexspot/capacity/settings",
+            "infra",
+            "policies/flexspot/policies/rules",
+        )
         for path in (ROOT / room).rglob("*.py")
         for version in re.findall(r"\b1\.\d+\.\d+-gke\.\d+", path.read_text(encoding="utf-8"))
     }

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.catalog.data_files import DataFileError
-from capacity.catalog.machines import Gpu, Vendor, machines_of, read_machines
-from capacity.catalog.node_labels import karpenter_aws_labels
+from flexspot.capacity.catalog.data_files import DataFileError
+from flexspot.capacity.catalog.machines import Gpu, Vendor, machines_of, read_machines
+from flexspot.capacity.catalog.node_labels import karpenter_aws_labels
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from capacity.catalog.data_files import DataFileError, read_records
-from capacity.catalog.node_images import ImageFile, as_yaml, shipped_images
+from flexspot.capacity.catalog.data_files import DataFileError, read_records
+from flexspot.capacity.catalog.node_images import ImageFile, as_yaml, shipped_images
 
 ROOT = Path(__file__).parents[3]
-SHIPPED = ROOT / "capacity" / "catalog" / "node_images.yaml"
+SHIPPED = ROOT / "capacity" / "flexspot" / "capacity" / "catalog" / "node_images.yaml"
 
 OWN = """\
 sources:

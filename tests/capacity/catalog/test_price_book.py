@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.data_files import DataFileError
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import ServiceItem, prices_of, read_prices
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.data_files import DataFileError
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import ServiceItem, prices_of, read_prices
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ from pathlib import Path
 import moto
 import pytest
 
-from capacity.catalog.machines import Machine, Vendor, machines_of
-from capacity.catalog.system_pods import node_room
+from flexspot.capacity.catalog.machines import Machine, Vendor, machines_of
+from flexspot.capacity.catalog.system_pods import node_room
 
 MIB = 1024
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.catalog.machines import Vendor, machines_of
-from capacity.catalog.unreachable_limits import NodeCeilings, reachable_gpus
-from capacity.values.verdict import Verdict
-from components.karpenter.node_pools import check_gpu_pool
-from policies.core import judge
-from policies.inventory.reading.source import from_manifest
-from policies.judging import DEFAULTS
-from policies.rules import all_rules
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.catalog.unreachable_limits import NodeCeilings, reachable_gpus
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.components.karpenter.node_pools import check_gpu_pool
+from flexspot.policies.core import judge
+from flexspot.policies.inventory.reading.source import from_manifest
+from flexspot.policies.judging import DEFAULTS
+from flexspot.policies.rules import all_rules
 
 AWS = machines_of(Vendor.AWS)
 ONE_GPU = ("g6.xlarge", "g6.4xlarge", "g6.16xlarge")

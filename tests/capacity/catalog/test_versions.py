@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from capacity.catalog.data_files import DataFileError, read_records
-from capacity.catalog.versions import Addon, Chart, VersionTable, shipped_versions, version_order
-from lab.tools.build import family_named
+from flexspot.capacity.catalog.data_files import DataFileError, read_records
+from flexspot.capacity.catalog.versions import Addon, Chart, VersionTable, shipped_versions, version_order
+from flexspot.lab.tools.build import family_named
 
 ROOT = Path(__file__).parents[3]
-SHIPPED = ROOT / "capacity" / "catalog" / "versions.yaml"
+SHIPPED = ROOT / "capacity" / "flexspot" / "capacity" / "catalog" / "versions.yaml"
 COMPATIBILITY = ROOT / ".tools" / "assets" / "karpenter-aws" / "compatibility" / "compatibility.yaml"
 
 
@@ -46,7 +46,7 @@ def test_karpenters_ranges_are_those_of_its_own_table() -> None:
 
 
 def test_the_charts_are_what_the_lab_is_built_from() -> None:
-    tools = (ROOT / "lab" / "tools" / "tools.yaml").read_text()
+    tools = (ROOT / "lab" / "flexspot" / "lab" / "tools" / "tools.yaml").read_text()
 
     assert f"karpenter/pkg/operator.Version={shipped_versions().chart(Chart.KARPENTER).version}" in tools
     assert f"kueue/pkg/version.GitVersion=v{shipped_versions().chart(Chart.KUEUE).version}" in tools

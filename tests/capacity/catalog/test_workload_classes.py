@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from capacity.catalog.workload_classes import Removal, WorkloadClass, shipped_classes
+from flexspot.capacity.catalog.workload_classes import Removal, WorkloadClass, shipped_classes
 
 CLASSES = shipped_classes()
 

@@ -10,9 +10,9 @@ import pytest
 from made_bills import cur_row, table
 from made_parquet import export_table, parquet_file
 
-from capacity.chargeback.bills import folders
-from capacity.chargeback.bills.entries import BillError
-from capacity.chargeback.bills.folders import parts_of, read_delivery
+from flexspot.capacity.chargeback.bills import folders
+from flexspot.capacity.chargeback.bills.entries import BillError
+from flexspot.capacity.chargeback.bills.folders import parts_of, read_delivery
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,13 +11,13 @@ from chargeback_months import HOUR, Month, at
 from contract_files import contract_file
 from pydantic import ValidationError
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import prices_of
-from capacity.chargeback.node_costs import PriceTimes
-from capacity.chargeback.queries import CENTRAL, Question
-from infra.cli.money import chargeback_tables as words
-from infra.cli.money.chargeback_formats import report_data
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.capacity.chargeback.node_costs import PriceTimes
+from flexspot.capacity.chargeback.queries import CENTRAL, Question
+from flexspot.infra.cli.money import chargeback_tables as words
+from flexspot.infra.cli.money.chargeback_formats import report_data
 
 SPOT = {"machine": "p4d.24xlarge", "region": "us-east-1", "capacity_type": "spot"}
 P5 = {"machine": "p5.48xlarge", "region": "us-east-1", "capacity_type": "reserved"}

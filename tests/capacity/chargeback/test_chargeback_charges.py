@@ -11,10 +11,10 @@ from contract_files import contract_file
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.chargeback.charges import ChargeKind, Rate
-from capacity.chargeback.charging import to_cents
-from capacity.chargeback.queries import CENTRAL
-from capacity.chargeback.report import IdlePolicy
+from flexspot.capacity.chargeback.charges import ChargeKind, Rate
+from flexspot.capacity.chargeback.charging import to_cents
+from flexspot.capacity.chargeback.queries import CENTRAL
+from flexspot.capacity.chargeback.report import IdlePolicy
 
 AMOUNTS = st.lists(st.lists(st.fractions(0, 1000, max_denominator=997), min_size=1, max_size=6), min_size=1, max_size=6)
 

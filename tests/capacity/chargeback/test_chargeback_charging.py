@@ -9,14 +9,14 @@ import pytest
 from chargeback_months import HOUR, Month
 from contract_files import contract_file
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import prices_of
-from capacity.chargeback.charges import LineKey
-from capacity.chargeback.node_costs import PriceTimes, cost_nodes
-from capacity.chargeback.queries import CENTRAL, PLATFORM, Owner, Question
-from capacity.chargeback.report import IdlePolicy
-from infra.cli.money import chargeback_tables as words
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.capacity.chargeback.charges import LineKey
+from flexspot.capacity.chargeback.node_costs import PriceTimes, cost_nodes
+from flexspot.capacity.chargeback.queries import CENTRAL, PLATFORM, Owner, Question
+from flexspot.capacity.chargeback.report import IdlePolicy
+from flexspot.infra.cli.money import chargeback_tables as words
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from contract_files import contract_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity.chargeback.queries import CENTRAL, PLATFORM
-from capacity.chargeback.report import IdlePolicy
-from infra.cli.money import chargeback_tables as words
+from flexspot.capacity.chargeback.queries import CENTRAL, PLATFORM
+from flexspot.capacity.chargeback.report import IdlePolicy
+from flexspot.infra.cli.money import chargeback_tables as words
 
 P5 = {"machine": "p5.48xlarge", "region": "us-east-1"}
 P5_USD, CENT = Decimal("55.04"), Decimal("0.01")

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from chargeback_months import HOUR, Month
 
-from capacity.chargeback.queries import Question, label_of, queries
-from infra.cli.money import chargeback_tables as words
+from flexspot.capacity.chargeback.queries import Question, label_of, queries
+from flexspot.infra.cli.money import chargeback_tables as words
 
 TEAM = label_of("flexspot.dev/team")
 

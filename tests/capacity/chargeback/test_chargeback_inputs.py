@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import promql_parser
 import pytest
 
-from capacity.catalog.data_files import DataFileError
-from capacity.chargeback.queries import Question, queries
-from capacity.chargeback.report import read_extra_costs
-from capacity.chargeback.samples import Period, PeriodError, month_period, period_between
+from flexspot.capacity.catalog.data_files import DataFileError
+from flexspot.capacity.chargeback.queries import Question, queries
+from flexspot.capacity.chargeback.report import read_extra_costs
+from flexspot.capacity.chargeback.samples import Period, PeriodError, month_period, period_between
 
 if TYPE_CHECKING:
     from pathlib import Path

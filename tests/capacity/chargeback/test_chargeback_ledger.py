@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from chargeback_months import HOUR, STEP, Month
 
-from capacity.catalog.accelerators import NEURON
-from capacity.catalog.machines import Vendor, machines_of
-from capacity.chargeback.ledger import Ledger
-from capacity.chargeback.nodes import gpus_of_node, node_facts, unit_share
-from capacity.chargeback.queries import Owner, Question, label_of, owner_of, queries
-from capacity.chargeback.samples import MalformedReplyError, Series, SpanReader, merged, read_matrix
+from flexspot.capacity.catalog.accelerators import NEURON
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.chargeback.ledger import Ledger
+from flexspot.capacity.chargeback.nodes import gpus_of_node, node_facts, unit_share
+from flexspot.capacity.chargeback.queries import Owner, Question, label_of, owner_of, queries
+from flexspot.capacity.chargeback.samples import MalformedReplyError, Series, SpanReader, merged, read_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import Price, PriceBook, prices_of
-from capacity.chargeback.commitment_advice import CommitmentAdvice, MachineAdvice, Terms, advise_commitments
-from capacity.chargeback.machine_hours import MachineHours, MachineKind
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import Price, PriceBook, prices_of
+from flexspot.capacity.chargeback.commitment_advice import CommitmentAdvice, MachineAdvice, Terms, advise_commitments
+from flexspot.capacity.chargeback.machine_hours import MachineHours, MachineKind
 
 HOUR = 3600
 START = 1_790_812_800

@@ -15,15 +15,15 @@ from contract_files import contract_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity.catalog.data_files import DataFileError
-from capacity.catalog.machines import Vendor
-from capacity.chargeback.charging import charge
-from capacity.chargeback.credits import Credit, moments_of, read_credits
-from capacity.chargeback.node_costs import PriceTimes, cost_nodes
-from capacity.chargeback.queries import CENTRAL
-from capacity.chargeback.report import IdlePolicy, Report
-from infra.cli.money import chargeback_tables as words
-from infra.cli.money.chargeback_formats import report_csv, report_data
+from flexspot.capacity.catalog.data_files import DataFileError
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.chargeback.charging import charge
+from flexspot.capacity.chargeback.credits import Credit, moments_of, read_credits
+from flexspot.capacity.chargeback.node_costs import PriceTimes, cost_nodes
+from flexspot.capacity.chargeback.queries import CENTRAL
+from flexspot.capacity.chargeback.report import IdlePolicy, Report
+from flexspot.infra.cli.money import chargeback_tables as words
+from flexspot.infra.cli.money.chargeback_formats import report_csv, report_data
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,14 +22,14 @@ from hostile_month import (
     worked_out,
 )
 
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import PriceBook, PriceFile, prices_of
-from capacity.chargeback.charging import charge
-from capacity.chargeback.ledger import Ledger
-from capacity.chargeback.node_costs import PriceTimes, cost_nodes
-from capacity.chargeback.queries import CENTRAL
-from capacity.chargeback.report import IdlePolicy, Report
-from capacity.chargeback.samples import month_period
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import PriceBook, PriceFile, prices_of
+from flexspot.capacity.chargeback.charging import charge
+from flexspot.capacity.chargeback.ledger import Ledger
+from flexspot.capacity.chargeback.node_costs import PriceTimes, cost_nodes
+from flexspot.capacity.chargeback.queries import CENTRAL
+from flexspot.capacity.chargeback.report import IdlePolicy, Report
+from flexspot.capacity.chargeback.samples import month_period
 
 PODS = 10_000
 CENT = Decimal("0.01")

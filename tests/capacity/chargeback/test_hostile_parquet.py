@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, example, given, settings
 from made_bills import cur_row
 from made_parquet import export_table, parquet_file
 
-from capacity.chargeback.bills import parquet
-from capacity.chargeback.bills.entries import BillError
-from capacity.chargeback.bills.files import is_parquet, read_bill
+from flexspot.capacity.chargeback.bills import parquet
+from flexspot.capacity.chargeback.bills.entries import BillError
+from flexspot.capacity.chargeback.bills.files import is_parquet, read_bill
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from chargeback_months import HOUR, STEP, Month
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity.chargeback.machine_hours import (
+from flexspot.capacity.chargeback.machine_hours import (
     MachineHours,
     MachineHoursReader,
     MachineKind,
@@ -19,7 +19,7 @@ from capacity.chargeback.machine_hours import (
     node_queries,
     read_machine_hours,
 )
-from capacity.values.errors import ExplainedError
+from flexspot.capacity.values.errors import ExplainedError
 
 if TYPE_CHECKING:
     from pathlib import Path

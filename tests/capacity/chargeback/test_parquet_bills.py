@@ -15,17 +15,17 @@ from hypothesis import HealthCheck, given, settings
 from made_bills import cur_row, gcp_row, node, report_file, table
 from made_parquet import COLUMNS, export_table, parquet_file
 
-from capacity.chargeback.bills.entries import Bill, BillError
-from capacity.chargeback.bills.files import read_bill
-from capacity.chargeback.reconciling import reconcile
-from capacity.chargeback.saved_report import read_report
-from infra.cli.money.saved_reports import reconcile_json
+from flexspot.capacity.chargeback.bills.entries import Bill, BillError
+from flexspot.capacity.chargeback.bills.files import read_bill
+from flexspot.capacity.chargeback.reconciling import reconcile
+from flexspot.capacity.chargeback.saved_report import read_report
+from flexspot.infra.cli.money.saved_reports import reconcile_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from capacity.chargeback.bills.entries import Entry
+    from flexspot.capacity.chargeback.bills.entries import Entry
 
 PROPERTY = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -14,17 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from capacity.chargeback.charges import SPEND
-from capacity.chargeback.charging import charge
-from capacity.chargeback.node_costs import PriceTimes, cost_nodes
-from capacity.chargeback.queries import CENTRAL
-from capacity.chargeback.report import IdlePolicy
-from infra.cli.money import chargeback_tables as words
-from infra.cli.money.chargeback_formats import report_data
+from flexspot.capacity.chargeback.charges import SPEND
+from flexspot.capacity.chargeback.charging import charge
+from flexspot.capacity.chargeback.node_costs import PriceTimes, cost_nodes
+from flexspot.capacity.chargeback.queries import CENTRAL
+from flexspot.capacity.chargeback.report import IdlePolicy
+from flexspot.infra.cli.money import chargeback_tables as words
+from flexspot.infra.cli.money.chargeback_formats import report_data
 
 if TYPE_CHECKING:
-    from capacity.catalog.price_book import PriceFile
-    from capacity.chargeback.report import Report
+    from flexspot.capacity.catalog.price_book import PriceFile
+    from flexspot.capacity.chargeback.report import Report
 
 COMPUTE, EC2 = "compute-savings-plan", "ec2-instance-savings-plan"
 R5, M5, P4, G6 = "r5.4xlarge", "m5.24xlarge", "p4d.24xlarge", "g6.xlarge"

@@ -11,9 +11,9 @@ import pytest
 from chargeback_months import HOUR, Month
 from typer.testing import CliRunner
 
-from capacity.values.errors import ExplainedError
-from infra.cli.app import app
-from infra.cli.money.chargeback_formats import report_json
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.cli.app import app
+from flexspot.infra.cli.money.chargeback_formats import report_json
 
 if TYPE_CHECKING:
     from pathlib import Path

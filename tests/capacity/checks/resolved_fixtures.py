@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 from plan_settings import own_class
 from settings_documents import changed
 
-from capacity.catalog.node_images import shipped_images
-from capacity.catalog.platform import VOCABULARIES
-from capacity.catalog.price_book import prices_of
-from capacity.plan.build import build_plan
-from capacity.plan.resolve import resolve
-from capacity.settings.stack_file import parse_settings
+from flexspot.capacity.catalog.node_images import shipped_images
+from flexspot.capacity.catalog.platform import VOCABULARIES
+from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.plan.resolve import resolve
+from flexspot.capacity.settings.stack_file import parse_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from capacity.plan.model import Plan
-    from capacity.plan.resolve import ResolvedSettings
-    from capacity.settings.platform import PlatformSettings
-    from capacity.values.errors import SettingsProblem
+    from flexspot.capacity.plan.model import Plan
+    from flexspot.capacity.plan.resolve import ResolvedSettings
+    from flexspot.capacity.settings.platform import PlatformSettings
+    from flexspot.capacity.values.errors import SettingsProblem
 
 CLASS = own_class("rendering", priority_class="gpu-rendering", run_limit_hours=24, checkpoint=True)
 """All that a class of one's own says."""

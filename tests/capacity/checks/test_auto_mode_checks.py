@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from resolved_fixtures import CLASS, found, plan_of, pool, told
 
-from capacity.catalog.versions import Addon, auto_mode
-from capacity.plan.checks.auto_mode import (
+from flexspot.capacity.catalog.versions import Addon, auto_mode
+from flexspot.capacity.plan.checks.auto_mode import (
     machines_are_launched,
     names_are_not_eks_own,
     node_hours,
@@ -16,7 +16,7 @@ from capacity.plan.checks.auto_mode import (
     work_ends_before_its_node,
     zones_are_names,
 )
-from capacity.plan.checks.system_nodes import controllers_have_room
+from flexspot.capacity.plan.checks.system_nodes import controllers_have_room
 
 AUTO: dict[str, Any] = {"cluster.mode": "auto", "cluster.ami": None}
 REFUSED = "refused: option-not-in-auto-mode at "

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from resolved_fixtures import CLASS, found, plan_of, pool, told
 
-from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.plan.checks.autopilot import (
+from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
+from flexspot.capacity.plan.checks.autopilot import (
     capacity_types_are_ones_that_autopilot_gives,
     classes_ask_for_their_own_pools,
     options_are_ones_that_autopilot_has,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from resolved_fixtures import pool, told
 
-from capacity.plan.checks.classes import (
+from flexspot.capacity.plan.checks.classes import (
     a_pool_has_one_decider,
     compute_classes_do_not_share_pools,
     names_are_unique,

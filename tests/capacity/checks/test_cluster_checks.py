@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 from resolved_fixtures import CLASS, pool, settings_of, told
 
-from capacity.catalog.node_images import shipped_images
-from capacity.catalog.platform import VOCABULARIES
-from capacity.catalog.price_book import prices_of
-from capacity.plan.checks.places import (
+from flexspot.capacity.catalog.node_images import shipped_images
+from flexspot.capacity.catalog.platform import VOCABULARIES
+from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.capacity.plan.checks.places import (
     images_are_of_the_version,
     images_are_pinned,
     neuron_nodes_have_an_image,
     system_nodes_reach_every_zone,
     the_boundary_is_of_the_account,
 )
-from capacity.plan.resolve import resolve
+from flexspot.capacity.plan.resolve import resolve
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from resolved_fixtures import CLASS, found, plan_of, pool, told
 
-from capacity.plan.checks.existing_parts import (
+from flexspot.capacity.plan.checks.existing_parts import (
     TABLE,
     a_gpu_operator_is_where_it_works,
     another_karpenter_is_on_its_own_cluster,
     what_nothing_reads_is_told,
 )
-from capacity.plan.checks.places import eks_ranges_have_room, gke_ranges_have_room, ranges_do_not_overlap
-from capacity.plan.checks.versions import karpenter_works_with_the_version
-from capacity.settings.stack_schema import stack_file_schema
+from flexspot.capacity.plan.checks.places import eks_ranges_have_room, gke_ranges_have_room, ranges_do_not_overlap
+from flexspot.capacity.plan.checks.versions import karpenter_works_with_the_version
+from flexspot.capacity.settings.stack_schema import stack_file_schema
 
 THEIRS: dict[str, Any] = {"cluster.existing": "ml", "cluster.existing_karpenter": {"node_role": "KarpenterNodeRole-ml"}}
 OPERATOR: dict[str, Any] = {"cluster.existing_gpu_operator": True}

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from resolved_fixtures import settings_of, told
 
-from capacity.plan.checks.places import (
+from flexspot.capacity.plan.checks.places import (
     eks_ranges_have_room,
     gke_ranges_have_room,
     ranges_do_not_overlap,
     somebody_reaches_the_api_server,
 )
-from capacity.plan.checks.zones import zones_are_two_to_six
-from capacity.settings.network import Access
-from capacity.settings.platform import EksSettings, GkeSettings
+from flexspot.capacity.plan.checks.zones import zones_are_two_to_six
+from flexspot.capacity.settings.network import Access
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import yaml
 from resolved_fixtures import CLASS, pool, told
 from settings_documents import LEFT_OUT
 
-from capacity.plan.checks.places import the_efa_plugins_image_can_be_pulled
-from capacity.plan.checks.pool_options import (
+from flexspot.capacity.plan.checks.places import the_efa_plugins_image_can_be_pulled
+from flexspot.capacity.plan.checks.pool_options import (
     a_capacity_block_is_in_one_zone,
     a_class_is_placed_everywhere_or_nowhere,
     a_placement_group_is_in_one_zone,
@@ -28,7 +28,7 @@ from capacity.plan.checks.pool_options import (
     vcpu_and_memory_leave_the_gpus_in_reach,
     work_fits_into_the_run_time,
 )
-from capacity.settings.eks_nodes import EksNodes
+from flexspot.capacity.settings.eks_nodes import EksNodes
 
 
 @pytest.mark.parametrize("zones", [[], ["us-east-1a", "us-east-1b"]])

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from resolved_fixtures import pool, settings_of, told
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import HOURS_OF_A_MONTH, prices_of
-from capacity.plan.build import build_plan
-from capacity.plan.checks.shares import (
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import HOURS_OF_A_MONTH, prices_of
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.plan.checks.shares import (
     borrowing_has_somebody_to_borrow_from,
     budgets_cover_what_is_guaranteed,
     cloud_quota_covers_the_ceilings,

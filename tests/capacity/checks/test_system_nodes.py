@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from resolved_fixtures import found, told
 
-from capacity.plan.checks.system_nodes import controllers_have_room, what_secures_a_cluster_is_of_one_that_is_made
+from flexspot.capacity.plan.checks.system_nodes import controllers_have_room, what_secures_a_cluster_is_of_one_that_is_made
 
 LARGE: dict[str, Any] = {"cluster.system_pool": {"machine": "m6i.large", "min_nodes": 2}}
 TOO_SMALL = "refused: system-pool-too-small at cluster.system_pool.min_nodes"

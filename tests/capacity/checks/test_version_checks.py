@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from resolved_fixtures import plan_of, told
 
-from capacity.plan.checks.versions import (
+from flexspot.capacity.plan.checks.versions import (
     addons_are_known_for_the_version,
     addons_are_not_too_old,
     gke_has_what_is_used,
@@ -22,8 +22,8 @@ from capacity.plan.checks.versions import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from capacity.plan.resolve import ResolvedSettings
-    from capacity.values.errors import SettingsProblem
+    from flexspot.capacity.plan.resolve import ResolvedSettings
+    from flexspot.capacity.values.errors import SettingsProblem
 
 INSTALLED = {"install": True}
 OF_BALANCER = "load-balancer-controller-of-another-minor at controllers.load_balancer_controller.version"

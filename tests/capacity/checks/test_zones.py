@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from resolved_fixtures import found, told
 
-from capacity.plan.checks.places import the_system_machine_exists
-from capacity.plan.checks.zones import (
+from flexspot.capacity.plan.checks.places import the_system_machine_exists
+from flexspot.capacity.plan.checks.zones import (
     control_planes_have_zones,
     the_region_has_the_machine,
     zonal_clusters_are_there_already,

@@ -8,15 +8,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import PriceBook, PriceFile
-from capacity.cost.costed_plan import CostedPlan, costed
-from capacity.plan.build import plan_of_stack_file
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import PriceBook, PriceFile
+from flexspot.capacity.cost.costed_plan import CostedPlan, costed
+from flexspot.capacity.plan.build import plan_of_stack_file
 
 if TYPE_CHECKING:
-    from capacity.cost.figures import CostLine
-    from capacity.cost.plan_cost import PlanCost
+    from flexspot.capacity.cost.figures import CostLine
+    from flexspot.capacity.cost.plan_cost import PlanCost
 
 STACKS = Path(__file__).resolve().parents[3] / "stacks"
 CLOUD_STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from money_jobs import COURSE_A2, COURSE_P4D, on_aws, on_gcp
 
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import prices_of
-from capacity.cost.advice import JobMix, advise, advise_mix
-from capacity.cost.costed_plan import MachinePrices, machine_prices
-from capacity.cost.estimates import Fact, Method
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.capacity.cost.advice import JobMix, advise, advise_mix
+from flexspot.capacity.cost.costed_plan import MachinePrices, machine_prices
+from flexspot.capacity.cost.estimates import Fact, Method
 
 A2_LISTED = machine_prices(prices_of(Vendor.GCP), "a2-highgpu-8g", "us-central1")
 A2_TODAY = replace(A2_LISTED, flex_start_usd_per_hour=None)

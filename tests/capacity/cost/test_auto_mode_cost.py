@@ -7,13 +7,13 @@ from decimal import Decimal
 import pytest
 from auto_mode_settings import auto_mode_settings
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Vendor, machines_of
-from capacity.catalog.price_book import PriceFile, prices_of
-from capacity.cost.costed_plan import costed, shipped_use
-from capacity.cost.plan_cost import PlanCost, Section, plan_cost
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.catalog.price_book import PriceFile, prices_of
+from flexspot.capacity.cost.costed_plan import costed, shipped_use
+from flexspot.capacity.cost.plan_cost import PlanCost, Section, plan_cost
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
 
 BOOK = prices_of(Vendor.AWS)
 

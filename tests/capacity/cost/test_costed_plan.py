@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from costed_plans import STACKS, shipped
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.workload_classes import shipped_classes
-from capacity.cost.costed_plan import VERSION, read_plan_file, read_use_file, shipped_use
-from capacity.plan.build import plan_of_stack_file
-from capacity.plan.model import plan_data
-from capacity.values.errors import ExitCode, ExplainedError
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.workload_classes import shipped_classes
+from flexspot.capacity.cost.costed_plan import VERSION, read_plan_file, read_use_file, shipped_use
+from flexspot.capacity.plan.build import plan_of_stack_file
+from flexspot.capacity.plan.model import plan_data
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import ServiceItem, prices_of
-from capacity.cost.costed_plan import CostedPlan, costed, shipped_use
-from capacity.cost.plan_cost import PlanCost, plan_cost
-from capacity.plan.build import plan_of_stack_file
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import ServiceItem, prices_of
+from flexspot.capacity.cost.costed_plan import CostedPlan, costed, shipped_use
+from flexspot.capacity.cost.plan_cost import PlanCost, plan_cost
+from flexspot.capacity.plan.build import plan_of_stack_file
 
 STACKS = Path(__file__).resolve().parents[3] / "stacks"
 

@@ -10,12 +10,12 @@ from flexspot_runtime import InterruptionRate
 from money_jobs import COURSE_A2, COURSE_P4D, on_aws, on_gcp
 from pydantic import ValidationError
 
-from capacity.catalog.data_files import DataFileError, read_records
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import prices_of
-from capacity.cost.costed_plan import machine_prices
-from capacity.cost.estimates import AdviceRules, Fact, Method, estimates, flex_start_limit_hours, is_gang, shipped_rules, spot_plan
-from capacity.values.errors import ExitCode, ExplainedError
+from flexspot.capacity.catalog.data_files import DataFileError, read_records
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.capacity.cost.costed_plan import machine_prices
+from flexspot.capacity.cost.estimates import AdviceRules, Fact, Method, estimates, flex_start_limit_hours, is_gang, shipped_rules, spot_plan
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
 
 
 def test_pieces_of_several_nodes_are_no_gang_and_lose_at_most_a_piece() -> None:
@@ -89,7 +89,9 @@ def test_for_a_machine_without_any_price_those_of_the_region_are_named() -> None
     assert "did you mean p4d.24xlarge?" in refused.value.remedy
 
 
-RULES = (Path(__file__).resolve().parents[3] / "capacity" / "cost" / "advice_rules.yaml").read_text(encoding="utf-8")
+RULES = (Path(__file__).resolve().parents[3] / "capacity" / "flexspot" / "capacity" / "cost" / "advice_rules.yaml").read_text(
+    encoding="utf-8"
+)
 
 
 def test_a_rule_holds_when_all_of_its_facts_are_so() -> None:

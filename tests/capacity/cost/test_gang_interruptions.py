@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.cost.estimates import shipped_rules
-from capacity.cost.spot_arithmetic import SpotConditions, best_spot_run, gang_interruptions_per_hour
+from flexspot.capacity.cost.estimates import shipped_rules
+from flexspot.capacity.cost.spot_arithmetic import SpotConditions, best_spot_run, gang_interruptions_per_hour
 
 SHIPPED = float(shipped_rules().assumptions.gang_share_taken.value)
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "costs.md"

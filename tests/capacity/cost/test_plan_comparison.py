@@ -7,11 +7,11 @@ from decimal import Decimal
 import pytest
 from costed_plans import plan, pool, round_prices
 
-from capacity.cost.budget_checks import BudgetCheck, BudgetStanding
-from capacity.cost.costed_plan import shipped_use
-from capacity.cost.figures import Scenario
-from capacity.cost.plan_comparison import PlanComparison, budget_checks, compared, comparison_data
-from capacity.cost.plan_cost import plan_cost
+from flexspot.capacity.cost.budget_checks import BudgetCheck, BudgetStanding
+from flexspot.capacity.cost.costed_plan import shipped_use
+from flexspot.capacity.cost.figures import Scenario
+from flexspot.capacity.cost.plan_comparison import PlanComparison, budget_checks, compared, comparison_data
+from flexspot.capacity.cost.plan_cost import plan_cost
 
 OLD = plan(pool("same"), pool("grown", max_nodes=2), pool("gone", max_nodes=1), teams={"red": None}, shares=[("red", "grown", 1)])
 NEW = plan(

@@ -11,12 +11,12 @@ from costed_plans import CLOUD_STACKS, line, plan, pool, round_prices, shipped, 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity.catalog.platform import VOCABULARIES
-from capacity.catalog.price_book import prices_of
-from capacity.cost.costed_plan import shipped_use
-from capacity.cost.figures import Figures, Section, divided, total
-from capacity.cost.plan_comparison import compared
-from capacity.cost.plan_cost import plan_cost
+from flexspot.capacity.catalog.platform import VOCABULARIES
+from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.capacity.cost.costed_plan import shipped_use
+from flexspot.capacity.cost.figures import Figures, Section, divided, total
+from flexspot.capacity.cost.plan_comparison import compared
+from flexspot.capacity.cost.plan_cost import plan_cost
 
 USE = shipped_use()
 

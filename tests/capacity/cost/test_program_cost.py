@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import prices_of
-from capacity.cost.programs import aws, google, kubernetes
-from capacity.cost.programs.declared import UNKNOWN, is_program, read_program, region_of
-from capacity.cost.programs.program_cost import ProgramCost, program_cost
-from capacity.values.errors import ExplainedError
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.capacity.cost.programs import aws, google, kubernetes
+from flexspot.capacity.cost.programs.declared import UNKNOWN, is_program, read_program, region_of
+from flexspot.capacity.cost.programs.program_cost import ProgramCost, program_cost
+from flexspot.capacity.values.errors import ExplainedError
 
 BOOKS = {cloud: prices_of(cloud) for cloud in Vendor}
 PROVIDER = "urn:pulumi:dev::acme::pulumi:providers:aws::here"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from bench_traces import HEAD, NOTICE_SECONDS, compared, table
 
-from capacity.cost.replay import read_trace, read_traces
+from flexspot.capacity.cost.replay import read_trace, read_traces
 
 ROOT = Path(__file__).resolve().parents[3]
 GUIDE = ROOT / "docs" / "guides" / "costs.md"

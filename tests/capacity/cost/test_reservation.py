@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.cost.reservation import NodeUse, advise_reservation, read_use
-from capacity.values.errors import ExplainedError
+from flexspot.capacity.cost.reservation import NodeUse, advise_reservation, read_use
+from flexspot.capacity.values.errors import ExplainedError
 
 if TYPE_CHECKING:
     from pathlib import Path

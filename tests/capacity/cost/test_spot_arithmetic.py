@@ -12,7 +12,7 @@ from flexspot_runtime.schedule import daly_seconds
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from capacity.cost.spot_arithmetic import (
+from flexspot.capacity.cost.spot_arithmetic import (
     SpotConditions,
     best_interval_hours,
     best_spot_run,

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Vendor, machines_of
-from capacity.catalog.price_book import prices_of
-from capacity.cost import unit_costs as unit
-from capacity.cost.unit_costs import DevelopmentUse, scaled_to_zero
-from capacity.values.quantities import HOURS_OF_A_YEAR, saved_percent, usd_of_hours
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.capacity.cost import unit_costs as unit
+from flexspot.capacity.cost.unit_costs import DevelopmentUse, scaled_to_zero
+from flexspot.capacity.values.quantities import HOURS_OF_A_YEAR, saved_percent, usd_of_hours
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "costs.md"
 USD = Decimal(10)

@@ -17,21 +17,21 @@ from hypothesis import strategies as st
 from settings_documents import LEAST
 from valid_settings import valid_settings
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import machines_of
-from capacity.catalog.platform import VOCABULARIES, Platform
-from capacity.catalog.price_book import Measure, prices_of
-from capacity.cost.costed_plan import costed, shipped_use
-from capacity.cost.plan_cost import PlanCost, plan_cost
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.machines import machines_of
+from flexspot.capacity.catalog.platform import VOCABULARIES, Platform
+from flexspot.capacity.catalog.price_book import Measure, prices_of
+from flexspot.capacity.cost.costed_plan import costed, shipped_use
+from flexspot.capacity.cost.plan_cost import PlanCost, plan_cost
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity.catalog.price_book import PriceBook
-    from capacity.cost.costed_plan import CostedPlan, CostedPool
-    from capacity.plan.billed import BilledAmount
+    from flexspot.capacity.catalog.price_book import PriceBook
+    from flexspot.capacity.cost.costed_plan import CostedPlan, CostedPool
+    from flexspot.capacity.plan.billed import BilledAmount
 
 MEBIBYTES = 1024
 SIMPLE = LEAST["eks"] | {

@@ -10,8 +10,8 @@ from autopilot_settings import autopilot_settings
 from plan_settings import flavor_of, gke, own_class, plan_of, pool, pool_of, route_of, team
 from snapshot_fixtures import assert_snapshot, plan_text
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.plan.model import Plan, Taint
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.plan.model import Plan, Taint
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "autopilot.plan.yaml"
 

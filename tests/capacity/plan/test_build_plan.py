@@ -9,14 +9,14 @@ import pytest
 from plan_settings import Settings, eks, gke, local, plan_of, pool, refusals, team
 from program_declarations import STACKS, shipped
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import Price, PriceBook
-from capacity.plan.build import IN_LINE, build_plan, image_book_of, price_book_of
-from capacity.plan.kueue_configuration import ONE_BOOT
-from capacity.settings.stack_file import parse_settings
-from capacity.settings.teams import AdmissionMode
-from capacity.values.errors import SettingsError
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import Price, PriceBook
+from flexspot.capacity.plan.build import IN_LINE, build_plan, image_book_of, price_book_of
+from flexspot.capacity.plan.kueue_configuration import ONE_BOOT
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.capacity.settings.teams import AdmissionMode
+from flexspot.capacity.values.errors import SettingsError
 
 
 def test_the_ceilings_of_an_accelerator_are_those_of_its_pools_together() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from program_declarations import declared, shipped
 
-from capacity.plan.needs import deployer_services
-from capacity.settings.platform import EksSettings
-from capacity.settings.stack_file import parse_settings
+from flexspot.capacity.plan.needs import deployer_services
+from flexspot.capacity.settings.platform import EksSettings
+from flexspot.capacity.settings.stack_file import parse_settings
 
 ACTIONS = {"efs": "elasticfilesystem", "vpc": "ec2"}
 """What the actions of a package of types begin with, where it is not its name."""

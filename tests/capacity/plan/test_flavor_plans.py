@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plan_settings import Settings, eks, flavor_of, gke, local, own_class, plan_of, pool, pool_of, queue_of, team
 
-from capacity.plan.model import Amount
+from flexspot.capacity.plan.model import Amount
 
 MOVES_ON = own_class("climb", fallback="stock-out", capacity=["reserved", "spot", "on-demand"])
 ON_GKE = {"reservation": {"name": "bought"}}

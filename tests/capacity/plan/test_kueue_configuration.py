@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from capacity.plan.kueue_configuration import ONE_BOOT, PodsReady, kueue_configuration
+from flexspot.capacity.plan.kueue_configuration import ONE_BOOT, PodsReady, kueue_configuration
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lab.tools.build import Tools
+    from flexspot.lab.tools.build import Tools
 
 
 def test_addresses_are_those_of_the_charts_services_and_one_replica_leads() -> None:

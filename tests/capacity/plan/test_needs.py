@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from settings_documents import changed
 
-from capacity.catalog.aws_quotas import Market, quota_of_machine
-from capacity.catalog.machines import Vendor, machines_of
-from capacity.catalog.node_images import shipped_images
-from capacity.plan.build import build_plan
-from capacity.plan.needs import (
+from flexspot.capacity.catalog.aws_quotas import Market, quota_of_machine
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.catalog.node_images import shipped_images
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.plan.needs import (
     ClusterNeeds,
     EksClusterNeeds,
     KubernetesNeed,
@@ -24,12 +24,12 @@ from capacity.plan.needs import (
     project_needs,
     quota_needs,
 )
-from capacity.settings.cluster import GkeMode
-from capacity.settings.platform import EksSettings, GkeSettings
-from capacity.settings.stack_file import parse_settings
+from flexspot.capacity.settings.cluster import GkeMode
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings
+from flexspot.capacity.settings.stack_file import parse_settings
 
 if TYPE_CHECKING:
-    from capacity.plan.model import Plan
+    from flexspot.capacity.plan.model import Plan
 
 STANDARD, G, P = "L-1216C47A", "L-DB2E81BA", "L-417A185B"
 STANDARD_SPOT, G_SPOT, P4_SPOT, P5_SPOT = "L-34B43A08", "L-3819A6DF", "L-7212CCBC", "L-C4BD4855"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from plan_settings import eks, flavor_of, local, own_class, plan_of, pool, pool_of, queue_of, refusals, route_of, team, team_of
 
-from capacity.plan.model import Taint
+from flexspot.capacity.plan.model import Taint
 
 if TYPE_CHECKING:
-    from capacity.plan.model import Plan
+    from flexspot.capacity.plan.model import Plan
 
 NEURON = "aws.amazon.com/neuron"
 CLASSES = {

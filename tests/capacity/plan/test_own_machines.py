@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from plan_settings import eks, gke, plan_of, pool, pool_of, refusals, team
 
-from capacity.catalog.capacity_type import CapacityType
-from capacity.catalog.machines import Vendor, machines_of
-from capacity.catalog.price_book import PriceFile
-from capacity.cost.costed_plan import costed, shipped_use
-from capacity.cost.plan_cost import plan_cost
-from capacity.plan.build import price_book_of
-from capacity.plan.model import Amount, plan_data
-from capacity.plan.own_machines import machines_of_pool, own_price_rows
-from capacity.settings.stack_file import parse_settings
-from capacity.values.errors import SettingsError
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.catalog.price_book import PriceFile
+from flexspot.capacity.cost.costed_plan import costed, shipped_use
+from flexspot.capacity.cost.plan_cost import plan_cost
+from flexspot.capacity.plan.build import price_book_of
+from flexspot.capacity.plan.model import Amount, plan_data
+from flexspot.capacity.plan.own_machines import machines_of_pool, own_price_rows
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.capacity.values.errors import SettingsError
 
 if TYPE_CHECKING:
     from pathlib import Path

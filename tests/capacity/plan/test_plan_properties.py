@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 from settings_strategies import check_document, documents, nested
 from valid_settings import valid_settings
 
-from capacity.catalog.accelerators import BY_RESOURCE
-from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
-from capacity.catalog.platform import VOCABULARIES, Platform
-from capacity.plan.build import build_plan
-from capacity.plan.model import Amount, CohortPlan, plan_data
-from capacity.plan.own_machines import machines_of_pool
-from capacity.settings.platform import EksSettings
-from capacity.settings.stack_file import parse_settings
-from capacity.values.quantities import quantity
+from flexspot.capacity.catalog.accelerators import BY_RESOURCE
+from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
+from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
+from flexspot.capacity.catalog.platform import VOCABULARIES, Platform
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.plan.model import Amount, CohortPlan, plan_data
+from flexspot.capacity.plan.own_machines import machines_of_pool
+from flexspot.capacity.settings.platform import EksSettings
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.capacity.values.quantities import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.plan.model import FlavorQuota, Plan, QueuePlan
+    from flexspot.capacity.plan.model import FlavorQuota, Plan, QueuePlan
 
 
 def total(amounts: list[Amount]) -> Amount:

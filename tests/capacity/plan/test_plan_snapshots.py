@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from snapshot_fixtures import assert_snapshot, plan_text
 
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import read_stack_file
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import read_stack_file
 
 STACKS = Path(__file__).resolve().parents[3] / "stacks"
 SNAPSHOTS = Path(__file__).resolve().parents[1] / "snapshots"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from plan_settings import Settings, eks, gke, local, own_class, plan_of, pool, pool_of
 
-from capacity.catalog.workload_classes import Removal
-from capacity.plan.model import Taint
+from flexspot.capacity.catalog.workload_classes import Removal
+from flexspot.capacity.plan.model import Taint
 
 GPU = Taint("nvidia.com/gpu", "present")
 RESERVED_ON_GKE = {"reservation": {"name": "bought"}}

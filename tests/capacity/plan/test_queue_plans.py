@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from plan_settings import Settings, local, own_class, plan_of, pool, queue_of, team
 
-from capacity.plan.model import Amount, CohortPlan, FlavorQuota
+from flexspot.capacity.plan.model import Amount, CohortPlan, FlavorQuota
 
 ONE = Amount(gpus=1, vcpu=4, memory_mib=16384)
 TWO = Amount(gpus=2, vcpu=8, memory_mib=32768)

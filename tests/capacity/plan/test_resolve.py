@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from plan_settings import eks, gke, local, plan_of, pool, pool_of, refusals, route_of, team
 
-from capacity.catalog.machines import Vendor, machines_of
-from capacity.plan.model import Amount
-from capacity.plan.resolve import node_amount, with_gpus
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.plan.model import Amount
+from flexspot.capacity.plan.resolve import node_amount, with_gpus
 
 
 @pytest.mark.parametrize(

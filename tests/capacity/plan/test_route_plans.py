@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from plan_settings import Settings, eks, gke, local, plan_of, pool, route_of
 
-from capacity.plan.model import Taint
+from flexspot.capacity.plan.model import Taint
 
 
 def test_a_class_does_not_tolerate_the_pools_of_others() -> None:

@@ -9,14 +9,14 @@ import pytest
 import yaml
 from plan_settings import local, plan_of, pool, team
 
-from capacity.catalog.machines import Vendor, machines_of
-from capacity.catalog.price_book import ServiceItem
-from capacity.plan.build import build_plan
-from capacity.settings.pools import IMAGES_AND_SCRATCH, SYSTEM_ALONE, default_volume
-from capacity.settings.stack_file import parse_settings
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.catalog.price_book import ServiceItem
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.pools import IMAGES_AND_SCRATCH, SYSTEM_ALONE, default_volume
+from flexspot.capacity.settings.stack_file import parse_settings
 
 if TYPE_CHECKING:
-    from capacity.plan.billed import SpendingPlan
+    from flexspot.capacity.plan.billed import SpendingPlan
 
 STACKS = Path(__file__).resolve().parents[3] / "stacks"
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from autopilot_settings import autopilot_settings
 
-from capacity.plan.build import build_plan, plan_of_stack_file
-from capacity.plan.team_view import TeamViewError, read_team_view, team_views
-from capacity.settings.stack_file import parse_settings
-from capacity.workloads.kinds import objects_of
-from capacity.workloads.requests import WorkloadError
+from flexspot.capacity.plan.build import build_plan, plan_of_stack_file
+from flexspot.capacity.plan.team_view import TeamViewError, read_team_view, team_views
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.capacity.workloads.kinds import objects_of
+from flexspot.capacity.workloads.requests import WorkloadError
 
 if TYPE_CHECKING:
-    from capacity.plan.model import Plan
+    from flexspot.capacity.plan.model import Plan
 
 STACKS = Path(__file__).resolve().parents[3] / "stacks"
 NAMES = [each.stem.removeprefix("Pulumi.") for each in sorted(STACKS.glob("Pulumi.*.yaml"))]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from plan_settings import Settings, gke, own_class, plan_of, pool, route_of, team
 
-from capacity.catalog.node_labels import GKE_TOPOLOGY_LABELS
-from capacity.plan.model import FlavorPlan, TopologyPlan
+from flexspot.capacity.catalog.node_labels import GKE_TOPOLOGY_LABELS
+from flexspot.capacity.plan.model import FlavorPlan, TopologyPlan
 
 ANNOTATION = "kueue.x-k8s.io/podset-preferred-topology"
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from plan_settings import flavor_of, gke, own_class, plan_of, pool, pool_of, queue_of, refusals, route_of, team, team_of
 
-from capacity.plan.build import build_plan
-from capacity.plan.model import Taint
-from capacity.plan.needs import project_needs
-from capacity.settings.platform import GkeSettings
-from capacity.settings.stack_file import parse_settings
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.plan.model import Taint
+from flexspot.capacity.plan.needs import project_needs
+from flexspot.capacity.settings.platform import GkeSettings
+from flexspot.capacity.settings.stack_file import parse_settings
 
 if TYPE_CHECKING:
-    from capacity.plan.model import Plan
+    from flexspot.capacity.plan.model import Plan
 
 TPU = "google.com/tpu"
 ONE_ZONE = {"zones": ["us-central1-a"]}

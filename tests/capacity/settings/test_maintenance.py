@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from capacity.settings.maintenance import Maintenance, Weekday
+from flexspot.capacity.settings.maintenance import Maintenance, Weekday
 
 RELEASE = {"name": "release", "starts": "2026-12-20", "ends": "2027-01-04"}
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from capacity.settings.stack_file import keys_that_stand_twice, lines_of, parse_settings, reached, read_stack_file, shown
-from capacity.values.errors import SettingsError, nearest
-from capacity.values.names import FORMS
+from flexspot.capacity.settings.stack_file import keys_that_stand_twice, lines_of, parse_settings, reached, read_stack_file, shown
+from flexspot.capacity.values.errors import SettingsError, nearest
+from flexspot.capacity.values.names import FORMS
 
 STACKS = Path(__file__).resolve().parents[3] / "stacks"
 LOCAL = STACKS / "Pulumi.local.yaml"

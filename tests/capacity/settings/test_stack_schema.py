@@ -11,13 +11,13 @@ import jsonschema
 import pytest
 import yaml
 
-from capacity.settings.platform import MODELS
-from capacity.settings.stack_schema import PAGE, page, stack_file_schema
+from flexspot.capacity.settings.platform import MODELS
+from flexspot.capacity.settings.stack_schema import PAGE, page, stack_file_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.catalog.platform import Platform
+    from flexspot.capacity.catalog.platform import Platform
 
 
 STACKS = Path(__file__).resolve().parents[3] / "stacks"
@@ -141,7 +141,7 @@ def settings_of(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def test_the_page_is_written_from_the_settings() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "write it anew: python -m capacity.settings.stack_schema"
+    assert PAGE.read_text(encoding="utf-8") == page(), "write it anew: python -m flexspot.capacity.settings.stack_schema"
 
 
 @pytest.mark.parametrize("platform", MODELS, ids=str)

@@ -11,13 +11,13 @@ import yaml
 from pydantic import Field, TypeAdapter
 from settings_documents import LEAST, LEFT_OUT, changed
 
-from capacity.catalog.data_files import Record
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import lines_of, parse_settings, read_stack_file
-from capacity.values.errors import SettingsError
+from flexspot.capacity.catalog.data_files import Record
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import lines_of, parse_settings, read_stack_file
+from flexspot.capacity.values.errors import SettingsError
 
 if TYPE_CHECKING:
-    from capacity.values.errors import SettingsProblem
+    from flexspot.capacity.values.errors import SettingsProblem
 
 ROWS = Path(__file__).parent / "wrong_settings.yaml"
 

@@ -11,11 +11,11 @@ from fractions import Fraction
 import pytest
 import yaml
 
-from capacity.catalog.machines import Vendor, machines_of
-from capacity.chargeback.nodes import CAPACITY_MARKS, unit_share
-from capacity.chargeback.queries import Question, kube_state_resources, kube_state_series, label_of, queries
-from capacity.telemetry import ALLOCATED, DIMENSIONS, IDLE, MEASURED, USED, rule_groups, rules_yaml
-from policies.metrics import Aggregation, Selector, labels_asked, parsed, promql_problem, walk
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.chargeback.nodes import CAPACITY_MARKS, unit_share
+from flexspot.capacity.chargeback.queries import Question, kube_state_resources, kube_state_series, label_of, queries
+from flexspot.capacity.telemetry import ALLOCATED, DIMENSIONS, IDLE, MEASURED, USED, rule_groups, rules_yaml
+from flexspot.policies.metrics import Aggregation, Selector, labels_asked, parsed, promql_problem, walk
 
 SCOPES = [None, {"cluster": "prod"}, {"cluster": 'a "b" \\c', "region": "eu"}]
 

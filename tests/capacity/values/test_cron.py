@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from capacity.values.cron import cron_problem
+from flexspot.capacity.values.cron import cron_problem
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from capacity.values.json_differences import ABSENT, Path, differences, written_path
+from flexspot.capacity.values.json_differences import ABSENT, Path, differences, written_path
 
 
 @pytest.mark.parametrize("value", [None, 1, "a", [], {}, {"a": [1, {"b": None}]}])

@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from capacity.values.shown_text import printable
+from flexspot.capacity.values.shown_text import printable
 
 
 @pytest.mark.parametrize(

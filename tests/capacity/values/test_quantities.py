@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.values.quantities import (
+from flexspot.capacity.values.quantities import (
     cents,
     count_quantity,
     exact,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from capacity.values.verdict import ObjectIdentity
+from flexspot.capacity.values.verdict import ObjectIdentity
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import plan_settings
 from plan_settings import local, pool
 from workload_plans import plan_of
 
-from capacity.workloads.kinds import objects_of
+from flexspot.capacity.workloads.kinds import objects_of
 
 if TYPE_CHECKING:
-    from capacity.plan.model import Plan
-    from capacity.workloads.pods import KubeObject
+    from flexspot.capacity.plan.model import Plan
+    from flexspot.capacity.workloads.pods import KubeObject
 
 JUPYTER = "quay.io/jupyter/base-notebook:2026-11-01"
 SERVER = "registry.example.com/search/ranker:2.1"

@@ -9,11 +9,11 @@ import pytest
 from plan_settings import gke, local, own_class, plan_of, pool, team
 from workload_plans import IMAGE, pod_specs
 
-from capacity.workloads.kinds import objects_of
-from capacity.workloads.requests import WorkloadError
+from flexspot.capacity.workloads.kinds import objects_of
+from flexspot.capacity.workloads.requests import WorkloadError
 
 if TYPE_CHECKING:
-    from capacity.plan.model import Plan
+    from flexspot.capacity.plan.model import Plan
 
 
 TPU = "google.com/tpu"

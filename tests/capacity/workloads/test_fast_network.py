@@ -10,12 +10,12 @@ from gpudirect_stack import gpudirect_pool, gpudirect_settings
 from plan_settings import eks, plan_of, pool, team
 from workload_plans import IMAGE, job_of, objects, pod_of, pools_of, variables
 
-from capacity.catalog.gpudirect import CONTAINER_FOLDER
-from capacity.workloads.kinds import objects_of
-from capacity.workloads.requests import WorkloadError
+from flexspot.capacity.catalog.gpudirect import CONTAINER_FOLDER
+from flexspot.capacity.workloads.kinds import objects_of
+from flexspot.capacity.workloads.requests import WorkloadError
 
 if TYPE_CHECKING:
-    from capacity.plan.model import Plan
+    from flexspot.capacity.plan.model import Plan
 
 
 EFA = "vpc.amazonaws.com/efa"

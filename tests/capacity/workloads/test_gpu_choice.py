@@ -10,10 +10,10 @@ from autopilot_settings import autopilot_settings
 from plan_settings import local, pool, team
 from workload_plans import IMAGE, plan_of, pod_of, pools_of
 
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
-from capacity.workloads.kinds import objects_of
-from capacity.workloads.requests import WorkloadError
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.capacity.workloads.kinds import objects_of
+from flexspot.capacity.workloads.requests import WorkloadError
 
 TRAINING: dict[str, Any] = {"name": "bert", "team": "red", "workload_class": "training", "image": IMAGE}
 

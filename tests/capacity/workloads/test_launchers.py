@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from workload_plans import IMAGE, job_of, objects
 
-from capacity.workloads.requests import WorkloadError
+from flexspot.capacity.workloads.requests import WorkloadError
 
 RUNTIME = Path(__file__).parents[3] / "runtime"
 DOUBLE = Path(__file__).parents[2] / "runtime" / "torchrun_double.py"

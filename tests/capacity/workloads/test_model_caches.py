@@ -6,9 +6,9 @@ import pytest
 from service_plans import of_kind, service, standing_plan
 from workload_plans import job_of
 
-from capacity.catalog.platform import Platform
-from capacity.workloads.models import mount_model_cache
-from capacity.workloads.requests import WorkloadError
+from flexspot.capacity.catalog.platform import Platform
+from flexspot.capacity.workloads.models import mount_model_cache
+from flexspot.capacity.workloads.requests import WorkloadError
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ import pytest
 from loopback_server import Reply, Request, serving
 from service_plans import of_kind, service
 
-from capacity.workloads.notebook_stop import last_activity, look, next_night, reason_to_stop, stop
-from lab.certificates import ensure_certificates
+from flexspot.capacity.workloads.notebook_stop import last_activity, look, next_night, reason_to_stop, stop
+from flexspot.lab.certificates import ensure_certificates
 
 if TYPE_CHECKING:
     from collections.abc import Generator

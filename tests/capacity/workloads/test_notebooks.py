@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from service_plans import of_kind, service, standing_plan
 
-from capacity.plan.queues import STAY_ANNOTATION
-from capacity.workloads.notebook_stop import LIMIT_VARIABLE, SCALE_VARIABLE
+from flexspot.capacity.plan.queues import STAY_ANNOTATION
+from flexspot.capacity.workloads.notebook_stop import LIMIT_VARIABLE, SCALE_VARIABLE
 
 
 def session(stack: str = "prod-eks", **fields: Any) -> dict[str, Any]:

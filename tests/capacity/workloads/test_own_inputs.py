@@ -8,8 +8,8 @@ import pytest
 from service_plans import service
 from workload_plans import job_of, objects, plan_of, pod_of, pod_specs, variables
 
-from capacity.workloads.kinds import KINDS, objects_of
-from capacity.workloads.requests import WorkloadError
+from flexspot.capacity.workloads.kinds import KINDS, objects_of
+from flexspot.capacity.workloads.requests import WorkloadError
 
 OWN: dict[str, Any] = {
     "secrets": {"WANDB_API_KEY": {"secret": "wandb.prod", "key": "token"}},

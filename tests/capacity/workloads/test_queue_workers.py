@@ -6,7 +6,7 @@ from typing import Any
 
 from service_plans import PUBSUB, SQS, of_kind, service
 
-from capacity.workloads.workers import LEASE_VARIABLE, QUEUE_VARIABLE
+from flexspot.capacity.workloads.workers import LEASE_VARIABLE, QUEUE_VARIABLE
 
 
 def variables(pod: dict[str, Any]) -> dict[str, str]:

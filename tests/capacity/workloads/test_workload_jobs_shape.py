@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from workload_plans import job_of, objects, pod_of, pools_of, variables
 
-from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, WorkloadError
+from flexspot.capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, WorkloadError
 
 GUIDES = Path(__file__).resolve().parents[3] / "docs" / "guides"
 

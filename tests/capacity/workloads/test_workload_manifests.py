@@ -10,7 +10,7 @@ import yaml
 from snapshot_fixtures import assert_snapshot
 from workload_plans import objects
 
-from capacity.workloads.kinds import FILL_IN, manifests_yaml, template_yaml
+from flexspot.capacity.workloads.kinds import FILL_IN, manifests_yaml, template_yaml
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 

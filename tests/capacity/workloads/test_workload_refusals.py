@@ -12,10 +12,10 @@ from plan_settings import local, pool, team
 from service_plans import PUBSUB, SQS, service
 from workload_plans import IMAGE, objects, plan_of
 
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
-from capacity.workloads.kinds import objects_of
-from capacity.workloads.requests import WorkloadError
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.capacity.workloads.kinds import objects_of
+from flexspot.capacity.workloads.requests import WorkloadError
 
 
 def problems_of(stack: str, kind: str = "checkpointed-job", **fields: Any) -> list[str]:

@@ -11,23 +11,23 @@ from planted_defects import resources_of
 from service_plans import JUPYTER, QUEUES, SERVER, standing_plan
 from workload_plans import IMAGE, STACKS, plan_of, pod_specs
 
-from capacity.catalog.node_labels import TEAM_LABEL
-from capacity.catalog.platform import Platform
-from capacity.catalog.work_labels import QUEUE_LABEL
-from capacity.values.verdict import Verdict
-from capacity.workloads.kinds import objects_of
-from capacity.workloads.requests import SERVICE_ACCOUNT, WorkloadError
-from policies.admission.guarantee import guarantee_of, guarantee_policies
-from policies.core import judge_all
-from policies.inventory.reading.source import from_manifest, from_pulumi
-from policies.judging import DEFAULTS
-from policies.rules import all_rules
+from flexspot.capacity.catalog.node_labels import TEAM_LABEL
+from flexspot.capacity.catalog.platform import Platform
+from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.capacity.workloads.kinds import objects_of
+from flexspot.capacity.workloads.requests import SERVICE_ACCOUNT, WorkloadError
+from flexspot.policies.admission.guarantee import guarantee_of, guarantee_policies
+from flexspot.policies.core import judge_all
+from flexspot.policies.inventory.reading.source import from_manifest, from_pulumi
+from flexspot.policies.judging import DEFAULTS
+from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from capacity.plan.model import Plan
-    from capacity.workloads.pods import KubeObject
+    from flexspot.capacity.plan.model import Plan
+    from flexspot.capacity.workloads.pods import KubeObject
 
 OWN_INPUTS: dict[str, Any] = {
     "secrets": {"WANDB_API_KEY": {"secret": "wandb", "key": "token"}},

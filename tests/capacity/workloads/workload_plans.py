@@ -6,14 +6,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from capacity.plan.build import plan_of_stack_file
-from capacity.workloads.kinds import objects_of
+from flexspot.capacity.plan.build import plan_of_stack_file
+from flexspot.capacity.workloads.kinds import objects_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.plan.model import Plan
-    from capacity.workloads.pods import KubeObject
+    from flexspot.capacity.plan.model import Plan
+    from flexspot.capacity.workloads.pods import KubeObject
 
 STACKS = ("local", "dev-gke", "prod-gke", "dev-eks", "prod-eks")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from eks_cluster_args import args
 
-from components.eks.cluster import EksCluster
+from flexspot.components.eks.cluster import EksCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

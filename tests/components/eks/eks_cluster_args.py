@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from component_outputs import outputs_of
 
-from components.eks.cluster import EksCluster
+from flexspot.components.eks.cluster import EksCluster
 
 if TYPE_CHECKING:
-    from components.eks.cluster_args import EksClusterArgs
+    from flexspot.components.eks.cluster_args import EksClusterArgs
 
 CLUSTER = "aws:eks/cluster:Cluster"
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from components.eks.network import EksNetworkArgs
+    from flexspot.components.eks.network import EksNetworkArgs
 
 ZONES = ["us-east-1a", "us-east-1b", "us-east-1c"]
 TAGS = {"environment": "prod", "owner": "ml-platform"}

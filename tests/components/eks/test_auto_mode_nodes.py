@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from eks_cluster_args import ACCOUNT, TAGS
 
-from components.eks.auto_mode import (
+from flexspot.components.eks.auto_mode import (
     AutoAddons,
     AutoAddonsArgs,
     AutoNodeClass,

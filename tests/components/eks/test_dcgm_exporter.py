@@ -8,7 +8,7 @@ import pytest
 import yaml
 from chart_values import unknown_values
 
-from components.eks.addons import DcgmExporter, DcgmExporterArgs
+from flexspot.components.eks.addons import DcgmExporter, DcgmExporterArgs
 
 if TYPE_CHECKING:
     from component_types import Refusal, Register

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from components.eks.network import EfaSecurityGroup, EfaSecurityGroupArgs
+from flexspot.components.eks.network import EfaSecurityGroup, EfaSecurityGroupArgs
 
 if TYPE_CHECKING:
     from component_types import Refusal, Register

@@ -9,7 +9,7 @@ import pulumi
 import pytest
 from eks_cluster_args import ACCOUNT, ATTACHMENT, CLUSTER, ROLE, SECURITY_GROUP, TAGS, args
 
-from components.eks.cluster import EksCluster
+from flexspot.components.eks.cluster import EksCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import pytest
 from component_outputs import outputs_of
 from eks_cluster_args import ACCOUNT, ARN, CLUSTER, INGRESS, SECURITY_GROUP, TAGS, Nothing, args, cluster_outputs
 
-from components.eks.cluster import EksCluster
+from flexspot.components.eks.cluster import EksCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

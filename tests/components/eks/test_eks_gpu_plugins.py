@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from capacity.catalog.machines import Vendor, machines_of
-from components.eks.addons import GpuPlugins, GpuPluginsArgs
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.components.eks.addons import GpuPlugins, GpuPluginsArgs
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

@@ -9,7 +9,7 @@ import pytest
 from eks_cluster_args import INGRESS, SECURITY_GROUP
 from eks_network_args import TAGS, ZONES, network_args
 
-from components.eks.network import EksNetwork
+from flexspot.components.eks.network import EksNetwork
 
 if TYPE_CHECKING:
     from collections.abc import Callable

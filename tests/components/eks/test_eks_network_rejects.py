@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from eks_network_args import network_args
 
-from capacity.catalog.platform import default_services
-from components.eks.network import EksNetwork, service_name
+from flexspot.capacity.catalog.platform import default_services
+from flexspot.components.eks.network import EksNetwork, service_name
 
 if TYPE_CHECKING:
     from component_types import Refusal

@@ -8,7 +8,7 @@ import pulumi
 import pytest
 from eks_cluster_args import ATTACHMENT, NODE_GROUP, TAGS, TEMPLATE, args
 
-from components.eks.cluster import EksCluster
+from flexspot.components.eks.cluster import EksCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

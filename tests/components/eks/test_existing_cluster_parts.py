@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from component_outputs import ReadCloud, outputs_of
 
-from components.eks.existing_cluster import MARKS, ExistingClusterParts
+from flexspot.components.eks.existing_cluster import MARKS, ExistingClusterParts
 
 
 def test_each_addon_is_read_by_its_object_and_nothing_is_made_but_the_component() -> None:

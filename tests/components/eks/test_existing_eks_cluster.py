@@ -10,7 +10,7 @@ import pytest
 from component_outputs import ReadCloud, outputs_of
 from eks_cluster_args import ACCOUNT, CLUSTER
 
-from components.eks.existing_cluster import ExistingEksCluster, ExistingEksClusterArgs
+from flexspot.components.eks.existing_cluster import ExistingEksCluster, ExistingEksClusterArgs
 
 ARN = f"arn:aws:eks:eu-west-1:{ACCOUNT}:cluster/lab"
 

@@ -8,7 +8,7 @@ import pulumi
 import pytest
 from component_outputs import ReadCloud, outputs_of
 
-from components.eks.existing_cluster import ExistingGpuOperator, ExistingGpuOperatorArgs
+from flexspot.components.eks.existing_cluster import ExistingGpuOperator, ExistingGpuOperatorArgs
 
 TAINTS = [
     {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},

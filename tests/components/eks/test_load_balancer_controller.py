@@ -14,9 +14,14 @@ from chart_values import unknown_values
 from iam_judge import Request, decided_otherwise, findings
 from moto import mock_aws
 
-from components.eks import load_balancer_controller
-from components.eks.load_balancer_controller import LoadBalancerController, LoadBalancerControllerArgs, controller_policy, upstream_policy
-from components.iam import MANAGED_POLICY_CHARACTERS, as_json, counted_characters
+from flexspot.components.eks import load_balancer_controller
+from flexspot.components.eks.load_balancer_controller import (
+    LoadBalancerController,
+    LoadBalancerControllerArgs,
+    controller_policy,
+    upstream_policy,
+)
+from flexspot.components.iam import MANAGED_POLICY_CHARACTERS, as_json, counted_characters
 
 if TYPE_CHECKING:
     from component_types import Register

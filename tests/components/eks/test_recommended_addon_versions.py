@@ -10,8 +10,8 @@ from addon_versions import ADDON_TOKEN, DEFAULTS, addon_version
 from eks_cluster_args import ADDON, args
 from program_declarations import declared, shipped
 
-from components.eks.auto_mode import AutoAddons
-from components.eks.cluster import EksCluster
+from flexspot.components.eks.auto_mode import AutoAddons
+from flexspot.components.eks.cluster import EksCluster
 
 EBS = "aws-ebs-csi-driver"
 

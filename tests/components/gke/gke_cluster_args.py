@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 from component_outputs import outputs_of
 
-from components.gke.cluster import GkeCluster
-from lab.providers.offline import UNANSWERED
+from flexspot.components.gke.cluster import GkeCluster
+from flexspot.lab.providers.offline import UNANSWERED
 
 if TYPE_CHECKING:
-    from components.gke.cluster_args import GkeClusterArgs
+    from flexspot.components.gke.cluster_args import GkeClusterArgs
 
 CLUSTER = "gcp:container/cluster:Cluster"
 NODE_POOL = "gcp:container/nodePool:NodePool"

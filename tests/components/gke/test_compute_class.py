@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 
-from components.gke.compute_class import ComputeClass, ComputeClassArgs
+from flexspot.components.gke.compute_class import ComputeClass, ComputeClassArgs
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

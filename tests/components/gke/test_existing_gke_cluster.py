@@ -10,7 +10,7 @@ import pytest
 from component_outputs import ReadCloud, outputs_of
 from gke_cluster_args import CLUSTER
 
-from components.gke.existing_cluster import ExistingGkeCluster, ExistingGkeClusterArgs
+from flexspot.components.gke.existing_cluster import ExistingGkeCluster, ExistingGkeClusterArgs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ import pulumi
 import pytest
 from gke_cluster_args import args
 
-from components.gke.cluster import GkeCluster
+from flexspot.components.gke.cluster import GkeCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

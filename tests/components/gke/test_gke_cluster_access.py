@@ -9,7 +9,7 @@ import pytest
 from component_outputs import outputs_of
 from gke_cluster_args import Nothing, args, cluster_outputs
 
-from components.gke.cluster import GkeCluster
+from flexspot.components.gke.cluster import GkeCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from gke_cluster_args import AUTOPILOT, CEILINGS, CLUSTER, NODE_POOL, args
 
-from components.gke.cluster import GkeCluster
+from flexspot.components.gke.cluster import GkeCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ import pulumi
 import pytest
 from gke_pool_args import COMPONENT, NODE_POOL, pool_args
 
-from components.gke.gpu_node_pool import GkeGpuNodePool
+from flexspot.components.gke.gpu_node_pool import GkeGpuNodePool
 
 if TYPE_CHECKING:
     from component_types import Outputs, Register

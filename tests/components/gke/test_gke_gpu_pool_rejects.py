@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from gke_pool_args import pool_args
 
-from components.gke.gpu_node_pool import GkeGpuNodePool
-from components.gke.gpu_pool_args import checked_pool
+from flexspot.components.gke.gpu_node_pool import GkeGpuNodePool
+from flexspot.components.gke.gpu_pool_args import checked_pool
 
 if TYPE_CHECKING:
     from component_types import Refusal
@@ -85,7 +85,10 @@ def test_what_a_capacity_type_requires_or_forbids(change: dict[str, Any], proble
     [
         ({"gpus_per_node": 8}, "machine g2-standard-8 has 1 of nvidia-l4"),
         ({**T4, "gpus_per_node": 3}, "machine n1-standard-8 has 1 or 2 or 4 of nvidia-tesla-t4; asked for 3 of nvidia-tesla-t4; no"),
-        ({"machine": "g2-standard-5"}, "machine g2-standard-5 is not in the machine catalog (capacity/catalog/gcp.yaml) and has no"),
+        (
+            {"machine": "g2-standard-5"},
+            "machine g2-standard-5 is not in the machine catalog (flexspot/capacity/catalog/gcp.yaml) and has no",
+        ),
         ({"machine": "e2-standard-4"}, "machine e2-standard-4 has no GPUs; asked for 1 of nvidia-l4; machines that have these are g2-"),
         ({"gpu_driver": "newest"}, "gpu_driver (is 'newest'): is not one of the allowed values; allowed: default, latest, disabled"),
         ({"gpu_sharing": {"strategy": "mig", "clients_per_gpu": 2}}, "gpu_sharing.strategy (is 'mig'): is not one of the allowed values"),

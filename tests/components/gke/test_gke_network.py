@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.cloud_names import fitted
-from components.gke.network import GkeNetwork, GkeNetworkArgs
+from flexspot.components.cloud_names import fitted
+from flexspot.components.gke.network import GkeNetwork, GkeNetworkArgs
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.gke.system_nodes import GkeNodeIdentity, GkeNodeIdentityArgs
+from flexspot.components.gke.system_nodes import GkeNodeIdentity, GkeNodeIdentityArgs
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from gke_pool_args import NODE_POOL, pool_args
 
-from capacity.catalog.capacity_type import CapacityType, ForbiddenOption, facts_of
-from capacity.catalog.machines import Machine, Vendor, machines_of
-from components.gke.gpu_node_pool import GkeGpuNodePool
+from flexspot.capacity.catalog.capacity_type import CapacityType, ForbiddenOption, facts_of
+from flexspot.capacity.catalog.machines import Machine, Vendor, machines_of
+from flexspot.components.gke.gpu_node_pool import GkeGpuNodePool
 
 if TYPE_CHECKING:
     from component_types import Register

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from gke_pool_args import NODE_POOL, pool_args
 
-from components.gke.gpu_node_pool import GkeGpuNodePool
+from flexspot.components.gke.gpu_node_pool import GkeGpuNodePool
 
 if TYPE_CHECKING:
     from component_types import Register

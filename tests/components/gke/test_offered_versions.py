@@ -10,7 +10,7 @@ from component_outputs import outputs_of
 from engine_versions import OFFERED, TOKEN, engine_versions
 from gke_cluster_args import CLUSTER, Cloud, Nothing, args
 
-from components.gke.cluster import GkeCluster
+from flexspot.components.gke.cluster import GkeCluster
 
 
 class Asked(Nothing):

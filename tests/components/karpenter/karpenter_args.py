@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.cloud_names import node_role_name, queue_name
-from components.karpenter.controller_policies import ControllerScope
+from flexspot.components.cloud_names import node_role_name, queue_name
+from flexspot.components.karpenter.controller_policies import ControllerScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable

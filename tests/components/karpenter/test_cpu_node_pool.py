@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from capacity.catalog.machines import Vendor
-from capacity.catalog.price_book import prices_of
-from components.karpenter.node_pools import CpuNodePool, CpuNodePoolArgs
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.components.karpenter.node_pools import CpuNodePool, CpuNodePoolArgs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ import pulumi
 import pytest
 from karpenter_node_class_args import KEY, NODE_CLASS, node_class_args
 
-from capacity.catalog.machines import Vendor, machines_of
-from components.karpenter.ec2_node_class import Ec2NodeClass, ec2_node_class_ref
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.components.karpenter.ec2_node_class import Ec2NodeClass, ec2_node_class_ref
 
 if TYPE_CHECKING:
     from component_types import Outputs, Register

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from karpenter_node_class_args import KINDS, NODE_CLASS, node_class_args
 
-from components.karpenter.ec2_node_class import Ec2NodeClass, check_node_class
+from flexspot.components.karpenter.ec2_node_class import Ec2NodeClass, check_node_class
 
 if TYPE_CHECKING:
     from component_types import Refusal, Register

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.karpenter.ec2_node_class import EfaPlacementGroup, EfaPlacementGroupArgs
+from flexspot.components.karpenter.ec2_node_class import EfaPlacementGroup, EfaPlacementGroupArgs
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

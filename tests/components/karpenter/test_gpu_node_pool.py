@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.karpenter.node_pools import GpuNodePool, GpuNodePoolArgs
+from flexspot.components.karpenter.node_pools import GpuNodePool, GpuNodePoolArgs
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

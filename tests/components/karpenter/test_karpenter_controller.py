@@ -10,13 +10,13 @@ import yaml
 from chart_values import unknown_values
 from karpenter_args import RELEASE, declared
 
-from components.karpenter.controller import KarpenterController, KarpenterControllerArgs
-from lab.tools.build import family_named
+from flexspot.components.karpenter.controller import KarpenterController, KarpenterControllerArgs
+from flexspot.lab.tools.build import family_named
 
 if TYPE_CHECKING:
     from component_types import Refusal
 
-    from lab.tools.build import Tools
+    from flexspot.lab.tools.build import Tools
 
 ENDPOINT = "https://0123456789ABCDEF.gr7.eu-west-1.eks.amazonaws.com"
 

@@ -9,9 +9,9 @@ import pulumi
 import pytest
 from karpenter_args import ACCOUNT, ATTACHMENT, POLICY, REGION, ROLE, TAGS, declared, scope
 
-from components.cloud_names import node_role_name, queue_name
-from components.karpenter.controller import KarpenterControllerIdentity, KarpenterControllerIdentityArgs
-from components.karpenter.controller_policies import controller_policies
+from flexspot.components.cloud_names import node_role_name, queue_name
+from flexspot.components.karpenter.controller import KarpenterControllerIdentity, KarpenterControllerIdentityArgs
+from flexspot.components.karpenter.controller_policies import controller_policies
 
 if TYPE_CHECKING:
     from component_types import Refusal

@@ -12,11 +12,11 @@ import yaml
 from iam_judge import listed
 from karpenter_args import LONG_NAME, scope
 
-from components.iam import as_json, counted_characters
-from components.karpenter.controller_policies import SPOT_ROLE, controller_policies
+from flexspot.components.iam import as_json, counted_characters
+from flexspot.components.karpenter.controller_policies import SPOT_ROLE, controller_policies
 
 if TYPE_CHECKING:
-    from components.iam import Statement
+    from flexspot.components.iam import Statement
 
 LIMIT = 6144
 

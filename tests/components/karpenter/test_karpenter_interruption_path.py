@@ -16,7 +16,7 @@ import yaml
 from karpenter_args import QUEUE, REGION, TAGS, declared
 from moto import mock_aws
 
-from components.karpenter.interruption_queue import InterruptionQueue
+from flexspot.components.karpenter.interruption_queue import InterruptionQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

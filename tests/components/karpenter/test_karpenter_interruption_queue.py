@@ -10,8 +10,8 @@ import pytest
 from iam_judge import Request, decided_otherwise
 from karpenter_args import ACCOUNT, LONG_NAME, QUEUE, REGION, TAGS, declared, scope
 
-from components.karpenter.controller_policies import controller_policies
-from components.karpenter.interruption_queue import InterruptionQueue, InterruptionQueueArgs, queue_policy
+from flexspot.components.karpenter.controller_policies import controller_policies
+from flexspot.components.karpenter.interruption_queue import InterruptionQueue, InterruptionQueueArgs, queue_policy
 
 if TYPE_CHECKING:
     from component_types import Refusal

@@ -14,7 +14,7 @@ import yaml
 from iam_judge import Request, decided_otherwise, listed
 from karpenter_args import scope
 
-from components.karpenter.controller_policies import controller_policies
+from flexspot.components.karpenter.controller_policies import controller_policies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ import re
 import pytest
 from karpenter_args import LONG_NAME
 
-from components.cloud_names import controller_policy_name, controller_role_name, node_role_name, queue_name, rule_name
+from flexspot.components.cloud_names import controller_policy_name, controller_role_name, node_role_name, queue_name, rule_name
 
 
 def test_short_names_are_those_that_karpenters_own_template_uses() -> None:

@@ -9,7 +9,7 @@ import pulumi
 import pytest
 from karpenter_args import ACCOUNT, ATTACHMENT, ROLE, TAGS, declared
 
-from components.karpenter.controller import KarpenterNodeIdentity, KarpenterNodeIdentityArgs
+from flexspot.components.karpenter.controller import KarpenterNodeIdentity, KarpenterNodeIdentityArgs
 
 if TYPE_CHECKING:
     from component_types import Refusal

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from karpenter_node_class_args import KUBELET, NODE_CLASS, NODE_CONFIG, node_class_args
 
-from components.karpenter.ec2_node_class import Ec2NodeClass, bootstrap_spec, check_node_class
+from flexspot.components.karpenter.ec2_node_class import Ec2NodeClass, bootstrap_spec, check_node_class
 
 if TYPE_CHECKING:
     from component_types import Register

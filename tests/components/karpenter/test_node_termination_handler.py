@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from karpenter_args import RELEASE, declared
 
-from components.karpenter.interruption_queue import NodeTerminationHandler, NodeTerminationHandlerArgs
+from flexspot.components.karpenter.interruption_queue import NodeTerminationHandler, NodeTerminationHandlerArgs
 
 if TYPE_CHECKING:
     from component_types import Refusal

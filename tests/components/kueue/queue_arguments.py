@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from components.kueue.queues import AmountArgs, FlavorArgs, QueueArgs, QueuesArgs, QuotaArgs
+    from flexspot.components.kueue.queues import AmountArgs, FlavorArgs, QueueArgs, QueuesArgs, QuotaArgs
 
 LABELS = {"flexspot.dev/environment": "dev", "flexspot.dev/owner": "ml-platform"}
 

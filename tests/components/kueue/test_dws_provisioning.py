@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from components.kueue.controller import DwsProvisioning, DwsProvisioningArgs
+from flexspot.components.kueue.controller import DwsProvisioning, DwsProvisioningArgs
 
 if TYPE_CHECKING:
     from component_types import Outputs, Register

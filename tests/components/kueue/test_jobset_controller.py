@@ -9,17 +9,17 @@ import yaml
 from chart_values import unknown_values
 from lab_fixtures import CHECKOUT
 
-from capacity.catalog.versions import Chart, shipped_versions
-from components.kueue.controller import JobSetController
-from lab.progress import Silence
-from lab.tools.build import ensure_tools, family_named
+from flexspot.capacity.catalog.versions import Chart, shipped_versions
+from flexspot.components.kueue.controller import JobSetController
+from flexspot.lab.progress import Silence
+from flexspot.lab.tools.build import ensure_tools, family_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from component_types import Refusal, Register
 
-    from components.kueue.controller import JobSetControllerArgs
+    from flexspot.components.kueue.controller import JobSetControllerArgs
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from capacity.plan.kueue_configuration import ONE_BOOT, kueue_configuration
-from components.kueue.controller import KueueController
-from lab.tools.build import family_named
+from flexspot.capacity.plan.kueue_configuration import ONE_BOOT, kueue_configuration
+from flexspot.components.kueue.controller import KueueController
+from flexspot.lab.tools.build import family_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from component_types import Outputs, Refusal, Register
 
-    from components.kueue.controller import KueueControllerArgs
+    from flexspot.components.kueue.controller import KueueControllerArgs
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from queue_arguments import LABELS, flavor_args, queue_args, queues_args, quota_args
 
-from components.kueue.queues import Queues
+from flexspot.components.kueue.queues import Queues
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.kueue.stock_outs import StockOutWatch, StockOutWatchArgs
+from flexspot.components.kueue.stock_outs import StockOutWatch, StockOutWatchArgs
 
 if TYPE_CHECKING:
     from component_types import Refusal, Register

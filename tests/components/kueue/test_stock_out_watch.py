@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from program_declarations import plan_of
 
-from capacity.catalog.accelerators import NEURON, RESOURCES
-from components.kueue import stock_out_watch
-from components.kueue.stock_out_watch import (
+from flexspot.capacity.catalog.accelerators import NEURON, RESOURCES
+from flexspot.components.kueue import stock_out_watch
+from flexspot.components.kueue.stock_out_watch import (
     GKE_POOL,
     change_of,
     closed_until,

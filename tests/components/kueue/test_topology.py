@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.catalog.node_labels import GKE_TOPOLOGY_LABELS
-from components.kueue.queues import Topology, TopologyArgs
+from flexspot.capacity.catalog.node_labels import GKE_TOPOLOGY_LABELS
+from flexspot.components.kueue.queues import Topology, TopologyArgs
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

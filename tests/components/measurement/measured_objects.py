@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from components.measurement import KubeStateMetrics, RecordingRules
+from flexspot.components.measurement import KubeStateMetrics, RecordingRules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from components.measurement import KubeStateMetricsArgs, RecordingRulesArgs
+    from flexspot.components.measurement import KubeStateMetricsArgs, RecordingRulesArgs
 
 LEAST = {"namespace": "measuring", "prometheus": "annotations", "labels": {"flexspot.dev/owner": "ml"}}
 

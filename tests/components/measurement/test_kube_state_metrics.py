@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from measured_objects import LEAST, exporter
 
-from capacity.chargeback.queries import NODE_LABELS, OWNER_LABELS, WORK_LABELS, allow_list
-from components.measurement import KubeStateMetrics
+from flexspot.capacity.chargeback.queries import NODE_LABELS, OWNER_LABELS, WORK_LABELS, allow_list
+from flexspot.components.measurement import KubeStateMetrics
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

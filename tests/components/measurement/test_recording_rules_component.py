@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from measured_objects import LEAST, rules
 
-from capacity.telemetry import rule_groups, rules_spec
-from components.measurement import RecordingRules
+from flexspot.capacity.telemetry import rule_groups, rules_spec
+from flexspot.components.measurement import RecordingRules
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

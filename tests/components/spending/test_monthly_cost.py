@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.monthly_cost import MonthlyCost, MonthlyCostArgs, SpendingArgs
+from flexspot.components.monthly_cost import MonthlyCost, MonthlyCostArgs, SpendingArgs
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from components.storage.s3_team_access import S3TeamAccessArgs
+    from flexspot.components.storage.s3_team_access import S3TeamAccessArgs
 
 CHECKPOINTS = "111122223333-dev-checkpoints-us-east-1"
 DATASETS = "111122223333-dev-datasets-us-east-1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from components.storage.sqs_work_queue import SqsWorkQueueArgs
+    from flexspot.components.storage.sqs_work_queue import SqsWorkQueueArgs
 
 # The account and region in which moto acts by default, so that the ARNs of what it makes are those that the component writes.
 ACCOUNT = "123456789012"

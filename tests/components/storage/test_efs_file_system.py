@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from iam_judge import Request, decided_otherwise, permissions
 
-from capacity.settings.storage import EFS_TEAMS
-from components.iam import as_json
-from components.storage.efs import EfsFileSystem, EfsFileSystemArgs, client_policy, team_id
+from flexspot.capacity.settings.storage import EFS_TEAMS
+from flexspot.components.iam import as_json
+from flexspot.components.storage.efs import EfsFileSystem, EfsFileSystemArgs, client_policy, team_id
 
 if TYPE_CHECKING:
     from component_types import Register

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 
-from components.storage.efs import EfsVolume, EfsVolumeArgs
-from components.storage.lustre import LustreVolume, LustreVolumeArgs
+from flexspot.components.storage.efs import EfsVolume, EfsVolumeArgs
+from flexspot.components.storage.lustre import LustreVolume, LustreVolumeArgs
 
 if TYPE_CHECKING:
     from component_types import Refusal, Register

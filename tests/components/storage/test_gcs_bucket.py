@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.cloud_names import fitted
-from components.storage.gcs_bucket import GcsBucket, GcsBucketArgs, bucket_name
+from flexspot.components.cloud_names import fitted
+from flexspot.components.storage.gcs_bucket import GcsBucket, GcsBucketArgs, bucket_name
 
 if TYPE_CHECKING:
     from component_types import Refusal, Register

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.storage.gcs_bucket import GcsFuseVolume, GcsFuseVolumeArgs
+from flexspot.components.storage.gcs_bucket import GcsFuseVolume, GcsFuseVolumeArgs
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.storage.gp3_storage_class import Gp3StorageClass
+from flexspot.components.storage.gp3_storage_class import Gp3StorageClass
 
 if TYPE_CHECKING:
     from component_types import Register

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 
-from components.storage.lustre import LustreFileSystem, LustreFileSystemArgs
+from flexspot.components.storage.lustre import LustreFileSystem, LustreFileSystemArgs
 
 if TYPE_CHECKING:
     from component_types import Register

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 
-from components.storage.pubsub_work_queue import PubsubWorkQueue, PubsubWorkQueueArgs
+from flexspot.components.storage.pubsub_work_queue import PubsubWorkQueue, PubsubWorkQueueArgs
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

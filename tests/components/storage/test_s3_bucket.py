@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iam_judge import Request, decided_otherwise, permissions
 
-from components.storage.s3_bucket import S3Bucket, S3BucketArgs, bucket_name, check_bucket_name, tls_only
+from flexspot.components.storage.s3_bucket import S3Bucket, S3BucketArgs, bucket_name, check_bucket_name, tls_only
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 
-from components.storage.s3_bucket import S3MountpointVolume, S3MountpointVolumeArgs
+from flexspot.components.storage.s3_bucket import S3MountpointVolume, S3MountpointVolumeArgs
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

@@ -9,7 +9,7 @@ import pulumi
 import pytest
 from s3_team_access_args import CHECKPOINTS, DATASETS, KEY, team_access_args
 
-from components.storage.s3_team_access import S3TeamAccess, team_role_name
+from flexspot.components.storage.s3_team_access import S3TeamAccess, team_role_name
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

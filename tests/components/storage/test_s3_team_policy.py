@@ -9,7 +9,7 @@ import pytest
 from iam_judge import Request, decided_otherwise, permissions
 from s3_team_access_args import CHECKPOINTS, DATASETS, KEY, team_access_args
 
-from components.storage.s3_team_access import S3TeamAccess
+from flexspot.components.storage.s3_team_access import S3TeamAccess
 
 if TYPE_CHECKING:
     from component_types import Register

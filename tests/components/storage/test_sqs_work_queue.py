@@ -10,7 +10,7 @@ import pytest
 from iam_judge import permissions
 from sqs_queue_args import KEY, work_queue_args
 
-from components.storage.sqs_work_queue import SqsWorkQueue
+from flexspot.components.storage.sqs_work_queue import SqsWorkQueue
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

@@ -8,7 +8,7 @@ import boto3
 from moto import mock_aws
 from sqs_queue_args import REGION, work_queue_args
 
-from components.storage.sqs_work_queue import SqsWorkQueue
+from flexspot.components.storage.sqs_work_queue import SqsWorkQueue
 
 if TYPE_CHECKING:
     from component_types import Register

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from components.tenancy.priorities import PriorityArgs
-    from components.tenancy.team import TeamArgs
+    from flexspot.components.tenancy.priorities import PriorityArgs
+    from flexspot.components.tenancy.team import TeamArgs
 
 LABELS = {"flexspot.dev/environment": "test", "flexspot.dev/owner": "ann", "flexspot.dev/team": "red"}
 

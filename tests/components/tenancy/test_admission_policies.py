@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.tenancy.admission import AdmissionPolicies, OwnerLabels
+from flexspot.components.tenancy.admission import AdmissionPolicies, OwnerLabels
 
 if TYPE_CHECKING:
     from component_types import Refusal, Register

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tenancy_args import CLASSES, LABELS
 
-from components.tenancy.priorities import Priorities, WorkloadPriorities
+from flexspot.components.tenancy.priorities import Priorities, WorkloadPriorities
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

@@ -9,8 +9,8 @@ import pytest
 from snapshot_fixtures import assert_snapshot
 from tenancy_args import LABELS, team_args
 
-from capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
-from components.tenancy.team import POD_SECURITY_VERSION, Team, TeamArgs
+from flexspot.capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
+from flexspot.components.tenancy.team import POD_SECURITY_VERSION, Team, TeamArgs
 
 if TYPE_CHECKING:
     from component_types import Refusal, Register

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tenancy_args import team_args
 
-from capacity.catalog.platform import Platform, endpoints_of
-from components.tenancy.team import Team
+from flexspot.capacity.catalog.platform import Platform, endpoints_of
+from flexspot.components.tenancy.team import Team
 
 if TYPE_CHECKING:
     from component_types import Register

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import pytest
 from program_declarations import shipped
 
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
-from capacity.workloads.kinds import objects_of
-from capacity.workloads.requests import GANG_LABEL, GANG_SERVICE, JobRequest, WorkloadError
-from components.workloads.services import CheckpointedJob, FlexStartJob, JobArgs, QueuedJob
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.capacity.workloads.kinds import objects_of
+from flexspot.capacity.workloads.requests import GANG_LABEL, GANG_SERVICE, JobRequest, WorkloadError
+from flexspot.components.workloads.services import CheckpointedJob, FlexStartJob, JobArgs, QueuedJob
 
 if TYPE_CHECKING:
     import pulumi

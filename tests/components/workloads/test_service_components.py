@@ -8,13 +8,13 @@ import pulumi
 import pytest
 from program_declarations import shipped
 
-from capacity.plan.build import build_plan
-from capacity.settings.stack_file import parse_settings
-from capacity.workloads.kinds import KINDS, objects_of
-from capacity.workloads.requests import WorkloadError
-from components.storage.gcs_bucket import GcsFuseVolume
-from components.storage.s3_bucket import S3MountpointVolume
-from components.workloads.services import (
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.capacity.workloads.kinds import KINDS, objects_of
+from flexspot.capacity.workloads.requests import WorkloadError
+from flexspot.components.storage.gcs_bucket import GcsFuseVolume
+from flexspot.components.storage.s3_bucket import S3MountpointVolume
+from flexspot.components.workloads.services import (
     ModelCache,
     ModelCacheArgs,
     ModelServer,

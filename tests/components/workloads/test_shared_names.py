@@ -8,11 +8,11 @@ from pathlib import Path
 from flexspot_runtime.interruption import GRACE_VARIABLE, INTERRUPTED_EXIT_CODE, MARKS_VARIABLE
 from flexspot_runtime.names import CHECKPOINT_VARIABLE, INDEX_VARIABLE, JOB_VARIABLE
 
-from capacity.catalog.pod_identity import MOUNT_GROUP, POD_USER
-from capacity.workloads import requests as names
-from capacity.workloads.requests import WorkloadRequest
-from components.storage import claimed_volume as purposes
-from components.storage.claimed_volume import resolve_folder_mount
+from flexspot.capacity.catalog.pod_identity import MOUNT_GROUP, POD_USER
+from flexspot.capacity.workloads import requests as names
+from flexspot.capacity.workloads.requests import WorkloadRequest
+from flexspot.components.storage import claimed_volume as purposes
+from flexspot.components.storage.claimed_volume import resolve_folder_mount
 
 RUNTIME = Path(__file__).resolve().parents[3] / "runtime" / "flexspot_runtime"
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kubernetes.client.exceptions import ApiException
 
-from capacity.values.errors import ExplainedError
-from infra.jobs import submission
-from infra.jobs.access import JOB, JOB_SET, MAP, POD, WORKLOAD, TeamCluster, explained
-from infra.jobs.state import State
-from infra.jobs.submission import Script, follow, states_of, stop, submit
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.jobs import submission
+from flexspot.infra.jobs.access import JOB, JOB_SET, MAP, POD, WORKLOAD, TeamCluster, explained
+from flexspot.infra.jobs.state import State
+from flexspot.infra.jobs.submission import Script, follow, states_of, stop, submit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from capacity.workloads.pods import KubeObject
+    from flexspot.capacity.workloads.pods import KubeObject
 
 SCRIPT = Script("train.py", "print('mine')")
 

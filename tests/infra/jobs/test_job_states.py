@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.jobs.state import State, pods_of, states
+from flexspot.infra.jobs.state import State, pods_of, states
 
 Object = dict[str, Any]
 

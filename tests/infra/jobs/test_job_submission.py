@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kubernetes.client import ApiClient, Configuration
 
-from capacity.values.errors import ExplainedError
-from infra.jobs.access import TeamCluster
-from infra.jobs.submission import LogTail, Script, command_of, first_pod, name_for, script_of, with_script
-from infra.kubeconfig import KubeAccess
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.jobs.access import TeamCluster
+from flexspot.infra.jobs.submission import LogTail, Script, command_of, first_pod, name_for, script_of, with_script
+from flexspot.infra.kubeconfig import KubeAccess
 
 if TYPE_CHECKING:
     from pathlib import Path

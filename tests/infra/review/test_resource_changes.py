@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from infra.cli.stacks.review import ask_providers
-from infra.review.resource_changes import Becomes, as_the_engine_marks, resource_changes
-from lab.providers.values import UNKNOWN
+from flexspot.infra.cli.stacks.review import ask_providers
+from flexspot.infra.review.resource_changes import Becomes, as_the_engine_marks, resource_changes
+from flexspot.lab.providers.values import UNKNOWN
 
 NETWORK, POOL = "gcp:compute/network:Network", "gcp:container/nodePool:NodePool"
 

@@ -13,16 +13,16 @@ import jsonschema
 import pytest
 from made_reviews import POOL, pool, review_of
 
-from infra.cli.stacks.review import review_json, review_sarif
-from infra.cli.stacks.review_report import MARKER, Review, review_markdown, show_review
-from infra.review.resource_changes import Becomes
-from infra.review.stack_previews import StackPreview
-from infra.review.stack_review import StackReview, cost_of_untouched
+from flexspot.infra.cli.stacks.review import review_json, review_sarif
+from flexspot.infra.cli.stacks.review_report import MARKER, Review, review_markdown, show_review
+from flexspot.infra.review.resource_changes import Becomes
+from flexspot.infra.review.stack_previews import StackPreview
+from flexspot.infra.review.stack_review import StackReview, cost_of_untouched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from capacity.cost.plan_cost import PlanCost
+    from flexspot.capacity.cost.plan_cost import PlanCost
 
 STACKS = Path(__file__).parents[3] / "stacks"
 SARIF = json.loads((Path(__file__).parents[2] / "policies" / "lint" / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))

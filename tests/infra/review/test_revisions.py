@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from git_repositories import git
 
-from capacity.values.errors import ExplainedError
-from infra.review.revisions import Repository, repository_of
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.review.revisions import Repository, repository_of
 
 if TYPE_CHECKING:
     from pathlib import Path

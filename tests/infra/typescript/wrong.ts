@@ -1,6 +1,6 @@
 // Each line that ends with a number must be refused by the compiler, with that error and no other.
 import * as pulumi from "@pulumi/pulumi";
-import * as flexspot from "@pulumi/flexspot";
+import * as flexspot from "@pulumi/flexspot-eks";
 
 const right: flexspot.GpuNodePoolArgs = {
     pool: "l4-spot",

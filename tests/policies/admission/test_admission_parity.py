@@ -14,20 +14,20 @@ from manifests import job, manifest, queues
 from program_declarations import as_shipped, plan_of
 from stack_readings import readings_of
 
-from capacity.catalog.platform import Platform
-from policies.admission.policy import admission_policies
-from policies.admission.scheduling_options import LABEL, MOST_GPUS, QUEUE, VIA, WAY, facts_of
-from policies.core import read_source
-from policies.inventory.pod_gpus import SYSTEM_NAMESPACE
-from policies.inventory.reading.source import from_manifest
-from policies.judging import Settings
+from flexspot.capacity.catalog.platform import Platform
+from flexspot.policies.admission.policy import admission_policies
+from flexspot.policies.admission.scheduling_options import LABEL, MOST_GPUS, QUEUE, VIA, WAY, facts_of
+from flexspot.policies.core import read_source
+from flexspot.policies.inventory.pod_gpus import SYSTEM_NAMESPACE
+from flexspot.policies.inventory.reading.source import from_manifest
+from flexspot.policies.judging import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from capacity.plan.model import Plan, RoutePlan
-    from policies.admission.policy import AdmissionPolicy
-    from policies.core import Reading
+    from flexspot.capacity.plan.model import Plan, RoutePlan
+    from flexspot.policies.admission.policy import AdmissionPolicy
+    from flexspot.policies.core import Reading
 
 pytestmark = pytest.mark.slow
 

@@ -9,11 +9,11 @@ import pytest
 from cel_evaluator import judged
 from manifests import Manifest, idle_job, manifest
 
-from policies.admission.cel import text
-from policies.admission.policy import KEYS, PATCHES, AdmissionPolicy, admission_policies, labelled
-from policies.judging import Level
-from policies.own_rules.evaluation import CelError, evaluate
-from policies.rules import all_rules
+from flexspot.policies.admission.cel import text
+from flexspot.policies.admission.policy import KEYS, PATCHES, AdmissionPolicy, admission_policies, labelled
+from flexspot.policies.judging import Level
+from flexspot.policies.own_rules.evaluation import CelError, evaluate
+from flexspot.policies.rules import all_rules
 
 STOPS, TELLS = admission_policies({})
 

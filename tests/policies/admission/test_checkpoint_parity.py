@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manifests import manifest
 
-from policies.admission.policy import admission_policies
+from flexspot.policies.admission.policy import admission_policies
 
 CHECKPOINT = "checkpoint-on-ephemeral-volume"
 STOPS = next(each for each in admission_policies({}) if CHECKPOINT in {validation.rule for validation in each.validations})

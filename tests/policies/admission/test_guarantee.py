@@ -11,13 +11,13 @@ from cel_evaluator import judged
 from guarded_work import CLAIMS, COMES, DEADLINE, GOES, STOPS, TEAM, Object, job, made, pod
 from snapshot_fixtures import assert_snapshot
 
-from policies.admission.form import Guarantee
-from policies.admission.guarantee import NAME, guarantee_policies
+from flexspot.policies.admission.form import Guarantee
+from flexspot.policies.admission.guarantee import NAME, guarantee_policies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from policies.admission.policy import AdmissionPolicy
+    from flexspot.policies.admission.policy import AdmissionPolicy
 
 NO_DEVICES = "no container has a limit on nvidia.com/gpu or aws.amazon.com/neuron or google.com/tpu"
 ROOT = Path(__file__).parents[3]

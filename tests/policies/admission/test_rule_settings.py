@@ -11,13 +11,13 @@ from cel_evaluator import judged
 from manifests import idle_job
 from program_declarations import plan_of
 
-from policies.admission.forms import all_forms
-from policies.admission.policy import AdmissionPolicy, admission_policies
-from policies.admission.scheduling_options import facts_of
-from policies.core import read_source
-from policies.inventory.reading.source import from_manifest
-from policies.judging import Settings, read_settings
-from policies.rules import all_rules
+from flexspot.policies.admission.forms import all_forms
+from flexspot.policies.admission.policy import AdmissionPolicy, admission_policies
+from flexspot.policies.admission.scheduling_options import facts_of
+from flexspot.policies.core import read_source
+from flexspot.policies.inventory.reading.source import from_manifest
+from flexspot.policies.judging import Settings, read_settings
+from flexspot.policies.rules import all_rules
 
 IDLE = "gpu-container-without-limit"
 

@@ -22,11 +22,11 @@ from pulumi.runtime.proto import analyzer_pb2_grpc
 from pulumi_policy import EnforcementLevel, PolicyConfigSchema, ResourceValidationPolicy, Severity, StackValidationPolicy
 from rule_fixtures import UNKNOWN_STRING, cases, rules_named
 
-from capacity.values.verdict import Verdict
-from policies.core import read_source
-from policies.engine import Gate
-from policies.judging import Level
-from policies.rules import all_rules
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies.core import read_source
+from flexspot.policies.engine import Gate
+from flexspot.policies.judging import Level
+from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from pulumi.runtime import proto
     from pulumi_policy import Policy
 
-    from capacity.values.verdict import Outcome
-    from policies.inventory.reading.source import ObjectSource
-    from policies.inventory.views import View
-    from policies.judging import AnyRule
+    from flexspot.capacity.values.verdict import Outcome
+    from flexspot.policies.inventory.reading.source import ObjectSource
+    from flexspot.policies.inventory.views import View
+    from flexspot.policies.judging import AnyRule
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 
@@ -206,7 +206,7 @@ def test_an_object_that_cannot_be_read_is_advice_and_stops_nothing(monkeypatch: 
     def raises(_source: ObjectSource) -> Sequence[View]:
         raise KeyError("hunter2")
 
-    monkeypatch.setattr("policies.engine.read_source", partial(read_source, read=raises))
+    monkeypatch.setattr("flexspot.policies.engine.read_source", partial(read_source, read=raises))
     [(level, message)] = PolicyServer(Gate()).analyze(NODE_POOL, "gpu", UNTAINTED)
 
     assert level == "advisory"
@@ -218,7 +218,7 @@ def test_inputs_of_a_shape_that_nobody_foresaw_stop_nothing(monkeypatch: pytest.
     def raises(*_: object) -> ObjectSource:
         raise TypeError("hunter2")
 
-    monkeypatch.setattr("policies.engine.from_pulumi", raises)
+    monkeypatch.setattr("flexspot.policies.engine.from_pulumi", raises)
 
     [(level, message)] = PolicyServer(Gate()).analyze(NODE_POOL, "gpu", UNTAINTED)
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from engine_analysis import analyzed, written_state
 
-from policies.inventory.reading import views_of
-from policies.inventory.reading.eks import with_template
-from policies.inventory.reading.source import from_pulumi
-from policies.inventory.views import GpuPool, Pool
+from flexspot.policies.inventory.reading import views_of
+from flexspot.policies.inventory.reading.eks import with_template
+from flexspot.policies.inventory.reading.source import from_pulumi
+from flexspot.policies.inventory.views import GpuPool, Pool
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ import pytest
 from engine_analysis import analyzed, written_state
 from rule_fixtures import UNKNOWN_STRING, Case, cases, cases_of
 
-from capacity.values.verdict import Verdict
-from policies.rules import all_rules
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
     from pathlib import Path

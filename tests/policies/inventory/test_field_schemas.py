@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from policies.inventory import field_schemas
-from policies.inventory.field_schemas import KINDS, TYPES, fields
+from flexspot.policies.inventory import field_schemas
+from flexspot.policies.inventory.field_schemas import KINDS, TYPES, fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ def test_every_type_that_is_named_is_there() -> None:
 
 @pytest.mark.engine
 def test_the_file_is_what_the_pinned_definitions_give() -> None:
-    """When this fails: `python -m policies.inventory.field_schemas` with these definitions and JobSet's."""
+    """When this fails: `python -m flexspot.policies.inventory.field_schemas` with these definitions and JobSet's."""
     found = field_schemas.collected([path for folder in FOLDERS for path in sorted((ASSETS / folder / "crds").glob("*.yaml"))])
 
     written = fields()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from capacity.catalog.accelerators import ACCELERATORS, NEURON, NVIDIA, TPU
-from capacity.catalog.machines import Vendor, machines_of
-from policies.inventory.gpu_machines import gpu_selection, is_gpu_machine
-from policies.values.field import Field
+from flexspot.capacity.catalog.accelerators import ACCELERATORS, NEURON, NVIDIA, TPU
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.policies.inventory.gpu_machines import gpu_selection, is_gpu_machine
+from flexspot.policies.values.field import Field
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from policies.inventory.cloud_resources import allows_everything_of, characters_of, statements_of
-from policies.values.field import UNKNOWN, Field
+from flexspot.policies.inventory.cloud_resources import allows_everything_of, characters_of, statements_of
+from flexspot.policies.values.field import UNKNOWN, Field
 
 STATEMENT = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
 

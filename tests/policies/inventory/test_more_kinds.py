@@ -12,7 +12,7 @@ import pytest
 import yaml
 from manifests import failing, manifest, views
 
-from policies.inventory.views import GpuPool, PodSet
+from flexspot.policies.inventory.views import GpuPool, PodSet
 
 GPUS = {"limits": {"nvidia.com/gpu": 1}}
 SELECTOR = {"nodeSelector": {"cloud.google.com/gke-spot": "true"}}

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from manifests import node_pool, views
 
-from capacity.catalog.machines import Vendor, machines_of
-from capacity.catalog.node_labels import INSTANCE_TYPE_LABEL, karpenter_aws_labels
-from policies.inventory import node_offer as machine_catalog
-from policies.inventory.node_offer import allowed_machines, allows
-from policies.inventory.views import Pool
-from policies.values.field import UNKNOWN, Field, Tri
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.catalog.node_labels import INSTANCE_TYPE_LABEL, karpenter_aws_labels
+from flexspot.policies.inventory import node_offer as machine_catalog
+from flexspot.policies.inventory.node_offer import allowed_machines, allows
+from flexspot.policies.inventory.views import Pool
+from flexspot.policies.values.field import UNKNOWN, Field, Tri
 
 
 def requirement(key: Any, operator: Any, values: Any) -> Field:

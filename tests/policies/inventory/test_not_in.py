@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from manifests import Manifest, found, job, node_pool, views
 
-from capacity.values.verdict import Verdict
-from policies.inventory.gpu_machines import gpu_selection
-from policies.inventory.views import GpuPool, Pool
-from policies.values.field import UNKNOWN, Field, Tri
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies.inventory.gpu_machines import gpu_selection
+from flexspot.policies.inventory.views import GpuPool, Pool
+from flexspot.policies.values.field import UNKNOWN, Field, Tri
 
 CATEGORY, COUNT, MAKER = (f"karpenter.k8s.aws/instance-{name}" for name in ("category", "gpu-count", "gpu-manufacturer"))
 SPOT = "karpenter.sh/capacity-type"

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from manifests import failing, found, manifest, views
 
-from capacity.values.verdict import Verdict
-from policies.inventory.objects import KubernetesObject
-from policies.inventory.views import GpuPool, PodSet, Pool
-from policies.values.field import UNKNOWN
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies.inventory.objects import KubernetesObject
+from flexspot.policies.inventory.views import GpuPool, PodSet, Pool
+from flexspot.policies.values.field import UNKNOWN
 
 LATER = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 

@@ -9,19 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from inventories import Resource, labels, runs
 
-from policies.core import judge_all, read_source
-from policies.inventory.reading.source import from_pulumi
-from policies.inventory.views import GpuPool, Inventory, Pool
-from policies.judging import DEFAULTS
-from policies.pods import placement
-from policies.pools import PoolIndex, pools_for
-from policies.rules import all_rules
-from policies.values.field import Field, plain
+from flexspot.policies.core import judge_all, read_source
+from flexspot.policies.inventory.reading.source import from_pulumi
+from flexspot.policies.inventory.views import GpuPool, Inventory, Pool
+from flexspot.policies.judging import DEFAULTS
+from flexspot.policies.pods import placement
+from flexspot.policies.pools import PoolIndex, pools_for
+from flexspot.policies.rules import all_rules
+from flexspot.policies.values.field import Field, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from policies.core import Reading
+    from flexspot.policies.core import Reading
 
 pytestmark = pytest.mark.slow
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from capacity.catalog.capacity_type import CapacityType, facts_of
-from capacity.catalog.workload_classes import SCALE_UP_CUTOFF
-from capacity.settings.network import WIDEST, too_wide
-from policies.inventory.cloud_resources import lets_in_everybody
-from policies.inventory.node_offer import EC2_NOTICE_SECONDS
-from policies.inventory.reading.gke import notice_of
-from policies.pods.placement import SCALE_UP_CUT_OFF
-from policies.rules.grace_exceeds_notice import RULE
-from policies.values.field import UNKNOWN, Field
+from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
+from flexspot.capacity.catalog.workload_classes import SCALE_UP_CUTOFF
+from flexspot.capacity.settings.network import WIDEST, too_wide
+from flexspot.policies.inventory.cloud_resources import lets_in_everybody
+from flexspot.policies.inventory.node_offer import EC2_NOTICE_SECONDS
+from flexspot.policies.inventory.reading.gke import notice_of
+from flexspot.policies.pods.placement import SCALE_UP_CUT_OFF
+from flexspot.policies.rules.grace_exceeds_notice import RULE
+from flexspot.policies.values.field import UNKNOWN, Field
 
 
 @pytest.mark.parametrize("cloud,parameter", [("gke", "gke-seconds"), ("eks", "ec2-seconds")])

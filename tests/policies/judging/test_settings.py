@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from capacity.values.verdict import PASSES, Severity
-from policies.inventory.views import View
-from policies.judging import Level, Parameter, Rule, read_settings, schema
+from flexspot.capacity.values.verdict import PASSES, Severity
+from flexspot.policies.inventory.views import View
+from flexspot.policies.judging import Level, Parameter, Rule, read_settings, schema
 
 RULE: Rule[View] = Rule(
     code="FLX999",

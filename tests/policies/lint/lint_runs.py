@@ -12,11 +12,11 @@ import jsonschema
 import yaml
 from manifests import Manifest, manifest
 
-from policies.lint.configuration import FILE_NAME, Configuration, read_configuration
-from policies.lint.run import lint
+from flexspot.policies.lint.configuration import FILE_NAME, Configuration, read_configuration
+from flexspot.policies.lint.run import lint
 
 if TYPE_CHECKING:
-    from policies.lint.report import LintReport
+    from flexspot.policies.lint.report import LintReport
 
 UNTAINTED_POOL = """\
 apiVersion: karpenter.sh/v1

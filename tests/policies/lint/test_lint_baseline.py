@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from lint_runs import CONFIG_MAP, UNTAINTED_POOL, linted
 
-from capacity.values.errors import ExitCode, ExplainedError
-from policies.lint.report import with_baseline, written_baseline
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.policies.lint.report import with_baseline, written_baseline
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,10 +10,10 @@ import pytest
 from lint_runs import CONFIG_MAP, TAINT_RULE, UNTAINTED_POOL, configured, found, linted, rules
 from typer.testing import CliRunner
 
-from capacity.values.verdict import Severity
-from infra.cli.app import app
-from policies.lint.configuration import Configuration, judged_rules, selected
-from policies.lint.junit import as_junit
+from flexspot.capacity.values.verdict import Severity
+from flexspot.infra.cli.app import app
+from flexspot.policies.lint.configuration import Configuration, judged_rules, selected
+from flexspot.policies.lint.junit import as_junit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 from lint_runs import GOOD, linted
 
-from policies.lint.configuration import Configuration
-from policies.lint.formats import as_json, as_text
+from flexspot.policies.lint.configuration import Configuration
+from flexspot.policies.lint.formats import as_json, as_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from policies.lint.report import LintReport
+    from flexspot.policies.lint.report import LintReport
 
 KINDS = ("ResourceFlavor/spot", "ClusterQueue/research", "LocalQueue/research", "EC2NodeClass/gpu", "NodePool/train-spot", "Job/train")
 FLAVOR, CLUSTER_QUEUE, LOCAL_QUEUE, NODE_CLASS, POOL, JOB = (GOOD[kind] for kind in KINDS)

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from lint_runs import TAINT_RULE, UNTAINTED_POOL, configured, linted
 
-from capacity.values.errors import ExitCode, ExplainedError
-from capacity.values.verdict import Severity
-from policies.judging import Level, Settings
-from policies.lint.chunks import markdown_chunks
-from policies.lint.configuration import FILE_NAME, Configuration, find_configuration, read_configuration
-from policies.rules import all_rules
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.capacity.values.verdict import Severity
+from flexspot.policies.judging import Level, Settings
+from flexspot.policies.lint.chunks import markdown_chunks
+from flexspot.policies.lint.configuration import FILE_NAME, Configuration, find_configuration, read_configuration
+from flexspot.policies.rules import all_rules
 
 WHOLE = """\
 flexspot:

@@ -11,10 +11,10 @@ import pytest
 import yaml
 from lint_runs import CONFIG_MAP, TAINT_RULE, UNTAINTED_POOL, WHOLE_POOL, found, linted, rules
 
-from capacity.values.errors import ExitCode, ExplainedError
-from policies.lint.configuration import Configuration
-from policies.lint.file_reading import Skipped
-from policies.lint.run import lint
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.policies.lint.configuration import Configuration
+from flexspot.policies.lint.file_reading import Skipped
+from flexspot.policies.lint.run import lint
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from capacity.values.errors import ExplainedError
-from capacity.values.verdict import Addition
-from policies.judging import DEFAULTS
-from policies.lint.configuration import Configuration
-from policies.lint.fixes import NotEditableError, fixes_of, owner_label, with_addition
-from policies.lint.run import lint
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.capacity.values.verdict import Addition
+from flexspot.policies.judging import DEFAULTS
+from flexspot.policies.lint.configuration import Configuration
+from flexspot.policies.lint.fixes import NotEditableError, fixes_of, owner_label, with_addition
+from flexspot.policies.lint.run import lint
 
 if TYPE_CHECKING:
-    from policies.lint.fixes import Fixes
-    from policies.lint.report import LintReport
+    from flexspot.policies.lint.fixes import Fixes
+    from flexspot.policies.lint.report import LintReport
 
 OWNER = ("team", "research")
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from lint_runs import TAINT_RULE, UNTAINTED_POOL, WHOLE_POOL, linted, shortened, valid_sarif
 
-from capacity.values.verdict import ObjectIdentity, Severity, Verdict
-from policies.lint.file_reading import Skipped
-from policies.lint.formats import as_github, as_json, as_sarif, as_text
-from policies.lint.report import LintReport, Placed
-from policies.values.finding import Finding, Suppression
+from flexspot.capacity.values.verdict import ObjectIdentity, Severity, Verdict
+from flexspot.policies.lint.file_reading import Skipped
+from flexspot.policies.lint.formats import as_github, as_json, as_sarif, as_text
+from flexspot.policies.lint.report import LintReport, Placed
+from flexspot.policies.values.finding import Finding, Suppression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

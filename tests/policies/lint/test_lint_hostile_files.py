@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from lint_runs import TAINT_RULE, UNTAINTED_POOL, found, linted
 
-from policies.lint import file_reading
-from policies.lint.yaml_reading import FILE_DOCUMENTS, FILE_VALUES, NODES
+from flexspot.policies.lint import file_reading
+from flexspot.policies.lint.yaml_reading import FILE_DOCUMENTS, FILE_VALUES, NODES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ def test_a_file_of_100_mb_is_told_of_and_not_read_whole(tmp_path: Path) -> None:
         file.truncate(100 * 1024 * 1024)
     (tmp_path / "pool.yaml").write_text(UNTAINTED_POOL)
     # The limit is what holds: with more than 1 GiB the command would end in a MemoryError.
-    limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30)); from infra.cli.app import main; main()"
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30)); from flexspot.infra.cli.app import main; main()"
     command = [sys.executable, "-c", limited, "lint", str(tmp_path), "--format", "github"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 from lint_runs import TAINT_RULE, UNTAINTED_POOL, WHOLE_POOL, linted, rules
 
-from policies import core
-from policies.lint import run as judging
-from policies.lint.configuration import Configuration
-from policies.lint.formats import as_github, as_sarif, as_text
+from flexspot.policies import core
+from flexspot.policies.lint import run as judging
+from flexspot.policies.lint.configuration import Configuration
+from flexspot.policies.lint.formats import as_github, as_sarif, as_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from bench_lint import MODULES, module_folder
 
-from policies.lint.configuration import Configuration
-from policies.lint.run import lint
+from flexspot.policies.lint.configuration import Configuration
+from flexspot.policies.lint.run import lint
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from policies.lint.report import LintReport
+    from flexspot.policies.lint.report import LintReport
 
 pytestmark = pytest.mark.engine
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from policies.core import is_defect
-from policies.lint.configuration import Configuration
-from policies.lint.run import lint
+from flexspot.policies.core import is_defect
+from flexspot.policies.lint.configuration import Configuration
+from flexspot.policies.lint.run import lint
 
 if TYPE_CHECKING:
-    from policies.lint.report import LintReport
+    from flexspot.policies.lint.report import LintReport
 
 FOLDER = Path(__file__).parent
 GOOD = FOLDER / "good"

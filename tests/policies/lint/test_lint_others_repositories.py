@@ -14,7 +14,7 @@ import pytest
 import yaml
 from lint_runs import GOOD, TAINT_RULE, UNTAINTED_POOL, WHOLE_POOL, found, linted, rules
 
-from policies.lint.file_reading import Skipped
+from flexspot.policies.lint.file_reading import Skipped
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from lint_runs import TAINT_RULE, UNTAINTED_POOL, WHOLE_POOL, found, linted, rules
 
-from policies.lint.file_reading import Skipped
-from policies.lint.parts import is_assertion_file
+from flexspot.policies.lint.file_reading import Skipped
+from flexspot.policies.lint.parts import is_assertion_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from policies.lint.file_reading import read_text
-from policies.lint.places import Places
+from flexspot.policies.lint.file_reading import read_text
+from flexspot.policies.lint.places import Places
 
 TEXT = b"""\
 # a comment

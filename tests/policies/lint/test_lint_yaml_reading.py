@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.lint.yaml_reading import DEPTH, DUPLICATES_TOLD, FILLED_LATER, NODES, DocumentRefusedError, documents_in
+from flexspot.policies.lint.yaml_reading import DEPTH, DUPLICATES_TOLD, FILLED_LATER, NODES, DocumentRefusedError, documents_in
 
 
 def value_of(text: str | bytes) -> Any:

@@ -8,8 +8,8 @@ import yaml
 from lint_runs import ONE_RULE, RIGHT, RULES, WRONG, configured
 from typer.testing import CliRunner
 
-from capacity.values.errors import ExplainedError
-from infra.cli.app import app
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.cli.app import app
 
 if TYPE_CHECKING:
     from pathlib import Path

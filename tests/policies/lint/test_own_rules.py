@@ -10,22 +10,22 @@ import pytest
 import yaml
 from lint_runs import ONE_RULE, RULES, WRONG, configured, deployment, linted, valid_sarif
 
-from capacity.values.errors import ExplainedError
-from capacity.values.verdict import Verdict
-from policies.core import judge
-from policies.inventory.reading.source import from_manifest
-from policies.judging import DEFAULTS
-from policies.lint.configuration import selected
-from policies.lint.formats import as_json, as_sarif, as_text
-from policies.lint.junit import as_junit
-from policies.lint.report import with_baseline, written_baseline
-from policies.own_rules import read_own_rules
-from policies.values.field import UNKNOWN
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies.core import judge
+from flexspot.policies.inventory.reading.source import from_manifest
+from flexspot.policies.judging import DEFAULTS
+from flexspot.policies.lint.configuration import selected
+from flexspot.policies.lint.formats import as_json, as_sarif, as_text
+from flexspot.policies.lint.junit import as_junit
+from flexspot.policies.lint.report import with_baseline, written_baseline
+from flexspot.policies.own_rules import read_own_rules
+from flexspot.policies.values.field import UNKNOWN
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from policies.lint.configuration import Configuration
+    from flexspot.policies.lint.configuration import Configuration
 
 
 def verdict(configuration: Configuration, manifest: dict[str, Any], rule: str = "image-of-our-registry") -> tuple[Verdict, str]:
@@ -166,7 +166,7 @@ def test_who_has_not_the_evaluator_is_told_what_to_install(monkeypatch: pytest.M
     real = builtins.__import__
 
     def without(name: str, *rest: Any, **more: Any) -> Any:
-        if name == "policies.own_rules.evaluation":
+        if name == "flexspot.policies.own_rules.evaluation":
             raise ImportError(name)
         return real(name, *rest, **more)
 

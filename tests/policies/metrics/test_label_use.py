@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from policies.metrics import HISTOGRAM_SERIES, amounts_by_container, histograms, labels_asked, parsed
+from flexspot.policies.metrics import HISTOGRAM_SERIES, amounts_by_container, histograms, labels_asked, parsed
 
 
 @pytest.mark.parametrize(

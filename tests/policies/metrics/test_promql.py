@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.metrics import Call, Matcher, Selector, parsed, promql_problem, walk
-from policies.values.field import UNKNOWN
+from flexspot.policies.metrics import Call, Matcher, Selector, parsed, promql_problem, walk
+from flexspot.policies.values.field import UNKNOWN
 
 WORDS = ["x", "sum", "(", ")", "[5m]", "{", "}", "=", '"a"', "by", "on", "group_left", "*", "-", "@", "offset", "1e999", ",", ":", "=~"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from manifests import manifest, views
 
-from policies.inventory.views import PodSet
-from policies.pods.volumes import checkpoint_places
+from flexspot.policies.inventory.views import PodSet
+from flexspot.policies.pods.volumes import checkpoint_places
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from manifests import Manifest, inventory, job, node_pool, queues
 
-from policies.inventory.views import Inventory, PodSet
-from policies.pods.placement import pool_matches
-from policies.pods.scheduling_options import options_of
-from policies.values.field import UNKNOWN, Tri
+from flexspot.policies.inventory.views import Inventory, PodSet
+from flexspot.policies.pods.placement import pool_matches
+from flexspot.policies.pods.scheduling_options import options_of
+from flexspot.policies.values.field import UNKNOWN, Tri
 
 SPOT_POOL = node_pool(
     ("node.kubernetes.io/instance-type", "In", ["g6.xlarge"]),

@@ -6,10 +6,10 @@ from typing import Any
 
 from manifests import manifest, views
 
-from policies.inventory.objects import PodDisruptionBudget
-from policies.inventory.views import Inventory, PodSet
-from policies.pods.selection import copies_of, selected, selects
-from policies.values.field import UNKNOWN, Field
+from flexspot.policies.inventory.objects import PodDisruptionBudget
+from flexspot.policies.inventory.views import Inventory, PodSet
+from flexspot.policies.pods.selection import copies_of, selected, selects
+from flexspot.policies.values.field import UNKNOWN, Field
 
 POD = {"containers": [{"name": "work"}]}
 SENTINEL = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from manifests import Manifest, inventory, kueue
 
-from policies.inventory.objects import ClusterQueue
-from policies.queues import shares
+from flexspot.policies.inventory.objects import ClusterQueue
+from flexspot.policies.queues import shares
 
 TREE = [kueue("Cohort", "research", parent="acme"), kueue("Cohort", "product", parentName="acme")]
 CIRCLE = [kueue("Cohort", "a", parentName="b"), kueue("Cohort", "b", parentName="c"), kueue("Cohort", "c", parentName="b")]

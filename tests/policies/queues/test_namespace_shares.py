@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manifests import Manifest, inventory, kueue
 
-from capacity.catalog.accelerators import NVIDIA
-from policies.queues import Share, share_of
-from policies.values.field import UNKNOWN
+from flexspot.capacity.catalog.accelerators import NVIDIA
+from flexspot.policies.queues import Share, share_of
+from flexspot.policies.values.field import UNKNOWN
 
 
 def quotas(**by_flavor: Any) -> list[dict[str, Any]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from manifests import Manifest, found, job, kueue, manifest
 
-from capacity.values.verdict import Verdict
-from policies.judging import DEFAULTS, Settings
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies.judging import DEFAULTS, Settings
 
 
 def check(name: str) -> Manifest:

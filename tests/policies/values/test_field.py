@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from policies.values.field import UNKNOWN, Field
+from flexspot.policies.values.field import UNKNOWN, Field
 
 OBJECT: dict[str, Any] = {"spec": {"replicas": 2, "on": True, "list": ["a", UNKNOWN], "late": UNKNOWN, "none": None}}
 

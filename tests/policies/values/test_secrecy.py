@@ -14,19 +14,19 @@ from manifests import found, idle_job
 from policy_server import PolicyServer
 from rule_fixtures import UNKNOWN_STRING, Case, cases
 
-from capacity.values.engine_marks import SECRET, SIGNATURE
-from capacity.values.verdict import Verdict
-from policies.core import judge_all
-from policies.engine import Gate, violation_text
-from policies.inventory.reading.source import from_manifest, from_pulumi
-from policies.judging import DEFAULTS
-from policies.rules import all_rules
-from policies.values.finding import SHOWN, Secrets, Suppression, secrets_in
+from flexspot.capacity.values.engine_marks import SECRET, SIGNATURE
+from flexspot.capacity.values.verdict import Verdict
+from flexspot.policies.core import judge_all
+from flexspot.policies.engine import Gate, violation_text
+from flexspot.policies.inventory.reading.source import from_manifest, from_pulumi
+from flexspot.policies.judging import DEFAULTS
+from flexspot.policies.rules import all_rules
+from flexspot.policies.values.finding import SHOWN, Secrets, Suppression, secrets_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from policies.judging import AnyRule
+    from flexspot.policies.judging import AnyRule
 
 Path = tuple[str | int, ...]
 Report = tuple[str, str]

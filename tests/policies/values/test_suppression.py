@@ -9,13 +9,13 @@ import pytest
 from manifests import Manifest, idle_job
 from policy_server import PolicyServer
 
-from capacity.values.verdict import Severity, Verdict
-from policies.core import judge_all
-from policies.engine import Gate
-from policies.inventory.reading.source import from_manifest
-from policies.judging import Settings, read_settings
-from policies.rules import all_rules
-from policies.values.finding import Finding, Suppression, read_annotation
+from flexspot.capacity.values.verdict import Severity, Verdict
+from flexspot.policies.core import judge_all
+from flexspot.policies.engine import Gate
+from flexspot.policies.inventory.reading.source import from_manifest
+from flexspot.policies.judging import Settings, read_settings
+from flexspot.policies.rules import all_rules
+from flexspot.policies.values.finding import Finding, Suppression, read_annotation
 
 RULES = [rule for rule in all_rules() if rule.name in {"gpu-container-without-limit", "missing-owner-labels"}]
 PREFIX = "flexspot.dev/ignore-"

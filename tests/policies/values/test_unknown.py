@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity.values.engine_marks import UNKNOWNS
-from policies.values.field import UNKNOWN, Tri, all_of, any_of, negated, plain
+from flexspot.capacity.values.engine_marks import UNKNOWNS
+from flexspot.policies.values.field import UNKNOWN, Tri, all_of, any_of, negated, plain
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
 SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 -- marks an envelope

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from manifests import manifest, views
 
-from policies.inventory.objects import Exporter
-from policies.values.field import UNKNOWN
+from flexspot.policies.inventory.objects import Exporter
+from flexspot.policies.values.field import UNKNOWN
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 

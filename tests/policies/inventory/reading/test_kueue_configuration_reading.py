@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from manifests import Manifest, views
 
-from policies.inventory.objects import KueueConfiguration
-from policies.values.field import UNKNOWN, Tri
+from flexspot.policies.inventory.objects import KueueConfiguration
+from flexspot.policies.values.field import UNKNOWN, Tri
 
 NEW = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
 OLD = "apiVersion: config.kueue.x-k8s.io/v1beta1\nkind: Configuration\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from manifests import manifest, views
 
-from policies.inventory.objects import QueryView
+from flexspot.policies.inventory.objects import QueryView
 
 
 def config_map(key: str, text: str) -> list[QueryView]:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from manifests import manifest, views
 
-from policies.inventory.reading.source import from_manifest, from_pulumi
-from policies.inventory.views import PodSet, View
-from policies.values.field import UNKNOWN
+from flexspot.policies.inventory.reading.source import from_manifest, from_pulumi
+from flexspot.policies.inventory.views import PodSet, View
+from flexspot.policies.values.field import UNKNOWN
 
 EMPTY: dict[str, Any] = {}
 PODS = {"template": {"spec": EMPTY}}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from manifests import manifest, views
 
-from policies.inventory.objects import TerminationHandler
-from policies.values.field import UNKNOWN, Tri
+from flexspot.policies.inventory.objects import TerminationHandler
+from flexspot.policies.values.field import UNKNOWN, Tri
 
 NAMES = {
     "ENABLE_SQS_TERMINATION_DRAINING": "enableSqsTerminationDraining",

@@ -1,0 +1,364 @@
+"""The proposed stack and what of it can be adopted: settings with guesses and what `flexspot settings check` refuses; ids of resources.
+
+As a stack file it has a line for each pool and team below what of it is a guess; what is not mapped stands on top.
+
+The file's form is that of pulumi/pulumi, pkg/cmd/pulumi/operations/import.go (importFile, importSpec; read 2026-11-27): an entry has a
+type, a name and an id, a component no id and `component: true`. Ids as the providers' own documentation has them: of a node pool
+PROJECT/LOCATION/CLUSTER/NAME, of a GKE cluster projects/P/locations/L/clusters/N, of an EKS cluster its name, of a node group
+CLUSTER:NODEGROUP, of an object in Kubernetes NAMESPACE/NAME, or its NAME where it is in none.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from flexspot.capacity.adopting.cluster_queues import serves_of
+from flexspot.capacity.adopting.found import Found, Guess, Remark, gpus_of, name_of, one_line
+from flexspot.capacity.adopting.terraform_eks import image_for
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.platform import VOCABULARIES, Platform
+from flexspot.capacity.catalog.versions import PROPOSED_KUBERNETES
+from flexspot.capacity.catalog.workload_classes import shipped_classes
+from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.settings.pools import GkePool
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.capacity.values.errors import ExitCode, ExplainedError, SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from flexspot.capacity.adopting.found import FoundPool, Known
+    from flexspot.capacity.values.errors import SettingsProblem
+
+
+_MOST_POOLS: Final = 500
+_LISTED: Final = ("pools", "teams", "cohorts")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person says beside the source; None: it is to be found or guessed."""
+
+    owner: str | None = None
+    environment: str | None = None
+    account: str | None = None
+    region: str | None = None
+    cluster: str | None = None
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The settings; what of them is a guess, what of the source is not in them, and what the check warns of."""
+
+    settings: dict[str, Any]
+    guesses: tuple[Guess, ...]
+    remarks: tuple[Remark, ...]
+    warnings: tuple[str, ...]
+    addresses: dict[str, str]
+
+
+def propose(found: Found, asked: Asked) -> Proposal:
+    """A stack that can work. Raises ExplainedError where nothing was found that could make one, or something must be said first."""
+    if found.cloud is None:
+        raise _lacking("no cluster of EKS or GKE was found", "name a state with aws_eks_cluster or google_container_cluster in it")
+    if not found.pools:
+        named = "; ".join(each.addresses[0] for each in found.remarks[:3])
+        raise _lacking(f"no pool of GPU machines was found{f' (seen: {named})' if named else ''}", "a stack has one at least")
+    if len(found.pools) > _MOST_POOLS:
+        raise _lacking(f"it has {len(found.pools)} pools of GPU machines, more than a stack is made for", "write a state with fewer")
+    settings = _of_the_stack(found, asked)
+    pools = [_pool(each, found) for each in found.pools]
+    teams = _teams(found, pools)
+    settings |= {"pools": pools, "teams": teams} | ({"cohorts": found.cohorts} if found.cohorts else {})
+    addresses = {f"pools.{each.name}": each.address for each in found.pools} | {f"teams.{each.name}": each.address for each in found.teams}
+    warnings = _checked(settings, found, addresses)
+    return Proposal(settings, tuple(found.guesses), tuple(found.remarks), warnings, addresses)
+
+
+def _of_the_stack(found: Found, asked: Asked) -> dict[str, Any]:
+    read, cloud = dict(found.settings), found.cloud
+    tags = {key.lower(): value for key, value in found.tags.items()}
+    settings: dict[str, Any] = {"cloud": cloud.value if cloud else ""}
+    for key, default in (("environment", "dev"), ("owner", "platform")):
+        said = getattr(asked, key)
+        settings[key] = name_of(tags.get(key) or default) if said is None else said
+        if said is None:
+            origin = f"the cluster's tag {key}" if tags.get(key) else f"nothing says it; --{key} does"
+            found.guess(key, origin)
+    if cloud is Platform.LOCAL:
+        return settings | {key: value for key, value in read.items() if key in {"cohort", "classes"}}
+    account = "project" if cloud is Platform.GKE else "account"
+    for key, said in ((account, asked.account), ("region", asked.region)):
+        there = read.pop(key, None)
+        value = there if said is None else said
+        if value is None:
+            option = "--account" if key == account else "--region"
+            raise _lacking(f"what was read does not say the {key}", f"give {option}")
+        settings[key] = value
+    settings["zones"] = read.pop("zones", None) or _zones(found, settings["region"])
+    cluster = dict(read.pop("cluster", {}))
+    if asked.cluster is not None:
+        cluster["existing"] = asked.cluster
+    if "existing" not in cluster:
+        raise _lacking("what was read does not say the cluster's name", "give --cluster")
+    if cloud is Platform.EKS and "version" not in cluster:
+        cluster["version"] = PROPOSED_KUBERNETES
+        found.guess("cluster.version", "the cluster does not say it")
+    if cloud is Platform.EKS and "ami" not in cluster:
+        cluster["ami"] = image_for(cluster["version"], found)
+    return settings | {"cluster": cluster} | read
+
+
+def _zones(found: Found, region: str) -> list[str]:
+    named = sorted({zone for pool in found.pools for zone in pool.zones})
+    if named:
+        return named
+    found.guess("zones", "no subnet or node names one")
+    return [f"{region}{'-' if found.cloud is Platform.GKE else ''}{letter}" for letter in "ab"]
+
+
+def _pool(pool: FoundPool, found: Found) -> dict[str, Any]:
+    cloud = found.cloud
+    fields: dict[str, Any] = {"name": pool.name, "machine": pool.machines[0]}
+    if len(pool.machines) > 1 and cloud is not Platform.GKE:
+        fields["alternatives"] = pool.machines[1:]
+    fields["capacity_type"] = pool.capacity_type.value
+    options = dict(pool.options)
+    if cloud is Platform.GKE and options.get("boot_disk_gib") == GkePool.model_fields["boot_disk_gib"].default:
+        options.pop("boot_disk_gib")
+    if cloud is Platform.LOCAL:
+        options.clear()
+    fields |= {"max_nodes": pool.max_nodes} if pool.max_nodes else {"max_gpus": pool.max_gpus}
+    if pool.min_nodes and cloud is Platform.GKE:
+        fields["min_nodes"] = pool.min_nodes
+    zones = found.settings.get("zones") or []
+    if pool.zones and cloud is not Platform.LOCAL and set(pool.zones) != set(zones):
+        inside = [zone for zone in pool.zones if not zones or zone in zones]
+        fields |= {"zones": inside} if inside else {}
+    fields |= options
+    fields["serves"] = [each for each in serves_of(pool) if _fits(each, pool)] or list(serves_of(pool))
+    if not pool.serves:
+        found.guess(f"pools.{pool.name}.serves", f"nothing on it says which work it is for; the usual of {pool.capacity_type}")
+    found.guesses += [Guess(f"pools.{pool.name}.{key}", why) for key, why in pool.guesses.items()]
+    return fields
+
+
+def _fits(name: str, pool: FoundPool) -> bool:
+    """Whether a class may have a pool: a shared or divided GPU is for classes without queue alone."""
+    known = shipped_classes().get(name)
+    return not ({"gpu_sharing", "mig_partition"} & set(pool.options)) or known is None or not known.queued
+
+
+def _teams(found: Found, pools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if found.teams:
+        for each in found.teams:
+            found.guesses += [Guess(f"teams.{each.name}.{key}", why) for key, why in each.guesses.items()]
+        return [{"name": each.name, **{key: value for key, value in each.settings.items() if value != {}}} for each in found.teams]
+    shares: dict[str, int] = {}
+    unqueued: dict[str, int] = {}
+    cloud = VOCABULARIES[found.cloud].catalog if found.cloud else Vendor.AWS
+    queued = {name for name, each in shipped_classes().items() if each.queued}
+    for pool, of in zip(found.pools, pools, strict=True):
+        gpus = pool.max_gpus or (pool.max_nodes or 0) * (gpus_of(cloud, pool) or 1)
+        (shares if queued & set(of["serves"]) else unqueued)[pool.name] = gpus
+    found.guess("teams", "no queue and no namespace with a quota of GPUs was found: one team that owns everything, to be divided")
+    return [{"name": "team"} | ({"shares": shares} if shares else {}) | ({"unqueued": unqueued} if unqueued else {})]
+
+
+def _checked(settings: dict[str, Any], found: Found, addresses: dict[str, str]) -> tuple[str, ...]:
+    """Tries the settings as `settings check` does, and notes what it refuses; returns its warnings.
+
+    Raises ExplainedError where a person's option, or the place of the cluster, is refused.
+    """
+    try:
+        plan = build_plan(parse_settings(settings, "the proposal"), "the proposal")
+    except SettingsError as error:
+        if any(problem.path in _ASKED for problem in error.problems):
+            raise _unworkable(error.problems) from error
+        for problem in error.problems:
+            why = f"`flexspot settings check` refuses it: {problem.problem}; {problem.allowed}".strip("; ")
+            found.leave_out(_place(problem, settings, addresses), why, "change it in the stack file")
+        return ()
+    return tuple(f"{each.rule}: {each.path}: {each.text}" for each in plan.warnings)
+
+
+_ASKED: Final = frozenset({"owner", "environment", "account", "project", "region", "cluster.existing"})
+
+
+def _place(problem: SettingsProblem, settings: dict[str, Any], addresses: dict[str, str]) -> str:
+    """The setting of a problem; of a pool or a team its name in place of its number, with the address at which it was found."""
+    kind, _, rest = problem.path.partition(".")
+    member, _, option = rest.partition(".")
+    if kind in _LISTED and member.isdigit() and int(member) < len(settings.get(kind, ())):
+        member = settings[kind][int(member)]["name"]
+    name = f"{kind}.{member}" if member else kind
+    path = f"{name}.{option}" if option else name
+    return f"{addresses[name]}: {path}" if name in addresses else path
+
+
+def _lacking(problem: str, remedy: str) -> ExplainedError:
+    return ExplainedError(one_line(f"{problem}."), f"{remedy}.", exit_code=ExitCode.BAD_USAGE)
+
+
+def _unworkable(problems: Any) -> ExplainedError:
+    first = re.sub(r"\s+", " ", str(next(iter(problems))))
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return _lacking(f"what was read makes no stack that can work: {first}{more}", "fix it in the source, or give the option that says it")
+
+
+_SHOWN: Final = 3
+# For the empty passphrase: there is no secret in a lab's stack.
+_SALT: Final = "v1:lazcPgDc2xw=:v1:aJUqMLBDmcGdCrjF:QPdHMgWUJ0pGQxtnw8qT3w43/8AnqA=="
+
+
+def in_words(remark: Remark) -> str:
+    """What is not mapped, why and what to do, on one line; of many addresses the first."""
+    shown = ", ".join(remark.addresses[:_SHOWN])
+    more = f" and {len(remark.addresses) - _SHOWN} more" if len(remark.addresses) > _SHOWN else ""
+    return one_line(f"{shown}{more}: {remark.why}; {remark.remedy}.")
+
+
+def flow(value: Any) -> str:
+    """A value as YAML on one line, quoted where it has to be: no value becomes syntax."""
+    return yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=100_000).removesuffix("\n").removesuffix("\n...")
+
+
+def stack_text(proposal: Proposal, source: str) -> str:
+    """The stack file. `source` says in a few words what it was made from."""
+    return "\n".join([*_lines(proposal, one_line(source)), ""])
+
+
+def _lines(proposal: Proposal, source: str) -> Iterator[str]:
+    settings = proposal.settings
+    yield "# yaml-language-server: $schema=platform.schema.json"
+    yield f"# Proposed by flexspot import from {source}. `guess` marks what nothing said: read these lines first."
+    if proposal.remarks:
+        yield "# Not mapped, or refused by `flexspot settings check`:"
+    for each in proposal.remarks:
+        yield f"# - {in_words(each)}"
+    yield "config:"
+    if settings["cloud"] == Platform.GKE:
+        yield f"  gcp:project: {flow(settings['project'])}"
+        yield f"  gcp:region: {flow(settings['region'])}"
+    elif settings["cloud"] == Platform.EKS:
+        yield f"  aws:region: {flow(settings['region'])}"
+    yield "  flexspot:platform:"
+    guesses: dict[str, list[str]] = {}
+    for guess in proposal.guesses:
+        first, _, rest = guess.path.partition(".")
+        key = f"{first}.{rest.partition('.')[0]}" if first in _LISTED and rest else first
+        inside = guess.path.removeprefix(key).lstrip(".")
+        guesses.setdefault(key, []).append(one_line(f"guess{f', {inside}' if inside else ''}: {guess.why}"))
+    for key, value in settings.items():
+        yield from (f"    # {told}" for told in guesses.get(key, []))
+        if key in _LISTED:
+            yield f"    {key}:"
+            for each in value:
+                yield from _member(key, each, guesses, proposal.addresses)
+        else:
+            yield f"    {key}: {flow(value)}"
+    if settings["cloud"] == Platform.LOCAL:
+        yield "# For the empty passphrase: there is no secret in this stack. It stands here so that the engine does not write it here."
+        yield f"encryptionsalt: {_SALT}"
+
+
+def _member(key: str, each: Mapping[str, Any], guesses: Mapping[str, list[str]], addresses: Mapping[str, str]) -> Iterator[str]:
+    path = f"{key}.{each['name']}"
+    if path in addresses:
+        yield f"      # {one_line(addresses[path])}"
+    yield from (f"      # {told}" for told in guesses.get(path, []))
+    yield f"      - {flow(dict(each))}"
+
+
+_KUBERNETES: Final = "kubernetes:"
+
+
+def provider_name(cloud: str) -> str:
+    """Name of the cluster's provider in the program of a stack."""
+    return "lab" if cloud == Platform.LOCAL else "cluster"
+
+
+_COMPONENTS: Final = {
+    "gcp:container/nodePool:NodePool": ("flexspot:index:GkeGpuNodePool", "{}", "{}-node-pool"),
+    "kubernetes:karpenter.sh/v1:NodePool": ("flexspot:index:GpuNodePool", "{}", "{}-node-pool"),
+    "kubernetes:core/v1:Namespace": ("flexspot:index:Team", "{}", "{}-namespace"),
+    "kubernetes:scheduling.k8s.io/v1:PriorityClass": ("flexspot:index:Priorities", "priorities", "priorities-{}"),
+    "kubernetes:kueue.x-k8s.io/v1beta2:ResourceFlavor": ("flexspot:index:Queues", "queues", "queues-{}"),
+    "kubernetes:kueue.x-k8s.io/v1beta2:Cohort": ("flexspot:index:Queues", "queues", "queues-{}-cohort"),
+    "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue": ("flexspot:index:Queues", "queues", "queues-{}"),
+}
+"""The component that holds a resource in the program, its name, and the resource's own; {} is what it is called in its cluster."""
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """`cloud` and `cluster` are files for `pulumi import --file`, empty where they would hold nothing.
+
+    Those in `cluster` are read by the program's own provider of the cluster, which must be in the state before. `elsewhere` are resources
+    that no program of a stack declares: they are in no file, since the next `up` would delete what is in the state and not in the program.
+    """
+
+    cloud: dict[str, Any]
+    cluster: dict[str, Any]
+    adopted: tuple[Known, ...]
+    elsewhere: tuple[Known, ...]
+
+
+def adoption(found: Found, settings: Mapping[str, Any], project: str, stack: str) -> Adoption:
+    """Return which known resources the proposed stack declares, and which it does not."""
+    wanted = _declared(found, settings)
+    adopted = [each for each in _once(found.known) if (each.type, each.name) in wanted]
+    elsewhere = [each for each in _once(found.known) if (each.type, each.name) not in wanted]
+    in_cloud, in_cluster = ([each for each in adopted if each.type.startswith(_KUBERNETES) is wanted] for wanted in (False, True))
+    provider = provider_name(settings["cloud"])
+    urn = f"urn:pulumi:{stack}::{project}::pulumi:providers:kubernetes::{provider}"
+    cluster = _file(in_cluster, provider)
+    return Adoption(_file(in_cloud), {"nameTable": {provider: urn}, **cluster} if cluster else {}, tuple(adopted), tuple(elsewhere))
+
+
+def _file(adopted: list[Known], provider: str | None = None) -> dict[str, Any]:
+    entries: dict[tuple[str, str], dict[str, Any]] = {}
+    for each in adopted:
+        component, holder, name = _COMPONENTS[each.type]
+        entries.setdefault((component, holder.format(each.name)), _component(component, holder.format(each.name)))
+        entry = {"type": each.type, "name": f"{name.format(each.name)}", "id": each.id, "parent": _entry_name(component, holder, each.name)}
+        if provider is not None:
+            entry["provider"] = provider
+        # Names in the file must be unique; the program's own name is `logicalName`.
+        logical = entry["name"]
+        entry |= {"name": f"{each.type.rpartition(':')[2]}:{logical}", "logicalName": logical}
+        entries[each.type, each.name] = entry
+    return {"resources": list(entries.values())} if entries else {}
+
+
+def _component(kind: str, name: str) -> dict[str, Any]:
+    return {"type": kind, "name": f"{kind.rpartition(':')[2]}:{name}", "logicalName": name, "component": True}
+
+
+def _entry_name(component: str, holder: str, name: str) -> str:
+    return f"{component.rpartition(':')[2]}:{holder.format(name)}"
+
+
+def _declared(found: Found, settings: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """Type and name of what the program will declare under the same name, of the types that are adopted."""
+    pools = {each["name"] for each in settings.get("pools", [])}
+    known = {each.name: each.known for each in found.pools if each.known is not None and each.name in pools}
+    teams = {each["name"] for each in settings.get("teams", [])}
+    queued = {pool for each in [*settings.get("teams", []), *settings.get("cohorts", [])] for pool in each.get("shares", {})}
+    named = {(each.type, each.name) for each in known.values()}
+    named |= {("kubernetes:core/v1:Namespace", name) for name in teams}
+    named |= {("kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue", each["name"]) for each in settings.get("teams", []) if each.get("shares")}
+    named |= {("kubernetes:kueue.x-k8s.io/v1beta2:ResourceFlavor", name) for name in queued}
+    cohorts = {each["name"] for each in settings.get("cohorts", [])} | {settings.get("cohort", "")}
+    named |= {("kubernetes:kueue.x-k8s.io/v1beta2:Cohort", name) for name in cohorts}
+    served = {name for each in settings.get("pools", []) for name in each.get("serves", ())}
+    shipped = shipped_classes()
+    return named | {("kubernetes:scheduling.k8s.io/v1:PriorityClass", shipped[name].priority_class) for name in served if name in shipped}
+
+
+def _once(known: Iterable[Known]) -> list[Known]:
+    return list({(each.type, each.id): each for each in known}.values())

@@ -1,0 +1,115 @@
+"""The labels that a cloud's autoscaler knows of a machine before its node has booted."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.accelerators import NVIDIA, TPU
+from flexspot.capacity.catalog.zone_ids import is_zone_id
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flexspot.capacity.catalog.machines import Machine
+
+GPU_RESOURCE = NVIDIA.resource
+"""The extended resource that the NVIDIA device plugin registers, and the key of the taint on GPU nodes."""
+
+EFA_RESOURCE = "vpc.amazonaws.com/efa"
+"""EFA interfaces of a node, as AWS's device plugin counts them, and as Karpenter does before there is a node."""
+
+GPU_QUOTA = NVIDIA.quota_key
+"""The one key under which a ResourceQuota counts GPUs. Kubernetes takes `limits.nvidia.com/gpu` as well and never counts it."""
+
+CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
+ZONE_LABEL = "topology.kubernetes.io/zone"
+ZONE_ID_LABEL = "topology.k8s.aws/zone-id"
+INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
+KARPENTER_INSTANCE = "karpenter.k8s.aws/instance-"
+"""How the keys begin of what Karpenter's AWS provider says of a machine."""
+
+AUTO_MODE_INSTANCE = "eks.amazonaws.com/instance-"
+"""How they begin in EKS Auto Mode, which says the same of a machine under the same names.
+
+awsdocs/amazon-eks-user-guide, latest/ug/automode/create-node-pool.adoc at 01385604, "EKS Auto Mode Supported Labels" (read 2026-11-25).
+"""
+
+KARPENTER_POOL_LABEL = "karpenter.sh/nodepool"
+
+GKE_ACCELERATOR_LABEL = NVIDIA.gke_label
+GKE_TPU_LABEL = TPU.gke_label
+GKE_TPU_TOPOLOGY_LABEL = "cloud.google.com/gke-tpu-topology"
+"""How the chips of a node's slice are joined; GKE sets it, and pods that ask for chips select it."""
+
+GKE_ACCELERATOR_COUNT_LABEL = "cloud.google.com/gke-accelerator-count"
+"""How many GPUs a node of Autopilot has; nodes of Standard are not labelled so."""
+
+GKE_GPU_DRIVER_LABEL = "cloud.google.com/gke-gpu-driver-version"
+GKE_GPU_PARTITION_LABEL = "cloud.google.com/gke-gpu-partition-size"
+GKE_GPU_SHARING_LABEL = "cloud.google.com/gke-gpu-sharing-strategy"
+GKE_GPU_CLIENTS_LABEL = "cloud.google.com/gke-max-shared-clients-per-gpu"
+GKE_RESERVATION_NAME_LABEL = "cloud.google.com/reservation-name"
+GKE_RESERVATION_PROJECT_LABEL = "cloud.google.com/reservation-project"
+GKE_POOL_LABEL = "cloud.google.com/gke-nodepool"
+GKE_SPOT_LABEL = "cloud.google.com/gke-spot"
+GKE_QUEUED_LABEL = "cloud.google.com/gke-queued"
+COMPUTE_CLASS_LABEL = "cloud.google.com/compute-class"
+ARCHITECTURE_LABEL = "kubernetes.io/arch"
+"""Of every node; on GKE also the key of the taint that it sets on nodes that are not amd64."""
+
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+GKE_TOPOLOGY_LABELS = (
+    "cloud.google.com/gce-topology-block",
+    "cloud.google.com/gce-topology-subblock",
+    "cloud.google.com/gce-topology-host",
+    HOSTNAME_LABEL,
+)
+"""Where a node is in the network, the widest first: two nodes are the closer, the more of them they have in common.
+
+https://docs.cloud.google.com/ai-hypercomputer/docs/workloads/schedule-gke-workloads-tas
+"""
+
+OWN_LABELS = "flexspot.dev/"
+"""How the keys of the platform's own labels begin."""
+
+ENVIRONMENT_LABEL = f"{OWN_LABELS}environment"
+OWNER_LABEL = f"{OWN_LABELS}owner"
+TEAM_LABEL = f"{OWN_LABELS}team"
+CLASS_LABEL = f"{OWN_LABELS}class"
+"""Also the key of the taint on nodes that serve one class alone."""
+
+CAPACITY_TAINT = f"{OWN_LABELS}capacity-type"
+"""The key of the taint that keeps work off capacity which the cloud takes back, where the cloud has no such taint of its own."""
+
+
+def zone_label(zones: Sequence[str]) -> str:
+    """The label of a node that has its zone as `zones` are written: by name, or by id (Karpenter v1.14.1, pkg/apis/v1/labels.go)."""
+    return ZONE_ID_LABEL if any(is_zone_id(zone) for zone in zones) else ZONE_LABEL
+
+
+def karpenter_aws_labels(machine: Machine) -> dict[str, str]:
+    """The labels under `karpenter.k8s.aws/` that Karpenter's AWS provider derives from the instance type.
+
+    Source: Karpenter AWS provider v1.14.1, pkg/providers/instancetype/types.go. Raises ValueError for a name that is not `family.size`.
+    """
+    match = re.fullmatch(r"((?P<category>[a-z]+?)(?P<generation>\d+)[a-z0-9-]*)\.(?P<size>[a-z0-9-]+)", machine.name)
+    if match is None:
+        raise ValueError(f"{machine.name} is not an EC2 machine: expected FAMILY.SIZE, such as g6.xlarge")
+    prefix = KARPENTER_INSTANCE
+    labels = {
+        f"{prefix}category": match["category"],
+        f"{prefix}family": match[1],
+        f"{prefix}generation": match["generation"],
+        f"{prefix}size": match["size"],
+        f"{prefix}cpu": str(machine.vcpu),
+        f"{prefix}memory": str(machine.memory_mib),
+    }
+    if (gpu := machine.gpu) is not None:
+        device = f"{prefix}{gpu.accelerator.instance_label}"
+        labels |= {f"{device}-name": gpu.name, f"{device}-manufacturer": gpu.manufacturer, f"{device}-count": str(gpu.count)}
+        if gpu.accelerator.tells_memory:
+            labels[f"{device}-memory"] = str(gpu.memory_mib)
+    if machine.local_ssd_gb:
+        labels[f"{prefix}local-nvme"] = str(machine.local_ssd_gb)
+    return labels

@@ -1,0 +1,377 @@
+"""The price book: what one machine costs an hour in which region and capacity type, what else is billed, and since when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, model_validator
+
+from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
+from flexspot.capacity.catalog.contract import Commitment, Discount, FamilyPrice, NodeFee, SpendCommitment, order_problem, valid_at
+from flexspot.capacity.catalog.data_files import DataFileError, Record, Source, SourcedFile, read_records
+from flexspot.capacity.catalog.machines import Vendor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+class Measure(StrEnum):
+    """By what an item is billed. HOUR: for each hour that it is there. MONTH: for a month of it. The others: for each unit and month.
+
+    GIB is data that moves, once; GIB_MONTH is data or disk that is kept.
+    """
+
+    HOUR = "hour"
+    MONTH = "month"
+    GIB = "GiB"
+    GIB_MONTH = "GiB-month"
+    IOPS_MONTH = "IOPS-month"
+    MIBPS_MONTH = "MiB/s-month"
+
+
+class ServiceItem(StrEnum):
+    """One thing that a cloud bills.
+
+    CLUSTER is the control plane; EXTENDED_SUPPORT is what EKS adds once the version's standard support has ended; AUTOPILOT is what
+    Autopilot bills for pods beyond the price of machines. NAT_GATEWAY is a gateway of AWS, NAT_NODE a node that uses Cloud NAT (of 32 nodes
+    at most). LOAD_BALANCER is a network load balancer of AWS, a forwarding rule of Google Cloud. PUBLIC_ADDRESS and INTERFACE_ENDPOINT (in
+    one zone) are there, used or not. GP3_IOPS and GP3_MIBPS are what a gp3 volume has above 3,000 operations and 125 MiB a second.
+    EFS_MIBPS is provisioned throughput; EFS_READ and EFS_WRITTEN go through a file system with elastic throughput. LUSTRE_SCRATCH is the
+    size of a file system of SCRATCH_2, LUSTRE_125 to LUSTRE_1000 that of one of PERSISTENT_2 with so many MB/s for each TiB.
+    INTERNET_TRAFFIC leaves the cloud, NAT_TRAFFIC goes through a NAT either way.
+    """
+
+    CLUSTER = "cluster"
+    EXTENDED_SUPPORT = "extended-support"
+    AUTOPILOT = "autopilot"
+    NAT_GATEWAY = "nat-gateway"
+    NAT_NODE = "nat-node"
+    PUBLIC_ADDRESS = "public-address"
+    INTERFACE_ENDPOINT = "interface-endpoint"
+    KMS_KEY = "kms-key"
+    LOAD_BALANCER = "load-balancer"
+    APPLICATION_LOAD_BALANCER = "application-load-balancer"
+    GP2_STORAGE = "gp2-storage"
+    GP3_STORAGE = "gp3-storage"
+    GP3_IOPS = "gp3-iops"
+    GP3_MIBPS = "gp3-mibps"
+    PD_STANDARD = "pd-standard"
+    PD_BALANCED = "pd-balanced"
+    PD_SSD = "pd-ssd"
+    HYPERDISK_BALANCED = "hyperdisk-balanced"
+    LOCAL_SSD = "local-ssd"
+    BUCKET_STORAGE = "bucket-storage"
+    EFS_STORAGE = "efs-storage"
+    EFS_MIBPS = "efs-mibps"
+    EFS_READ = "efs-read"
+    EFS_WRITTEN = "efs-written"
+    LUSTRE_SCRATCH = "lustre-scratch"
+    LUSTRE_125 = "lustre-125"
+    LUSTRE_250 = "lustre-250"
+    LUSTRE_500 = "lustre-500"
+    LUSTRE_1000 = "lustre-1000"
+    INTERNET_TRAFFIC = "internet-traffic"
+    NAT_TRAFFIC = "nat-traffic"
+
+    @property
+    def measure(self) -> Measure:
+        """By what it is billed."""
+        return _MEASURES.get(self, Measure.HOUR)
+
+
+_MEASURES = {
+    ServiceItem.KMS_KEY: Measure.MONTH,
+    ServiceItem.GP3_IOPS: Measure.IOPS_MONTH,
+    **dict.fromkeys((ServiceItem.GP3_MIBPS, ServiceItem.EFS_MIBPS), Measure.MIBPS_MONTH),
+    **{item: Measure.GIB_MONTH for item in ServiceItem if item.endswith("-storage") or item.startswith(("lustre-", "pd-"))},
+    **dict.fromkeys((ServiceItem.LOCAL_SSD, ServiceItem.HYPERDISK_BALANCED), Measure.GIB_MONTH),
+    **dict.fromkeys((ServiceItem.EFS_READ, ServiceItem.EFS_WRITTEN), Measure.GIB),
+    **dict.fromkeys((ServiceItem.INTERNET_TRAFFIC, ServiceItem.NAT_TRAFFIC), Measure.GIB),
+}
+
+
+_PRICES = Path(__file__).parent / "prices"
+
+PriceKey = tuple[str, str, CapacityType]
+"""Machine name, region, capacity type."""
+
+PoolPriceKey = tuple[str, str, CapacityType, str]
+"""The same with the name of the pool whose nodes alone have the price."""
+
+ServiceKey = tuple[ServiceItem, str | None]
+"""What is billed, and in which region (None: in every region that has no price of its own)."""
+
+HOURS_OF_A_MONTH = 730
+"""Hours in an average month; what cloud price lists use."""
+
+HOURS_OF_A_LONG_MONTH = 744
+"""Hours in a month of 31 days, the most that is billed: AWS bills in UTC, Google in Pacific time, whose clocks go back in November."""
+
+SPOT_PRICE_DAYS, LIST_PRICE_DAYS = 30, 180
+"""For so many days a price is taken for today's, and older ones are warned of: Spot moves by the hour, lists a few times a year."""
+
+
+def priced_as(capacity_type: CapacityType) -> CapacityType:
+    """The capacity type whose price counts where the book has none of its own: a reservation is billed at the on-demand price."""
+    return CapacityType.ON_DEMAND if capacity_type is CapacityType.RESERVED else capacity_type
+
+
+_SAME_PRICE = {
+    CapacityType.RESERVED: (CapacityType.RESERVED, CapacityType.ON_DEMAND),
+    CapacityType.FLEX_START: (CapacityType.FLEX_START, CapacityType.QUEUED),
+    CapacityType.QUEUED: (CapacityType.QUEUED, CapacityType.FLEX_START),
+}
+"""Whose prices count, in this order. Queued capacity is flex-start with all nodes at once: Google has one price (SKU) for both."""
+
+FACTS_OF_CLOUD = {Vendor.AWS: "eks", Vendor.GCP: "gke"}
+"""Whose facts of capacity types (`facts_of`) are those of a cloud."""
+
+
+class Price(Record):
+    """The price of one machine, GPUs included, for one hour in US dollars; `source` names an entry of the file's sources.
+
+    With `pool` it is the price of that pool's nodes alone, by its name in the plan, which is the one that its nodes are labelled with.
+    With `start` it holds from that moment on, until the next row of the same; before the first one, what the book says without them.
+    """
+
+    machine: str
+    region: str
+    capacity_type: CapacityType
+    pool: str | None = None
+    start: datetime | None = None
+    usd_per_hour: Annotated[Decimal, Field(gt=Decimal(0))]
+    source: str
+
+    @property
+    def what(self) -> str:
+        """What it is of, in words."""
+        return f"{self.machine} {self.region} {self.capacity_type}" + (f" pool {self.pool}" if self.pool else "")
+
+
+class ServicePrice(Record):
+    """The price of something besides machines, in US dollars by the item's measure. Without a region it is that of all others."""
+
+    item: ServiceItem
+    region: str | None = None
+    usd: Annotated[Decimal, Field(gt=Decimal(0))]
+    source: str
+
+
+class PriceFile(SourcedFile):
+    """A price file: the prices of one cloud, each with a source. Discounts and commitments are for files of one's own."""
+
+    cloud: Vendor
+    services: list[ServicePrice] = Field(default_factory=list[ServicePrice])
+    node_fees: tuple[NodeFee, ...] = ()
+    prices: list[Price] = Field(default_factory=list[Price])
+    families: list[FamilyPrice] = Field(default_factory=list[FamilyPrice])
+    discounts: list[Discount] = Field(default_factory=list[Discount])
+    commitments: list[Commitment] = Field(default_factory=list[Commitment])
+    spend_commitments: list[SpendCommitment] = Field(default_factory=list[SpendCommitment])
+
+    @model_validator(mode="after")
+    def _every_price_stands_once(self) -> PriceFile:
+        if problem := order_problem([(each.what, each.start) for each in self.prices]):
+            raise ValueError(problem)
+        for what, told in (
+            ([f"{each.item} in {each.region or 'all regions'}" for each in self.services], "has two prices"),
+            ([f"{each.family} in {each.region}" for each in self.families], "has two prices"),
+            ([each.what for each in self.discounts], "has two discounts"),
+            ([each.name for each in self.spend_commitments], "is the name of two commitments"),
+        ):
+            if twice := sorted(each for each in set(what) if what.count(each) > 1):
+                raise ValueError(f"{twice[0]} {told}")
+        return self
+
+    @model_validator(mode="after")
+    def _commitments_are_the_clouds(self) -> PriceFile:
+        for each in self.spend_commitments:
+            if each.kind.cloud is not self.cloud:
+                raise ValueError(f"{each.what}: {self.cloud} has no {each.kind}")
+        return self
+
+    @model_validator(mode="after")
+    def _the_cloud_sells_each_capacity_type(self) -> PriceFile:
+        sold = tuple(facts_of(FACTS_OF_CLOUD[self.cloud]))
+        for each in (*self.prices, *self.discounts):
+            if each.capacity_type not in sold:
+                raise ValueError(f"{each.what}: {self.cloud} sells no {each.capacity_type} capacity; it sells {', '.join(sold)}")
+        return self
+
+
+@dataclass(frozen=True)
+class PriceBook:
+    """The prices of one cloud. `sources` are those of the rows, by the name that a row gives.
+
+    `listed` are the prices that discounts are off: those of the shipped file. `undiscounted` are those of every file, without what its
+    discounts made. `of_pools` are those of a pool's nodes alone. `commitments` and `spend_commitments` are what is paid for whether it runs
+    or not, as far as anybody has said. `family_regions` are where the shipped file has families: a file of one's own says nothing of those
+    it leaves out.
+    """
+
+    cloud: Vendor
+    prices: dict[PriceKey, Price]
+    sources: dict[str, Source]
+    services: dict[ServiceKey, ServicePrice] = field(default_factory=dict["ServiceKey", ServicePrice])
+    listed: dict[PriceKey, Price] = field(default_factory=dict["PriceKey", Price])
+    of_pools: dict[PoolPriceKey, Price] = field(default_factory=dict["PoolPriceKey", Price])
+    commitments: tuple[Commitment, ...] = ()
+    families: dict[tuple[str, str], FamilyPrice] = field(default_factory=dict[tuple[str, str], FamilyPrice])
+    node_fees: tuple[NodeFee, ...] = ()
+    family_regions: frozenset[str] = frozenset()
+    undiscounted: dict[PriceKey, Price] = field(default_factory=dict["PriceKey", Price])
+    spend_commitments: tuple[SpendCommitment, ...] = ()
+
+    @property
+    def family_names(self) -> list[str]:
+        """The families without GPUs of which a price is known somewhere."""
+        return sorted({family for family, _ in self.families})
+
+    def unpriced_families(self, region: str) -> list[str]:
+        """Those that may be made in a region and have no price there. Google's list has each family where it is sold, AWS's one region."""
+        if self.cloud is Vendor.GCP and region in self.family_regions:
+            return []
+        return [each for each in self.family_names if (each, region) not in self.families]
+
+    def find(self, machine: str, region: str, capacity_type: CapacityType) -> Price | None:
+        """The row of exactly this, or None: nothing is known, which is not the same as nothing to pay."""
+        return self.prices.get((machine, region, capacity_type))
+
+    def paid(self, machine: str, region: str, capacity_type: CapacityType, pool: str | None = None) -> Price | None:
+        """What a node is billed at: the price of its pool, else that of its capacity type, else that of one with the same price."""
+        for each in _SAME_PRICE.get(capacity_type, (capacity_type,)):
+            price = self.of_pools.get((machine, region, each, pool)) if pool else None
+            if price is not None or (price := self.find(machine, region, each)) is not None:
+                return price
+        return None
+
+    def paid_at_most(self, machine: str, region: str, capacity_type: CapacityType, pool: str | None = None) -> Price | None:
+        """What is paid, or where that is not known, the on-demand price, above which no capacity type is sold; None: not even that.
+
+        EC2 takes the on-demand price for the most that is paid for Spot; Google sells Spot and flex-start at a discount on it.
+        """
+        return self.paid(machine, region, capacity_type, pool) or self.paid(machine, region, CapacityType.ON_DEMAND, pool)
+
+    def find_service(self, item: ServiceItem, region: str) -> ServicePrice | None:
+        """Likewise for what is no machine: the region's own price, or that of all regions."""
+        return self.services.get((item, region)) or self.services.get((item, None))
+
+    def fee_of(self, machine: str) -> NodeFee | None:
+        """The row of what EKS Auto Mode bills for a node of a machine, or of a family such as m6i."""
+        return next((each for each in self.node_fees if each.is_of(machine)), None)
+
+    def node_fee(self, machine: str, region: str) -> tuple[NodeFee, Decimal] | None:
+        """The row of what EKS Auto Mode bills for a node, and that in US dollars an hour; None where one of the prices is not known."""
+        fee = self.fee_of(machine)
+        price = self.find(machine, region, CapacityType.ON_DEMAND)
+        return None if fee is None or price is None else (fee, price.usd_per_hour * fee.percent / 100)
+
+    def source_of(self, price: Price | ServicePrice | FamilyPrice | NodeFee | SpendCommitment) -> Source:
+        """Where a price is from."""
+        return self.sources[price.source]
+
+    def overridden_by(self, path: Path) -> PriceBook:
+        """The book with the rows of a file of one's own before its own. Raises DataFileError for a file of another cloud or schema."""
+        return self.with_rows_of(read_records(path, PriceFile), path.name)
+
+    def with_rows_of(self, file: PriceFile, name: str, at: datetime | None = None) -> PriceBook:
+        """The same for a file that has been read; its sources get its `name`, because both may call a source the same.
+
+        Of prices that change the book has those that hold `at` a moment. Default: now, as plans are of today.
+
+        Discounts become rows of their own, which name the list that they are off. Commitments of the file, if it has any, are all there
+        are. Raises DataFileError for a file of another cloud, and for a discount that is off nothing.
+        """
+        if file.cloud is not self.cloud:
+            raise DataFileError(f"{name} has prices of {file.cloud}, but those of {self.cloud} are needed")
+        sources = {f"{name}: {key}": source for key, source in file.sources.items()}
+        rows = [price.model_copy(update={"source": f"{name}: {price.source}"}) for price in valid_at(file.prices, at)]
+        discounted = list(self._discounted(file, name, sources))
+        return PriceBook(
+            self.cloud,
+            self.prices | _by_key(discounted) | _by_key(rows),
+            self.sources | sources,
+            self.services | _by_item([price.model_copy(update={"source": f"{name}: {price.source}"}) for price in file.services]),
+            self.listed,
+            self.of_pools | _by_pool(discounted) | _by_pool(rows),
+            tuple(file.commitments) or self.commitments,
+            self.families | _by_family(each.model_copy(update={"source": f"{name}: {each.source}"}) for each in file.families),
+            (*(each.model_copy(update={"source": f"{name}: {each.source}"}) for each in file.node_fees), *self.node_fees),
+            self.family_regions,
+            self.undiscounted | _by_key(rows),
+            tuple(each.model_copy(update={"source": f"{name}: {each.source}"}) for each in file.spend_commitments)
+            or self.spend_commitments,
+        )
+
+    def _discounted(self, file: PriceFile, name: str, sources: dict[str, Source]) -> Iterator[Price]:
+        """The rows that the file's discounts make of list prices, the widest discount first; adds their sources to `sources`."""
+        for discount in sorted(file.discounts, key=lambda each: each.narrowness):
+            given, kind = file.sources[discount.source], priced_as(discount.capacity_type)
+            of_list = {key: price for key, price in self.listed.items() if key[2] is kind and discount.holds(*key[:2])}
+            if not of_list:
+                raise DataFileError(
+                    f"{name}: the discount on {discount.what} is off nothing: the book lists no {kind} price of it; give the price itself"
+                )
+            for (machine, region, _), price in of_list.items():
+                listed = self.sources[price.source]
+                source = f"{name}: {discount.source}, {discount.percent} % off {price.source}"
+                sources[source] = Source(
+                    citation=f"{given.citation}: {discount.percent} % off {listed.citation}",
+                    as_of=min(given.as_of, listed.as_of),
+                    verified=given.verified and listed.verified,
+                )
+                yield Price(
+                    machine=machine,
+                    region=region,
+                    capacity_type=discount.capacity_type,
+                    pool=discount.pool,
+                    usd_per_hour=price.usd_per_hour * (1 - discount.percent / 100),
+                    source=source,
+                )
+
+
+def _by_key(prices: Iterable[Price]) -> dict[PriceKey, Price]:
+    return {(price.machine, price.region, price.capacity_type): price for price in prices if price.pool is None}
+
+
+def _by_pool(prices: Iterable[Price]) -> dict[PoolPriceKey, Price]:
+    return {(price.machine, price.region, price.capacity_type, price.pool): price for price in prices if price.pool is not None}
+
+
+def _by_family(families: Iterable[FamilyPrice]) -> dict[tuple[str, str], FamilyPrice]:
+    return {(each.family, each.region): each for each in families}
+
+
+def _by_item(services: list[ServicePrice]) -> dict[ServiceKey, ServicePrice]:
+    return {(price.item, price.region): price for price in services}
+
+
+def read_prices(path: Path) -> PriceBook:
+    """The prices of a file. Raises DataFileError when the file breaks its schema."""
+    file = read_records(path, PriceFile)
+    listed = _by_key(file.prices)
+    return PriceBook(
+        cloud=file.cloud,
+        prices=listed,
+        sources=file.sources,
+        services=_by_item(file.services),
+        listed=listed,
+        of_pools=_by_pool(file.prices),
+        commitments=tuple(file.commitments),
+        families=_by_family(file.families),
+        node_fees=file.node_fees,
+        family_regions=frozenset(each.region for each in file.families),
+        undiscounted=listed,
+    )
+
+
+@cache
+def prices_of(cloud: Vendor) -> PriceBook:
+    """The shipped prices of `cloud`."""
+    return read_prices(_PRICES / f"{cloud}.yaml")

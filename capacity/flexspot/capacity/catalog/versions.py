@@ -1,0 +1,222 @@
+"""Which versions go together: a cluster's Kubernetes, EKS's add-ons, and the charts of the platform's controllers."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from flexspot.capacity.catalog.data_files import Record, SourcedFile, read_records
+from flexspot.capacity.values.names import ADDON_VERSION, CHART_VERSION, EKS_VERSION
+
+
+class Addon(StrEnum):
+    """The EKS add-ons that the platform installs, by EKS name."""
+
+    POD_IDENTITY_AGENT = "eks-pod-identity-agent"
+    KUBE_PROXY = "kube-proxy"
+    VPC_CNI = "vpc-cni"
+    COREDNS = "coredns"
+    EBS_DRIVER = "aws-ebs-csi-driver"
+    S3_DRIVER = "aws-mountpoint-s3-csi-driver"
+    EFS_DRIVER = "aws-efs-csi-driver"
+    LUSTRE_DRIVER = "aws-fsx-csi-driver"
+    NODE_MONITORING = "eks-node-monitoring-agent"
+    METRICS_SERVER = "metrics-server"
+
+
+RECOMMENDED = "recommended"
+"""What settings write for the version of an add-on that AWS has as its default for the cluster's Kubernetes, asked of AWS at each `up`."""
+
+PROPOSED_KUBERNETES = "1.35"
+"""The version that a stack file is written with for a person: init's, and import's where a cluster does not say its own."""
+
+BEFORE_NODES = (Addon.POD_IDENTITY_AGENT, Addon.KUBE_PROXY, Addon.VPC_CNI)
+"""Those without which no node becomes ready; all others wait for a node to run on."""
+
+
+class Chart(StrEnum):
+    """The charts of the platform's own controllers, by their names."""
+
+    KUEUE = "kueue"
+    JOBSET = "jobset"
+    KARPENTER = "karpenter"
+    NVIDIA_DEVICE_PLUGIN = "nvidia-device-plugin"
+    NEURON_DEVICE_PLUGIN = "neuron-helm-chart"
+    EFA_DEVICE_PLUGIN = "aws-efa-k8s-device-plugin"
+    LOAD_BALANCER_CONTROLLER = "aws-load-balancer-controller"
+    DCGM_EXPORTER = "dcgm-exporter"
+
+
+KubernetesVersion = Annotated[str, Field(pattern=EKS_VERSION)]
+
+
+class AddonRow(Record):
+    """A version of an add-on for a version of Kubernetes."""
+
+    version: Annotated[str, Field(pattern=ADDON_VERSION)]
+    source: str
+
+
+class ChartRow(Record):
+    """The version of a chart that the platform is written for."""
+
+    version: Annotated[str, Field(pattern=CHART_VERSION)]
+    source: str
+
+
+class Floor(Record):
+    """The least version, and what is wrong with older ones."""
+
+    version: Annotated[str, Field(pattern=r"^v?\d+\.\d+(\.\d+)?$")]
+    because: str
+    source: str
+
+
+class KubernetesRange(Record):
+    """The oldest and the newest Kubernetes that a minor version of a controller works with."""
+
+    least: KubernetesVersion
+    most: KubernetesVersion
+    source: str
+
+    def has(self, kubernetes: str) -> bool:
+        """Whether a version of Kubernetes is within it."""
+        return version_order(self.least) <= version_order(kubernetes) <= version_order(self.most)
+
+
+class Skew(Record):
+    """How many minor versions something may be behind."""
+
+    most: Annotated[int, Field(ge=0)]
+    source: str
+
+
+class KarpenterVersions(Record):
+    """Karpenter's chart, and which Kubernetes each of its minor versions works with."""
+
+    chart: ChartRow
+    kubernetes: dict[Annotated[str, Field(pattern=r"^\d+\.\d+$")], KubernetesRange]
+
+    def range_of(self, version: str) -> KubernetesRange | None:
+        """What a version works with; None for a minor version that is not known."""
+        return self.kubernetes.get(minor_version(version))
+
+
+class KueueVersions(Record):
+    """Kueue's chart, what it needs of Kubernetes, and what the platform needs of it."""
+
+    chart: ChartRow
+    kubernetes_at_least: Floor
+    at_least: Floor
+
+
+class VersionTable(SourcedFile):
+    """The whole table."""
+
+    kubernetes: dict[KubernetesVersion, dict[Addon, AddonRow]]
+    addons_at_least: dict[Addon, Floor]
+    kube_proxy_minors_behind: Skew
+    karpenter: KarpenterVersions
+    kueue: KueueVersions
+    jobset: ChartRow
+    nvidia_device_plugin: ChartRow
+    neuron_device_plugin: ChartRow
+    efa_device_plugin: ChartRow
+    load_balancer_controller: ChartRow
+    dcgm_exporter: ChartRow
+    kube_state_metrics: ChartRow
+
+    @model_validator(mode="after")
+    def _versions_are_in_order(self) -> Self:
+        versions = list(self.kubernetes)
+        if versions != sorted(versions, key=version_order):
+            raise ValueError("the versions of Kubernetes are not in order, the oldest first")
+        return self
+
+    def chart(self, name: Chart) -> ChartRow:
+        """The version of a chart that the platform is written for."""
+        rows = {
+            Chart.KUEUE: self.kueue.chart,
+            Chart.JOBSET: self.jobset,
+            Chart.KARPENTER: self.karpenter.chart,
+            Chart.NVIDIA_DEVICE_PLUGIN: self.nvidia_device_plugin,
+            Chart.NEURON_DEVICE_PLUGIN: self.neuron_device_plugin,
+            Chart.EFA_DEVICE_PLUGIN: self.efa_device_plugin,
+            Chart.LOAD_BALANCER_CONTROLLER: self.load_balancer_controller,
+            Chart.DCGM_EXPORTER: self.dcgm_exporter,
+        }
+        return rows[name]
+
+    def pinned(self, kubernetes: str) -> dict[Addon, str]:
+        """The add-ons whose version for a version of Kubernetes is verified; EKS's default is asked for of all others."""
+        rows = self.kubernetes.get(kubernetes, {})
+        return {name: row.version for name, row in rows.items() if self.sources[row.source].verified}
+
+
+def version_order(version: str) -> tuple[int, ...]:
+    """What versions are sorted by: v1.14.3-eksbuild.23 is newer than v1.14.3-eksbuild.3."""
+    return tuple(int(part) for part in re.findall(r"\d+", version))
+
+
+def minor_version(version: str) -> str:
+    """1.14 of 1.14.1, and of v1.14.3-eksbuild.3."""
+    return ".".join(re.findall(r"\d+", version)[:2])
+
+
+@cache
+def shipped_versions() -> VersionTable:
+    """The shipped table."""
+    return read_records(Path(__file__).with_name("versions.yaml"), VersionTable)
+
+
+_FILE = Path(__file__).parent / "auto_mode.yaml"
+
+
+class _Families(Record):
+    """Families of EC2's machines, such as g6e."""
+
+    source: str
+    names: frozenset[str]
+
+
+class _Addons(Record):
+    """EKS's add-ons."""
+
+    source: str
+    names: frozenset[Addon]
+
+
+class _Lifetime(Record):
+    """Longest life of a node, whatever runs on it."""
+
+    hours: Annotated[int, Field(ge=1)]
+    source: str
+
+
+class AutoMode(SourcedFile):
+    """The data file."""
+
+    families: _Families
+    addons_in_itself: Annotated[_Addons, Field(alias="addons")]
+    node_lifetime: _Lifetime
+
+    @property
+    def addons(self) -> frozenset[Addon]:
+        """The add-ons that it has in itself: none of them is installed."""
+        return self.addons_in_itself.names
+
+    def launches(self, machine: str) -> bool:
+        """Return true if Auto Mode launches a machine such as g6e.xlarge, by AWS's list of the day."""
+        family, _, size = machine.partition(".")
+        return family in self.families.names and size not in {"nano", "micro", "small"}
+
+
+@cache
+def auto_mode() -> AutoMode:
+    """Return the shipped facts about EKS Auto Mode."""
+    return read_records(_FILE, AutoMode)

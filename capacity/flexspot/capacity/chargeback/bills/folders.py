@@ -1,0 +1,201 @@
+"""A folder as an export delivers it: which of its files are the bill of a month, and which are an older edition of it.
+
+AWS Data Exports delivers `data/BILLING_PERIOD=2026-10/NAME-00001.snappy.parquet` and further parts, which a refresh overwrites; set to keep
+its refreshes, it delivers each into a folder of its own there, `2026-11-02T03:04:05.678Z-ID`. NAME-Manifest.json in
+`metadata/BILLING_PERIOD=2026-10` lists as `dataFiles` what the newest refresh is made of. Parts that a smaller refresh no longer needs are
+overwritten with empty ones: https://docs.aws.amazon.com/cur/latest/userguide/dataexports-export-delivery.html. A legacy report has
+`20261001-20261101/ID/NAME-00001.csv.gz`, and `reportKeys` in its manifest: understanding-report-versions.html there (read 2026-11-27).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.chargeback.bills.entries import BillError
+from flexspot.capacity.chargeback.bills.files import read_bill
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from flexspot.capacity.chargeback.bills.entries import Entry
+
+MAX_PARTS = 100_000
+MAX_MANIFEST_BYTES = 16 * 2**20
+
+ENDINGS = (".snappy.parquet", ".parquet", ".csv.gz", ".csv", ".json.gz", ".json", ".jsonl.gz", ".jsonl")
+"""What parts of bills are called. Without its ending, a part is NAME-00001 (AWS) or NAME-000000000000 (BigQuery)."""
+
+_MANIFEST = re.compile(r".*manifest\.json", re.IGNORECASE)
+_NO_PARTS = re.compile(r"[._].*|.*\.(?:sql|yml|yaml|md|txt)|.*manifest\.json", re.IGNORECASE)
+_STATUS = "cost_and_usage_data_status"
+"""A folder of legacy reports for Athena: it holds a table of one row, which is no bill."""
+
+_PERIOD = re.compile(r"(?:billing_period=(\d{4})-(\d\d)|(\d{4})(\d\d)01-\d{6}01)", re.IGNORECASE)
+_YEAR, _MONTH = re.compile(r"year=(\d{4})", re.IGNORECASE), re.compile(r"month=(\d{1,2})", re.IGNORECASE)
+_REFRESH = re.compile(r"\d{4}-\d\d-\d\dT\d\d.?\d\d.?\d\d(?:\.\d+)?Z-.+")
+AWS_DIGITS = 5
+_PART = re.compile(r"(?P<name>.+)-(?P<number>\d{5}|\d{12})")
+
+
+@dataclass(frozen=True, order=True)
+class _FilePart:
+    """A file, and where in its export it stands: the folder of its edition; by its name the export, the first number, and its number."""
+
+    folder: tuple[str, ...]
+    export: str
+    first: int
+    number: int | None
+    path: Path
+
+
+def read_delivery(path: Path, seen: dict[str, str], start: int, end: int) -> Iterator[list[Entry]]:
+    """The entries of each row of a bill that is a file, or of all its parts if it is a folder.
+
+    `start` and `end` are those of the period in question, in seconds of Unix time. Raises BillError, which names the part, and OSError.
+    """
+    rows = 0
+    for part in parts_of(path, start, end):
+        try:
+            for row in read_bill(part, seen):
+                rows += 1
+                yield row
+        except BillError as error:
+            raise error if part == path else BillError(f"{part.relative_to(path)}: {error}") from error
+    if not rows:
+        raise BillError("it has no rows")
+
+
+def parts_of(path: Path, start: int, end: int) -> list[Path]:
+    """The files of a bill: itself, or those in a folder that are of a month in the period, of its newest edition.
+
+    Raises BillError where that cannot be told, and OSError.
+    """
+    if not path.is_dir():
+        return [path]
+    files = sorted(_files(path))
+    months = {each: _month(each.relative_to(path).parts) or _month(path.resolve().parts) for each in files}
+    within = [each for each in files if (month := months[each]) is None or _overlaps(month, start, end)]
+    parts = [each for each in within if not _NO_PARTS.fullmatch(each.name)]
+    if not parts:
+        raise BillError("it is a folder without a bill of the report's period" if files else "it is an empty folder")
+    if strange := next((each for each in parts if not each.name.lower().endswith(ENDINGS)), None):
+        raise BillError(f"{strange.relative_to(path)} is not part of a bill: parts end in {', '.join(ENDINGS)}; give its files one by one")
+    manifests = _topmost([each for each in within if _MANIFEST.fullmatch(each.name)])
+    chosen: list[Path] = []
+    for month in sorted({months[each] for each in parts}, key=str):
+        here = [each for each in parts if months[each] == month]
+        telling = [each for each in manifests if months[each] == month]
+        if len(telling) > 1:
+            shown = ", ".join(each.relative_to(path).as_posix() for each in telling[:4])
+            raise BillError(f"it has several exports of a month ({shown}); give the folder of one of them")
+        chosen += _listed(path, telling[0], here) if telling else _newest([_part(path, each) for each in here])
+    return chosen
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All files in it. Links to folders are not followed, so that nothing is read twice or for ever."""
+    count = 0
+    for each in folder.rglob("*"):
+        if each.is_file() and _STATUS not in each.parts:
+            count += 1
+            if count > MAX_PARTS:
+                raise BillError(f"it is a folder with more than {MAX_PARTS:,} files, as no bill has")
+            yield each
+
+
+def _month(parts: Iterable[str]) -> tuple[int, int] | None:
+    """The month that folders or files are named for."""
+    year = month = None
+    for each in parts:
+        if found := _PERIOD.fullmatch(each):
+            year, month = (int(group) for group in found.groups() if group)
+        elif found := _YEAR.fullmatch(each):
+            year = int(found[1])
+        elif found := _MONTH.fullmatch(each):
+            month = int(found[1])
+    return (year, month) if year and month and month <= 12 else None  # noqa: PLR2004 -- months of a year
+
+
+def _overlaps(month: tuple[int, int], start: int, end: int) -> bool:
+    """Whether a billing month, which is one of UTC, has a part in the period."""
+    first = datetime(*month, 1, tzinfo=UTC)
+    following = (first + timedelta(days=31)).replace(day=1)
+    return first.timestamp() < end and following.timestamp() > start
+
+
+def _part(root: Path, path: Path) -> _FilePart:
+    stem = path.name[: -len(next(each for each in ENDINGS if path.name.lower().endswith(each)))]
+    match = _PART.fullmatch(stem)
+    folder = path.relative_to(root).parts[:-1]
+    if match is None:
+        return _FilePart(folder, "", 0, None, path)
+    # AWS counts its parts from 1 in five digits, BigQuery from 0 in twelve.
+    return _FilePart(folder, match["name"], 1 if len(match["number"]) == AWS_DIGITS else 0, int(match["number"]), path)
+
+
+def _newest(parts: list[_FilePart]) -> list[Path]:
+    """The parts of the newest edition of a month, of which nothing may be missing. Raises BillError where that cannot be told."""
+    folders = sorted({each.folder for each in parts})
+    if len(folders) > 1:
+        if len({each[:-1] for each in folders}) > 1 or not all(each and _REFRESH.fullmatch(each[-1]) for each in folders):
+            shown = ", ".join("/".join(each) or "." for each in folders[:4])
+            raise BillError(f"it has a month in several folders ({shown}), and nothing says which of them counts; give one of them")
+        # Their names begin with the time of the refresh.
+        parts = [each for each in parts if each.folder == folders[-1]]
+    exports = sorted({each.export for each in parts})
+    if len(exports) > 1:
+        shown = ", ".join(each or "files without a number" for each in exports[:4])
+        raise BillError(f"it has parts of several exports ({shown}); put each into a folder of its own")
+    numbers = sorted(each.number for each in parts if each.number is not None)
+    if numbers:
+        if (twice := next((one for one, other in pairwise(numbers) if one == other), None)) is not None:
+            raise BillError(f"it has part {twice} of {exports[0]!r} more than once; keep one form of the export")
+        absent = next((expected for expected, number in enumerate(numbers, parts[0].first) if expected != number), None)
+        if absent is not None:
+            raise BillError(f"part {absent} of {exports[0]!r} is missing; download the folder again")
+    return [each.path for each in sorted(parts, key=lambda each: (each.number or 0, each.path))]
+
+
+def _topmost(manifests: list[Path]) -> list[Path]:
+    """Those that tell the newest refresh: each refresh that is kept has a manifest of its own, in a folder below."""
+    folders = {each.parent for each in manifests}
+    return [each for each in manifests if folders.isdisjoint(each.parent.parents)]
+
+
+def _listed(root: Path, manifest: Path, parts: list[Path]) -> list[Path]:
+    """The parts that a refresh is made of, as its manifest lists them. Raises BillError where one of them is not there."""
+    # Where the export lies in S3 is no matter, but all folders below data are: they name the month and the refresh.
+    by_key = {_below_data(each.relative_to(root).parts): each for each in parts}
+    found: list[Path] = []
+    for key in _keys(root, manifest):
+        tail = f"/{key}"
+        match = next((each for name, each in by_key.items() if tail.endswith(f"/{name}")), None)
+        if match is None:
+            raise BillError(f"its manifest lists {key.rpartition('/')[2][:120]!r}, which is not there; download the folder again")
+        found.append(match)
+    return list(dict.fromkeys(found))
+
+
+def _below_data(parts: tuple[str, ...]) -> str:
+    last = max((place for place, each in enumerate(parts) if each == "data"), default=-1)
+    return "/".join(parts[last + 1 :])
+
+
+def _keys(root: Path, manifest: Path) -> list[str]:
+    """Names of objects in S3. AWS does not document the file's form: entries have been seen as addresses and as objects that hold one."""
+    with manifest.open("rb") as file:
+        read = file.read(MAX_MANIFEST_BYTES)
+    try:
+        # One that is cut off is no JSON.
+        told = json.loads(read)
+        listed = next(told[each] for each in ("dataFiles", "reportKeys") if each in told)
+        keys = [each if isinstance(each, str) else each.get("s3Uri") or each["key"] for each in listed]
+        return [str(each).removeprefix("s3://") for each in keys]
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError, StopIteration) as error:
+        raise BillError(f"{manifest.relative_to(root)} is not a manifest that lists the parts of a bill") from error

@@ -1,0 +1,230 @@
+"""Reads bills in Parquet, some thousand rows at a time and only the columns that say something, as rows of the text that CSV would have.
+
+AWS Data Exports writes amounts as doubles, times as timestamps and tags as maps: the types in
+https://docs.aws.amazon.com/cur/latest/userguide/table-dictionary-cur2.html, and the tables that AWS itself declares over such files in
+github.com/aws-solutions-library-samples/cloud-intelligence-dashboards-data-collection. BigQuery writes records as structs, lists of records
+as lists of structs, NUMERIC as decimals: https://docs.cloud.google.com/bigquery/docs/exporting-data (all read 2026-11-27). No file of an
+account of our own has been read.
+
+A double becomes the shortest decimal that is that double again (its repr), which is what was written into it, up to 15 digits.
+
+Memory is bounded in three ways. A file that declares to unpack to more than any bill is refused. What a file does not declare, such as a
+page that is longer than its footer says, or one text that a dictionary repeats in every row, meets a limit of the process while pyarrow
+reads, on Linux alone. Rows that are longer than a bill's are refused before Python gets their values, where a lack of memory ends the
+process.
+
+Loading this takes the extra `parquet`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyarrow.types as of
+
+from flexspot.capacity.chargeback.bills.entries import BillError
+from flexspot.capacity.chargeback.bills.forms import MAX_COLUMNS, MAX_EXPANSION, BillForm, form_of, most_unpacked
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+MAX_DEPTH = 12
+"""How deep columns may be nested. A list of structs is four deep."""
+
+MAX_MEMORY_BYTES = 512 * 2**20
+"""Memory that pyarrow may take in addition, for the footer or for a batch."""
+
+MAX_BATCH_BYTES = 32 * 2**20
+"""Size limit of a batch: 16 KiB a row."""
+
+_IN_MICROSECONDS = pc.CastOptions(pa.timestamp("us"), allow_time_truncate=True)
+_BATCH_ROWS = 2048
+_READ_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """A column that is read: the field of the file, the struct's own field where it is one, and the name that a row has for it."""
+
+    field: str
+    inner: str
+    name: str
+
+
+class Rows:
+    """The rows of a file, each with the form that the file has; `row` is the number of the last one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.row = 0
+
+    def __iter__(self) -> Iterator[tuple[BillForm, dict[str, str]]]:
+        """Raises BillError for what is no such file or cannot be used, and OSError for what cannot be read."""
+        try:
+            with pa.OSFile(str(self._path), "rb") as source:
+                yield from self._batches(source)
+        except BillError:
+            raise
+        except UnicodeDecodeError as error:
+            raise BillError(f"after row {self.row}: a text is not UTF-8") from error
+        except MemoryError as error:
+            raise BillError(
+                f"after row {self.row}: what follows needs more than {MAX_MEMORY_BYTES // 2**20} MiB of memory, as no bill does"
+            ) from error
+        except (pa.ArrowException, OSError, OverflowError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise BillError(f"after row {self.row}: it is not readable Parquet, is cut off or damaged ({_short(error)})") from error
+
+    def _batches(self, source: Any) -> Iterator[tuple[BillForm, dict[str, str]]]:
+        with _held_memory():
+            file = pq.ParquetFile(
+                source,
+                coerce_int96_timestamp_unit="us",
+                buffer_size=_READ_BYTES,
+                pre_buffer=False,
+                page_checksum_verification=True,
+                schema_depth_limit=MAX_DEPTH,
+                # Without the library's own types, JSON of BigQuery is the text that it is.
+                arrow_extensions_enabled=False,
+            )
+            _refuse_bombs(file.metadata, source.size())
+            form, chosen = _chosen(file.schema_arrow)
+        batches = file.iter_batches(_BATCH_ROWS, columns=[*dict.fromkeys(each.field for each in chosen)], use_threads=False)
+        names = [each.name for each in chosen]
+        while True:
+            with _held_memory():
+                batch = next(batches, None)
+            if batch is None:
+                break
+            if batch.nbytes > MAX_BATCH_BYTES:
+                raise BillError(
+                    f"after row {self.row}: the next {batch.num_rows:,} rows have {batch.nbytes >> 20:,} MiB, as no bill's have"
+                )
+            columns = [_texts(_column(batch, each)) for each in chosen]
+            for cells in zip(*columns, strict=True):
+                self.row += 1
+                yield form, dict(zip(names, cells, strict=True))
+        if self.row != file.metadata.num_rows:
+            raise BillError(f"it has {self.row:,} rows of {file.metadata.num_rows:,}: the file is damaged")
+
+
+@contextmanager
+def _held_memory() -> Generator[None]:
+    """Lets the process take no more than MAX_MEMORY_BYTES beyond what it has, where the system can hold it to that (Linux)."""
+    status = Path("/proc/self/status")
+    told = status.read_text(encoding="utf-8", errors="replace") if status.exists() else ""
+    if (data := re.search(r"^VmData:\s+(\d+) kB$", told, re.MULTILINE)) is None:
+        yield
+        return
+    import resource  # noqa: PLC0415 -- it is not on Windows
+
+    has = int(data[1]) * 2**10
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    most = min(each for each in (*before, has + MAX_MEMORY_BYTES) if each != resource.RLIM_INFINITY)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def _refuse_bombs(metadata: Any, size: int) -> None:
+    """Raises BillError for a file that declares more columns than a bill has, or to unpack to more than one does.
+
+    A value counts as a byte at least: a column of one text, or of none, takes next to nothing for any number of rows.
+    """
+    if metadata.num_columns > MAX_COLUMNS:
+        raise BillError(f"it has {metadata.num_columns:,} columns, as no bill has")
+    declared = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+    if max(declared, metadata.num_rows * metadata.num_columns) > most_unpacked(size):
+        raise BillError(f"it unpacks to more than {MAX_EXPANSION} times its size, as no bill does")
+
+
+def _chosen(schema: Any) -> tuple[BillForm, list[_Chosen]]:
+    """What the file is, and which of its columns are read, by the names that rows have. Raises BillError."""
+    found: list[tuple[str, str]] = []
+    for field in schema:
+        if pa.types.is_struct(field.type):
+            # BigQuery's records: service.description.
+            found += [(field.name, inner.name) for inner in field.type]
+        else:
+            found.append((field.name, ""))
+    form = form_of([f"{name}.{inner}" if inner else name for name, inner in found])
+    used = {*form.needed, *form.also}
+    # Of columns with one name the last counts, as in CSV.
+    by_name: dict[str, _Chosen] = {}
+    for name, inner in found:
+        row_name = form.column(f"{name}.{inner}" if inner else name)
+        if row_name in used:
+            by_name[row_name] = _Chosen(name, inner, row_name)
+    for each in by_name.values():
+        field = schema.field(schema.get_all_field_indices(each.field)[-1])
+        _refuse_type(field.type.field(each.inner).type if each.inner else field.type, each.name)
+    return form, list(by_name.values())
+
+
+def _refuse_type(kind: Any, name: str) -> None:
+    """Raises BillError for a type whose values no bill has, or that does not hold cents."""
+    if of.is_map(kind):
+        inner = (kind.item_type,)
+    elif of.is_list(kind) or of.is_large_list(kind) or of.is_dictionary(kind):
+        inner = (kind.value_type,)
+    elif of.is_struct(kind):
+        inner = tuple(each.type for each in kind)
+    else:
+        plain = (
+            *(of.is_string, of.is_large_string, of.is_binary, of.is_large_binary),
+            *(of.is_float64, of.is_decimal128, of.is_decimal256, of.is_integer, of.is_boolean, of.is_timestamp, of.is_date, of.is_null),
+        )
+        if not any(fits(kind) for fits in plain):
+            why = "which does not hold cents exactly" if of.is_floating(kind) else "which no bill has"
+            raise BillError(f"its column {name} is of type {str(kind)[:60]}, {why}; double, decimal, timestamp, string and map are read")
+        return
+    for each in inner:
+        _refuse_type(each, name)
+
+
+def _column(batch: Any, chosen: _Chosen) -> Any:
+    found = batch.column(batch.schema.get_all_field_indices(chosen.field)[-1])
+    return found.flatten()[found.type.get_field_index(chosen.inner)] if chosen.inner else found
+
+
+def _texts(column: Any) -> list[str]:
+    """The text of each row's cell, as CSV has it: JSON for what is nested, nothing for null."""
+    if of.is_timestamp(column.type):
+        # Without a zone and in microseconds, as the calendar of Python has it: both kinds of timestamps are in UTC.
+        column = column.cast(options=_IN_MICROSECONDS)
+    return [_text(each) for each in column.to_pylist(maps_as_pydicts="strict")]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Decimal):
+        written = f"{value:f}"
+        return written.rstrip("0").rstrip(".") if "." in written else written
+    return _json(value) if isinstance(value, (dict, list)) else str(value)
+
+
+_json = json.JSONEncoder(ensure_ascii=False, default=_text).encode
+
+
+def _short(error: Exception) -> str:
+    """What a library says, in a line without what only its makers need."""
+    return re.sub(r"\s+", " ", str(error) or type(error).__name__)[:160]

@@ -1,0 +1,217 @@
+"""How many machines of each type to commit to, from a history of how many ran, and how far that history carries.
+
+What may be committed to is what ran on demand: AWS' plans are prices "compared to On-Demand pricing" (aws.amazon.com/savingsplans/faqs,
+read 2026-11-27), and Google's discounts cover no Spot VMs (docs.archera.ai, a third party, of March 2026). That they cover neither
+flex-start nor queued capacity is not verified. Reserved nodes are told apart, because no label says whether a contract pays for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.price_book import HOURS_OF_A_MONTH
+from flexspot.capacity.chargeback.nodes import UNKNOWN, cloud_of
+from flexspot.capacity.cost.reservation import NodeUse
+from flexspot.capacity.values.quantities import HOURS_OF_A_YEAR, as_decimal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from decimal import Decimal
+
+    from flexspot.capacity.catalog.machines import Vendor
+    from flexspot.capacity.catalog.price_book import Price, PriceBook
+    from flexspot.capacity.chargeback.machine_hours import MachineHours, MachineKind
+
+
+TERM_YEARS = (1, 3)
+"""For how long a commitment holds, with AWS (TermInYears of its recommendations) and Google Cloud (docs, "Committed use discounts for
+Compute Engine"); both read 2026-11-27."""
+
+_HOURS_OF_A_DAY = 24
+LEAST_DAYS, GOOD_DAYS = 14, 60
+"""Of fewer days nothing is advised: two weeks have every day of the week twice. From GOOD_DAYS on a history is not called short: that is
+the longest that AWS' own recommendations look back (LookbackPeriodInDays: 7, 30 or 60 days; read 2026-11-27)."""
+
+MOST_MISSING_PERCENT, GOOD_MISSING_PERCENT = 25, 5
+"""Where more of the hours between the first and the last is missing nothing is advised; from the other on that is told. Both are ours."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a history carries. `refused` says why nothing is advised by it, `weak` what is in doubt; both may be empty."""
+
+    first: datetime | None
+    last: datetime | None
+    hours: int
+    missing: int
+    refused: tuple[str, ...]
+    weak: tuple[str, ...]
+
+
+def reach_of(history: MachineHours) -> Reach:
+    """How long a history is, and how much of it is missing."""
+    hours, span, refused, weak = len(history.hours), history.span, list[str](), list[str]()
+    days = Fraction(hours, _HOURS_OF_A_DAY)
+    seen = f"{as_decimal(days):.1f} days were seen"
+    if days < LEAST_DAYS:
+        refused.append(f"{seen}; advice needs {LEAST_DAYS}, so that every day of the week is there twice")
+    elif days < GOOD_DAYS:
+        weak.append(f"{seen}, less than {GOOD_DAYS}: what is not in them, such as the end of a quarter, is not in the advice")
+    missing = Fraction(history.missing * 100, span) if span else Fraction(0)
+    gone = f"{history.missing} of {span} hours between the first and the last are missing ({as_decimal(missing):.1f} %)"
+    if missing > MOST_MISSING_PERCENT:
+        refused.append(f"{gone}; at most {MOST_MISSING_PERCENT} % may be")
+    elif missing > GOOD_MISSING_PERCENT:
+        weak.append(f"{gone}: where they are not hours like the others, the advice is off")
+    first, last = (datetime.fromtimestamp(each, UTC) for each in (history.hours[0], history.hours[-1])) if history.hours else (None, None)
+    return Reach(first, last, hours, history.missing, tuple(refused), tuple(weak))
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a commitment costs, for `years`. Of price and discount (in percent off on-demand) one is given, or else the price file's counts.
+
+    `on_demand_usd_per_hour` stands in for the price book's. Prices are those of one machine for an hour.
+    """
+
+    years: int = TERM_YEARS[0]
+    committed_usd_per_hour: Decimal | None = None
+    discount_percent: Decimal | None = None
+    on_demand_usd_per_hour: Decimal | None = None
+
+
+@dataclass(frozen=True)
+class CommittedLevel:
+    """So many machines committed to. `usd_a_month` is the commitment and what is above it on demand, for 730 hours; None: not known.
+
+    `used_share` is the utilisation of what is committed (1 for none), `covered_share` how much of all use it covers.
+    """
+
+    nodes: int
+    used_share: Fraction
+    covered_share: Fraction
+    usd_a_month: Decimal | None
+
+
+@dataclass(frozen=True)
+class MachineAdvice:
+    """What to commit to of a machine in a region, or what is not known of it.
+
+    `best` is None where the history does not carry advice, or nobody knows what a commitment costs; `fewer` and `more` are a machine less
+    and one more. `halves` are the best numbers by the first and the second half of the hours alone. `term_usd` is what the commitment costs
+    over its term, and `pays_after_months` for how long use must go on as it was, so that it has cost no more than on demand would have.
+    """
+
+    machine: str
+    region: str
+    use: NodeUse
+    on_demand: Price | None
+    on_demand_usd_per_hour: Decimal | None
+    committed: Price | None
+    committed_usd_per_hour: Decimal | None
+    break_even_share: Fraction | None
+    best: CommittedLevel | None = None
+    none: CommittedLevel | None = None
+    fewer: CommittedLevel | None = None
+    more: CommittedLevel | None = None
+    halves: tuple[int, int] | None = None
+    term_usd: Decimal | None = None
+    pays_after_months: Fraction | None = None
+
+    @property
+    def saved_usd_a_month(self) -> Decimal | None:
+        """By how much a month costs less than without the commitment; None where a price is not known."""
+        if self.best is None or self.none is None or self.best.usd_a_month is None or self.none.usd_a_month is None:
+            return None
+        return self.none.usd_a_month - self.best.usd_a_month
+
+    def pays_below_usd_per_hour(self, node: int) -> Decimal | None:
+        """Below which price of a machine and hour committing to the node, the first being 1, pays; None: on-demand's is not known."""
+        if self.on_demand_usd_per_hour is None:
+            return None
+        return as_decimal(self.use.shares[node - 1] * Fraction(self.on_demand_usd_per_hour))
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The prices that are missing, in words."""
+        of = f"{self.machine} in {self.region}"
+        missing = {
+            f"the on-demand price of {of}": self.on_demand_usd_per_hour is None,
+            f"the price of a commitment for {of}": self.break_even_share is None and self.committed_usd_per_hour is None,
+        }
+        return tuple(what for what, is_missing in missing.items() if is_missing)
+
+
+@dataclass(frozen=True)
+class CommitmentAdvice:
+    """What to commit to, by machine and region. `uncommittable` is what ran in other ways than on demand, in node hours."""
+
+    reach: Reach
+    terms: Terms
+    machines: tuple[MachineAdvice, ...]
+    uncommittable: dict[MachineKind, Fraction] = field(default_factory=dict["MachineKind", Fraction])
+
+    @property
+    def complete(self) -> bool:
+        """Whether every machine has its number and what that saves."""
+        return not self.reach.refused and all(each.saved_usd_a_month is not None for each in self.machines)
+
+
+def advise_commitments(history: MachineHours, prices: Callable[[Vendor], PriceBook], terms: Terms) -> CommitmentAdvice:
+    """The number of each machine at which the history would have cost least. Raises ValueError for a history without hours."""
+    reach = reach_of(history)
+    machines: list[MachineAdvice] = []
+    other: dict[MachineKind, Fraction] = {}
+    for kind, nodes in history.nodes.items():
+        if kind.bought_as == CapacityType.ON_DEMAND and UNKNOWN not in {kind.machine, kind.region}:
+            machines.append(_advice(kind, history.of(kind), prices, terms, carries=not reach.refused))
+        elif node_hours := sum(nodes.values(), Fraction(0)):
+            other[kind] = node_hours
+    return CommitmentAdvice(reach, terms, tuple(machines), other)
+
+
+def _advice(
+    kind: MachineKind, used: list[Fraction], prices: Callable[[Vendor], PriceBook], terms: Terms, *, carries: bool
+) -> MachineAdvice:
+    cloud = cloud_of(kind.machine)
+    book = None if cloud is None else prices(cloud)
+    on_demand = None if book is None else book.find(kind.machine, kind.region, CapacityType.ON_DEMAND)
+    contract = None if book is None else book.find(kind.machine, kind.region, CapacityType.RESERVED)
+    if terms.on_demand_usd_per_hour is not None:
+        on_demand = None
+    list_price = terms.on_demand_usd_per_hour or (None if on_demand is None else on_demand.usd_per_hour)
+    off, committed = terms.discount_percent, terms.committed_usd_per_hour
+    if off is not None or committed is not None:
+        contract = None
+    elif contract is not None:
+        committed = contract.usd_per_hour
+    if off is not None and list_price is not None:
+        committed = list_price * (1 - off / 100)
+    # A discount says from which share on a machine pays, even where nobody knows the price that it is off.
+    ratio = None if off is None else 1 - Fraction(off) / 100
+    if ratio is None and committed is not None and list_price is not None:
+        ratio = Fraction(committed) / Fraction(list_price)
+    use = NodeUse(used)
+    known = MachineAdvice(kind.machine, kind.region, use, on_demand, list_price, contract, committed, ratio)
+    if ratio is None or not carries:
+        return known
+
+    def level(nodes: int) -> CommittedLevel:
+        usd = None if committed is None or list_price is None else use.usd(nodes, committed, list_price, HOURS_OF_A_MONTH)
+        return CommittedLevel(nodes, use.used_share(nodes), use.covered_share(nodes), usd)
+
+    best, half = use.worth_reserving(ratio), len(used) // 2
+    return replace(
+        known,
+        best=level(best),
+        none=level(0),
+        fewer=level(best - 1) if best else None,
+        more=level(best + 1),
+        halves=(NodeUse(used[:half]).worth_reserving(ratio), NodeUse(used[half:]).worth_reserving(ratio)),
+        term_usd=None if committed is None else committed * best * HOURS_OF_A_YEAR * terms.years,
+        pays_after_months=ratio * 12 * terms.years / use.used_share(best) if best else None,
+    )

@@ -1,0 +1,268 @@
+"""How to get capacity for one job or several: rules exclude what cannot work, cost decides among the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Decimal
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from flexspot.capacity.catalog.data_files import Record
+from flexspot.capacity.cost.estimates import AdviceRule, Estimate, Estimates, Fact, JobNeeds, Method, estimates, is_gang, shipped_rules
+from flexspot.capacity.cost.spot_arithmetic import (
+    break_even_interruptions_per_node_hour,
+    break_even_usd_per_hour,
+    gang_interruptions_per_hour,
+    usd_per_useful_hour,
+    value_of_an_hour_sooner,
+)
+from flexspot.capacity.values.names import Name  # noqa: TC001 -- pydantic reads it at run time, of a class that is no direct child of Record
+from flexspot.capacity.values.quantities import cents, saved_percent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from flexspot.capacity.cost.costed_plan import MachinePrices
+
+
+_PRICE_STEP = Decimal("0.0001")
+"""Clouds list prices an hour to four decimals."""
+
+# Of equal cost the surer one: a reservation is there, what DWS gives is not taken away. Capacity at list price is what is left.
+_PREFERENCE = (Method.RESERVED, Method.QUEUED, Method.FLEX_START, Method.SPOT, Method.HYBRID, Method.ON_DEMAND)
+
+
+@dataclass(frozen=True)
+class Option:
+    """A way with its figures, and the rules that exclude it; none when it could be taken."""
+
+    estimate: Estimate
+    excluded_by: tuple[AdviceRule, ...]
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """A way that could be taken and whose price nobody knows: below `usd_per_hour` for a node it costs less than what is chosen."""
+
+    method: Method
+    usd_per_hour: Decimal
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The answer. `options` has the chosen one first, then those that could be taken by cost, then the excluded.
+
+    `reasons` say why, `practices` what belongs to it, `arithmetic` the figures behind it. A way without a known price is never chosen and
+    never excluded for it: it is `undecided`, so that the answer holds only as far as prices are known.
+    """
+
+    method: Method
+    options: tuple[Option, ...]
+    reasons: tuple[str, ...]
+    practices: tuple[str, ...]
+    arithmetic: tuple[str, ...]
+    facts: dict[Fact, bool | None]
+    undecided: tuple[Undecided, ...] = ()
+
+    @property
+    def chosen(self) -> Estimate:
+        """The figures of the answer."""
+        return self.options[0].estimate
+
+
+def advise(needs: JobNeeds, prices: MachinePrices) -> Advice:
+    """The advice for a job at these prices; those that the job itself gives go first."""
+    prices = replace(
+        prices,
+        on_demand_usd_per_hour=needs.on_demand_usd_per_hour or prices.on_demand_usd_per_hour,
+        spot_usd_per_hour=needs.spot_usd_per_hour or prices.spot_usd_per_hour,
+        flex_start_usd_per_hour=needs.flex_start_usd_per_hour or prices.flex_start_usd_per_hour,
+    )
+    found = estimates(needs, prices)
+    facts = facts_of_job(needs, found)
+    rules = [rule for rule in shipped_rules().rules if rule.holds(facts)]
+    options = [Option(each, tuple(rule for rule in rules if method in rule.excludes)) for method, each in found.by_method.items()]
+    options.sort(key=_rank)
+    chosen = options[0].estimate
+    reasons = [*_exclusions(rules), *(rule.because for rule in rules if rule.advises is None and not rule.excludes)]
+    reasons.append(_why(chosen, options))
+    undecided = tuple(_undecided(chosen, options))
+    reasons += [_open_question(needs, chosen, each) for each in undecided]
+    practices = tuple(f"{rule.advises}: {rule.because}" for rule in rules if rule.advises)
+    arithmetic = tuple(_arithmetic(needs, prices, found, chosen))
+    return Advice(chosen.method, tuple(options), tuple(reasons), practices, arithmetic, facts, undecided)
+
+
+def _undecided(chosen: Estimate, options: list[Option]) -> Iterator[Undecided]:
+    for option in options:
+        unpriced = option.estimate.unpriced
+        if unpriced is not None and not option.excluded_by:
+            # Rounded down: at a price below what is told, it is true.
+            limit = unpriced.break_even_usd_per_hour(_usd(chosen)).quantize(_PRICE_STEP, ROUND_FLOOR)
+            if limit > 0:
+                yield Undecided(option.estimate.method, limit)
+
+
+def _open_question(needs: JobNeeds, chosen: Estimate, question: Undecided) -> str:
+    return (
+        f"{question.method} is not decided: no Spot price of {needs.machine} in {needs.region} is known; below "
+        f"{question.usd_per_hour} USD an hour for a Spot node it costs less than {chosen.method}"
+    )
+
+
+def facts_of_job(needs: JobNeeds, found: Estimates) -> dict[Fact, bool | None]:
+    """What holds of the job, in the words of the rules; None where a missing price leaves it open."""
+    spot, on_demand = found.by_method[Method.SPOT], found.by_method[Method.ON_DEMAND]
+    flex_start = found.by_method.get(Method.FLEX_START)
+    limit, start = found.flex_start_limit_hours, needs.start_within_hours
+    late = spot.late_share is not None and spot.late_share > needs.late_share_allowed
+    return {
+        Fact.USER_FACING: needs.user_facing,
+        Fact.INTERACTIVE: needs.interactive,
+        Fact.INTERRUPTIBLE: needs.interruptible,
+        Fact.RESUMES: needs.checkpoint_minutes is not None or needs.piece_hours is not None,
+        Fact.GANG: is_gang(needs),
+        Fact.DEADLINE: needs.deadline_hours is not None,
+        Fact.STEADY: needs.steady,
+        Fact.SHARED: needs.shared,
+        Fact.GUARANTEED: needs.guaranteed,
+        Fact.DATA_ELSEWHERE: bool(found.moving_usd),
+        Fact.SPOT_PAYS: _spot_pays(spot, on_demand),
+        Fact.LATE_ON_SPOT: late,
+        Fact.SLACK_FOR_HYBRID: found.slack_for_hybrid or needs.deadline_hours is None,
+        Fact.FLEX_START_OFFERED: limit is not None,
+        Fact.FITS_FLEX_START: limit is None or needs.work_hours <= limit,
+        Fact.CAN_WAIT_FOR_FLEX_START: flex_start is None
+        or (not flex_start.late_share and (start is None or flex_start.wait_hours <= start)),
+        Fact.CAN_WAIT_FOR_SPOT: start is None or found.spot_plan.conditions.wait_hours <= start,
+    }
+
+
+def _spot_pays(spot: Estimate, on_demand: Estimate) -> bool | None:
+    if spot.unpriced is None:
+        return _usd(spot) < _usd(on_demand)
+    # What is paid besides Spot's price can decide it alone: then no price makes it pay.
+    return False if spot.unpriced.break_even_usd_per_hour(_usd(on_demand)) <= 0 else None
+
+
+def _usd(estimate: Estimate) -> Decimal:
+    """What to count with: the most that it can cost."""
+    return Decimal("Infinity") if estimate.usd_most is None else estimate.usd_most
+
+
+def _rank(option: Option) -> tuple[bool, Decimal, int]:
+    return bool(option.excluded_by), _usd(option.estimate), _PREFERENCE.index(option.estimate.method)
+
+
+def _and(methods: tuple[Method, ...]) -> str:
+    return " and ".join(", ".join(methods).rsplit(", ", 1))
+
+
+def _exclusions(rules: list[AdviceRule]) -> list[str]:
+    """Each method that is out, with the first rule that says so: the rules stand in the order of their weight."""
+    told: set[Method] = set()
+    lines: list[str] = []
+    for rule in rules:
+        if methods := tuple(each for each in rule.excludes if each not in told):
+            lines.append(f"{_and(methods)} {'is' if len(methods) == 1 else 'are'} out: {rule.because}")
+            told |= set(methods)
+    return lines
+
+
+def _why(chosen: Estimate, options: list[Option]) -> str:
+    left = [each.estimate for each in options[1:] if not each.excluded_by]
+    others = [each for each in left if each.unpriced is None]
+    if not others:
+        return f"{chosen.method} is the one that is left whose price is known" if left else f"{chosen.method} is what is left"
+    on_demand = next((each for each in others if each.method is Method.ON_DEMAND), None)
+    if on_demand is None:
+        return f"{chosen.method} costs least of what is left"
+    if chosen.usd_least == _usd(on_demand):
+        return f"{chosen.method} costs what on-demand costs, and is surer to be there"
+    if chosen.usd_least != chosen.usd_most:
+        most = saved_percent(chosen.usd_least or Decimal(0), _usd(on_demand))
+        return f"{chosen.method} costs no more than on-demand, and up to {most:.0f} % less; its price is not known here"
+    return f"{chosen.method} costs least of what is left: {saved_percent(_usd(chosen), _usd(on_demand)):.0f} % less than on-demand"
+
+
+def _arithmetic(needs: JobNeeds, prices: MachinePrices, found: Estimates, chosen: Estimate) -> list[str]:
+    lines = _spot_arithmetic(needs, prices, found) if needs.interruptible and not needs.user_facing else []
+    list_price = found.by_method[Method.ON_DEMAND]
+    later = chosen.finish_hours - list_price.finish_hours
+    value = value_of_an_hour_sooner(_usd(chosen), _usd(list_price), later) if chosen.usd_most is not None else None
+    if value is not None and value > 0:
+        lines.append(f"on-demand would end {later:.1f} h sooner; it is the better one if an hour is worth more than {cents(value)} USD")
+    if found.moving_usd:
+        lines.append(f"each start moves {needs.data_gib} GiB between regions: {cents(found.moving_usd)} USD")
+    return lines
+
+
+def _spot_arithmetic(needs: JobNeeds, prices: MachinePrices, found: Estimates) -> list[str]:
+    plan, price, on_demand = found.spot_plan, prices.spot_usd_per_hour, prices.on_demand_usd_per_hour
+    run, rate = plan.run, plan.conditions.interruptions_per_hour
+    if not run.ends:
+        return [f"on Spot an interruption is expected every {1 / rate:.1f} h: as it is, it would practically never end"]
+    lines = [f"on Spot: an interruption every {1 / rate:.1f} h, {run.interruptions:.1f} in all" if rate else "on Spot: no interruptions"]
+    if needs.checkpoint_minutes is not None:
+        lines.append(f"checkpoint every {plan.interval_hours * 60:.0f} minutes of work, the best interval for that")
+    more = f"{run.overhead_share * 100:.1f} % more billed hours"
+    effective = None if price is None else usd_per_useful_hour(price, run)
+    if price is None or effective is None:
+        worth = cents(break_even_usd_per_hour(on_demand, run))
+        return [*lines, f"{more}: Spot is cheaper than on-demand below {worth} USD an hour; no price is known: give it with --spot-usd"]
+    lines.append(f"{more}: {cents(effective)} USD for a useful hour of a node, not {cents(price)}")
+    if needs.checkpoint_minutes is not None:
+        of_gang = gang_interruptions_per_hour(1, plan.conditions.nodes, plan.conditions.share_taken)
+        limit = of_gang * break_even_interruptions_per_node_hour(needs.work_hours, plan.conditions, price, on_demand)
+        whose = f"the {plan.conditions.nodes} nodes together" if plan.conditions.nodes > 1 else "a node"
+        told = f"up to {limit:.2f} interruptions of {whose} an hour" if limit else "at no rate of interruptions"
+        lines.append(f"Spot is cheaper than on-demand {told}; {rate:.2f} are expected")
+    unknown = found.flex_start_limit_hours is not None and prices.flex_start_usd_per_hour is None
+    if unknown and effective < on_demand:
+        off = saved_percent(effective, on_demand)
+        lines.append(
+            f"flex-start, whose price is not known here, would be cheaper than that from {off:.0f} % off on, {cents(effective)} USD"
+        )
+    return lines
+
+
+class NamedJob(JobNeeds):
+    """A job of a mixture; `runs` is how often it runs in the period that is looked at."""
+
+    name: Name
+    runs: Annotated[int, Field(ge=1)] = 1
+
+
+class JobMix(Record):
+    """The file of `flexspot advise job --jobs`."""
+
+    jobs: Annotated[tuple[NamedJob, ...], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class MixAdvice:
+    """`method` is HYBRID when the jobs need more than one. The sums count each job as often as it runs, at the most that it can cost."""
+
+    method: Method
+    advice: dict[str, Advice]
+    usd: Decimal
+    on_demand_usd: Decimal
+
+    @property
+    def saved_percent(self) -> Decimal:
+        """Against on-demand for all."""
+        return saved_percent(self.usd, self.on_demand_usd)
+
+
+def advise_mix(jobs: JobMix, prices_of: Callable[[JobNeeds], MachinePrices]) -> MixAdvice:
+    """Each job by its tolerance. Raises what `prices_of` raises for a machine whose price is not known."""
+    found = {job.name: advise(job, prices_of(job)) for job in jobs.jobs}
+    methods = {each.method for each in found.values()}
+    usd = on_demand = Decimal(0)
+    for job in jobs.jobs:
+        by_method = {each.estimate.method: each.estimate.usd_most for each in found[job.name].options}
+        list_price = by_method[Method.ON_DEMAND] or Decimal(0)
+        on_demand += list_price * job.runs
+        usd += (found[job.name].chosen.usd_most or list_price) * job.runs
+    return MixAdvice(methods.pop() if len(methods) == 1 else Method.HYBRID, found, usd, on_demand)

@@ -1,0 +1,234 @@
+"""Figures of a month, and the lines that they are of: what each is about, its prices, and the prices that are missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.fresh_prices import is_listed
+from flexspot.capacity.catalog.price_book import LIST_PRICE_DAYS, SPOT_PRICE_DAYS, Measure
+from flexspot.capacity.values.quantities import cents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import date
+
+    from flexspot.capacity.catalog.contract import FamilyPrice
+    from flexspot.capacity.catalog.data_files import Source
+    from flexspot.capacity.catalog.price_book import Price, PriceBook, ServicePrice
+
+
+class Scenario(StrEnum):
+    """Which month is meant.
+
+    WORST: every enforced ceiling is reached in every hour of a month of 31 days, at the dearest that may be made. EXPECTED: as the
+    expected use says. FLOOR: nothing runs; what is kept is paid.
+    """
+
+    WORST = "worst-case"
+    EXPECTED = "expected"
+    FLOOR = "idle-floor"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """US dollars a month, in whole cents.
+
+    What has no known price is in `worst_usd` and `expected_at_most_usd` at the on-demand price, above which nothing is sold, and in
+    neither of the others. Where all prices are known, `expected_at_most_usd` is `expected_usd`.
+    """
+
+    worst_usd: Decimal
+    expected_usd: Decimal
+    floor_usd: Decimal
+    expected_at_most_usd: Decimal
+
+    def __add__(self, other: Figures) -> Figures:
+        return Figures(*(mine + theirs for mine, theirs in zip(_amounts(self), _amounts(other), strict=True)))
+
+    def __sub__(self, other: Figures) -> Figures:
+        return Figures(*(mine - theirs for mine, theirs in zip(_amounts(self), _amounts(other), strict=True)))
+
+    def of(self, scenario: Scenario) -> Decimal:
+        """The figure of one of the three months."""
+        return {Scenario.WORST: self.worst_usd, Scenario.EXPECTED: self.expected_usd, Scenario.FLOOR: self.floor_usd}[scenario]
+
+
+def _amounts(figures: Figures) -> tuple[Decimal, ...]:
+    return figures.worst_usd, figures.expected_usd, figures.floor_usd, figures.expected_at_most_usd
+
+
+NOTHING = Figures(*(Decimal("0.00"),) * 4)
+
+
+def in_cents(worst_usd: Decimal, expected_usd: Decimal, floor_usd: Decimal, expected_at_most_usd: Decimal | None = None) -> Figures:
+    """Amounts rounded as invoices are. Without `expected_at_most_usd` what is expected is known."""
+    at_most = expected_usd if expected_at_most_usd is None else expected_at_most_usd
+    return Figures(cents(worst_usd), cents(expected_usd), cents(floor_usd), cents(at_most))
+
+
+def total(figures: Iterable[Figures | None]) -> Figures:
+    """The sum of those that are known."""
+    return sum((each for each in figures if each is not None), start=NOTHING)
+
+
+def divided(figures: Figures, weights: Sequence[int]) -> list[Figures]:
+    """The figures in parts by weight that sum to the whole, cent by cent. Raises ValueError when all weights are 0."""
+    return [Figures(*parts) for parts in zip(*(_divided(each, weights) for each in _amounts(figures)), strict=True)]
+
+
+def _divided(usd: Decimal, weights: Sequence[int]) -> list[Decimal]:
+    # Each part ends where the parts so far must end, so that no cent is lost or paid twice.
+    whole = sum(weights)
+    if whole <= 0:
+        raise ValueError(f"weights are {list(weights)}; one must be above 0")
+    parts: list[Decimal] = []
+    so_far, told = 0, Decimal("0.00")
+    for weight in weights:
+        so_far += weight
+        reached = cents(usd * so_far / whole)
+        parts.append(reached - told)
+        told = reached
+    return parts
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """How much of something there is on average in each of the three months: nodes, or units of a service."""
+
+    worst: Decimal
+    expected: Decimal
+    floor: Decimal
+
+    def __str__(self) -> str:
+        if self.floor == self.worst:
+            return shown_amount(self.worst)
+        return f"{shown_amount(self.floor)} to {shown_amount(self.worst)}, {shown_amount(self.expected)} expected"
+
+
+def shown_amount(amount: Decimal) -> str:
+    """At most one decimal; a whole number without."""
+    rounded = amount.quantize(Decimal("0.1"))
+    return f"{rounded:f}".removesuffix(".0")
+
+
+class Section(StrEnum):
+    """What a line is about.
+
+    POOL, FEE and DISK are shared out to the teams whose GPUs they are; FEE is what EKS Auto Mode bills for a pool's nodes. SYSTEM,
+    OTHER_WORK, SERVICE and USAGE are the platform's: nodes of controllers, nodes without GPUs, what the cloud bills for being there, and
+    what somebody said will be used. COMMITMENT is what a contract has committed to beyond the reserved pools. INSTEAD is what nodes that
+    GKE makes by itself may cost more than the declared ones in whose place they are.
+    """
+
+    POOL = "pool"
+    FEE = "pool-fee"
+    DISK = "pool-disk"
+    SYSTEM = "system-nodes"
+    OTHER_WORK = "other-work"
+    SERVICE = "service"
+    USAGE = "usage"
+    COMMITMENT = "commitment"
+    INSTEAD = "auto-provisioned"
+
+    @property
+    def of_pools(self) -> bool:
+        """Whether teams share it."""
+        return self in {Section.POOL, Section.FEE, Section.DISK}
+
+
+@dataclass(frozen=True)
+class PriceUsed:
+    """A price that a line was worked out with. `per` is the measure; `source` is the citation; for `undated` see Source.
+
+    `listed` is whether `flexspot prices refresh` asks the cloud for such a price.
+    """
+
+    what: str
+    usd: Decimal
+    per: str
+    source: str
+    as_of: date
+    verified: bool
+    undated: bool = False
+    spot: bool = False
+    listed: bool = False
+
+
+def price_data(price: PriceUsed) -> dict[str, Any]:
+    """A price as data, money as text: what it is of, and whose word it is."""
+    return {
+        "what": price.what,
+        "usd": str(price.usd),
+        "per": price.per,
+        "source": price.source,
+        "as_of": price.as_of.isoformat(),
+        "verified": price.verified,
+        "undated": price.undated,
+    }
+
+
+def days_of(price: PriceUsed) -> int:
+    """For how many days a price is taken for today's: Spot moves by the hour, lists by the quarter."""
+    return SPOT_PRICE_DAYS if price.spot else LIST_PRICE_DAYS
+
+
+def day_of(price: PriceUsed) -> str:
+    """Of which day it is, or where nobody knows, when it was read."""
+    return f"undated, read {price.as_of}" if price.undated else str(price.as_of)
+
+
+def price_with_source(  # noqa: PLR0913 -- what a line tells of a price, given by name
+    source: Source, what: str, usd: Decimal, *, per: str = Measure.HOUR, spot: bool = False, listed: bool = False
+) -> PriceUsed:
+    """A price as a line tells of it."""
+    return PriceUsed(what, usd, per, source.citation, source.as_of, source.verified, source.undated, spot, listed)
+
+
+def price_used(book: PriceBook, price: Price) -> PriceUsed:
+    """A machine's price as a line tells of it."""
+    what = f"{price.machine} {price.capacity_type}" + (f" of pool {price.pool}" if price.pool else "")
+    spot = price.capacity_type is CapacityType.SPOT
+    return price_with_source(book.source_of(price), what, price.usd_per_hour, spot=spot, listed=is_listed(book.cloud, price))
+
+
+def service_price_used(book: PriceBook, price: ServicePrice) -> PriceUsed:
+    """Likewise of what is no machine."""
+    listed = is_listed(book.cloud, price)
+    return price_with_source(book.source_of(price), price.item, price.usd, per=price.item.measure, listed=listed)
+
+
+def family_price_used(book: PriceBook, price: FamilyPrice) -> PriceUsed:
+    """Likewise of a family's."""
+    return price_with_source(book.source_of(price), f"smallest {price.family} on-demand", price.usd_per_hour)
+
+
+@dataclass(frozen=True)
+class CostLine:
+    """One line. `quantity` says of how much; `figures` are None where no price is known, `unknown` names the prices that are missing.
+
+    With both, what is expected and the floor are the least: what has no price comes on top. Of the missing prices those in `bounded` are in
+    the worst case at the on-demand price. Without `priced` that bound is all that is known.
+    """
+
+    section: Section
+    name: str
+    quantity: str
+    figures: Figures | None
+    prices: tuple[PriceUsed, ...]
+    unknown: tuple[str, ...]
+    bounded: tuple[str, ...] = ()
+    priced: bool = True
+
+    @property
+    def unbounded(self) -> tuple[str, ...]:
+        """The prices that are missing in the worst case too."""
+        return tuple(each for each in self.unknown if each not in self.bounded)
+
+    @property
+    def key(self) -> tuple[Section, str]:
+        """What makes it the same line in another plan."""
+        return self.section, self.name

@@ -1,0 +1,210 @@
+"""What bounds a month from above where an autoscaler chooses: mixtures of machines, nodes in place of pools, and GPUs that are borrowed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.machines import machines_of
+from flexspot.capacity.catalog.platform import VOCABULARIES
+from flexspot.capacity.catalog.price_book import HOURS_OF_A_LONG_MONTH
+from flexspot.capacity.cost.figures import CostLine, PriceUsed, Section, in_cents, price_used
+from flexspot.capacity.values.quantities import cents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from flexspot.capacity.catalog.price_book import PriceBook
+    from flexspot.capacity.cost.costed_plan import CostedPlan, CostedTeam
+    from flexspot.capacity.plan.billed import MadeByItself
+
+_NOTHING = Decimal(0)
+_MEBIBYTES = 1024
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A machine without GPUs that an autoscaler may make, and what a month of it costs, its disk included."""
+
+    name: str
+    vcpu: Decimal
+    memory_gib: Decimal
+    usd: Decimal
+    price: PriceUsed
+
+    def nodes(self, max_vcpu: int, max_memory_gib: int) -> int:
+        """How many fit under both ceilings."""
+        return int(min(max_vcpu // self.vcpu, max_memory_gib // self.memory_gib))
+
+    def most(self, max_vcpu: int, max_memory_gib: int) -> Decimal:
+        """What as many as fit cost."""
+        return self.nodes(max_vcpu, max_memory_gib) * self.usd
+
+
+@dataclass(frozen=True)
+class ResourceRates:
+    """US dollars a month of a vCPU and of a GiB, so that no machine costs more than its parts do at these rates.
+
+    So whatever fits under ceilings costs no more than the ceilings do: the rates are a solution of the dual of the linear program.
+    """
+
+    usd_per_vcpu: Decimal
+    usd_per_gib: Decimal
+
+    def of(self, vcpu: Decimal | int, memory_gib: Decimal | int) -> Decimal:
+        """So much at these rates."""
+        return self.usd_per_vcpu * vcpu + self.usd_per_gib * memory_gib
+
+
+def rates_over(shapes: Sequence[Shape]) -> list[ResourceRates]:
+    """The least rates that no machine is above: the corners of all there are, one of which is the best for any two ceilings."""
+    if not shapes:
+        return [ResourceRates(_NOTHING, _NOTHING)]
+    found = [
+        ResourceRates(max(each.usd / each.vcpu for each in shapes), _NOTHING),
+        ResourceRates(_NOTHING, max(each.usd / each.memory_gib for each in shapes)),
+    ]
+    for one, other in combinations(shapes, 2):
+        determinant = one.vcpu * other.memory_gib - other.vcpu * one.memory_gib
+        if determinant:
+            rates = ResourceRates(
+                (one.usd * other.memory_gib - other.usd * one.memory_gib) / determinant,
+                (other.usd * one.vcpu - one.usd * other.vcpu) / determinant,
+            )
+            if min(rates.usd_per_vcpu, rates.usd_per_gib) >= 0 and _above_all(rates, shapes):
+                found.append(rates)
+    return found
+
+
+_ROUNDING = Decimal("1e-12")
+"""The corner of two machines is above both but for the last digits of a division."""
+
+
+def _above_all(rates: ResourceRates, shapes: Sequence[Shape]) -> bool:
+    return all(each.usd <= rates.of(each.vcpu, each.memory_gib) * (1 + _ROUNDING) for each in shapes)
+
+
+def dearest_mixture(shapes: Sequence[Shape], max_vcpu: Decimal, max_memory_gib: Decimal) -> Decimal:
+    """What no mixture of these machines under both ceilings costs more than."""
+    return min(each.of(max_vcpu, max_memory_gib) for each in rates_over(shapes)) * (1 + _ROUNDING)
+
+
+def most_with_borrowing(team: CostedTeam, plan: CostedPlan, lines: Sequence[CostLine]) -> Decimal | None:
+    """What the most GPUs that a team may hold at once cost at worst, those of the dearest pools first; None where nobody says how many."""
+    if team.max_gpus is None:
+        return None
+    usd = {pool.name: _NOTHING for pool in plan.pools}
+    for line in lines:
+        if line.section.of_pools and line.figures is not None:
+            usd[line.name] += line.figures.worst_usd
+    left, most = team.max_gpus, _NOTHING
+    for pool in sorted(plan.pools, key=lambda each: usd[each.name] / each.ceiling.gpus, reverse=True):
+        gpus = min(left, pool.ceiling.gpus)
+        most += usd[pool.name] * gpus / pool.ceiling.gpus
+        left -= gpus
+    return cents(most)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Declared nodes in whose place others may be made: so many at most, what a month of one costs, and what it takes of the limits."""
+
+    nodes: int
+    usd: Decimal
+    vcpu: Decimal
+    memory_gib: Decimal
+    accelerator: str | None = None
+    gpus: Decimal = _NOTHING
+
+
+@dataclass(frozen=True)
+class _GpuShape:
+    """A machine with GPUs that node auto-provisioning may make on demand."""
+
+    accelerator: str
+    gpus: int
+    shape: Shape
+
+
+def in_place_of_pools(plan: CostedPlan, book: PriceBook, shapes: Sequence[Shape], lines: Sequence[CostLine]) -> Iterator[CostLine]:
+    """What nodes that GKE makes by itself, on demand, may cost more than the declared ones in whose place they are.
+
+    The cluster's limits hold for all nodes together. So all of them cost no more than the limits do at rates that no machine is above,
+    and what declared nodes cost above these rates, for no more of them than there may be. Reservations are billed beside what is made.
+    """
+    room = plan.spending.made_by_itself
+    if room is None:
+        return
+    with_gpus, unknown = _gpu_shapes(room, plan, book)
+    kept = list(_kept(plan, lines))
+    told = sum((each.nodes * each.usd for each in kept), _worst(lines, Section.OTHER_WORK))
+    bound = min(_bound(rates, room, kept, with_gpus) for rates in rates_over(shapes)) * (1 + _ROUNDING)
+    more = max(bound - told, _NOTHING)
+    if more or unknown:
+        quantity = ", ".join(f"{gpus} {name}" for name, gpus in room.gpus) or "no GPUs"
+        prices = tuple(dict.fromkeys(each.price for each in ([one.shape for one in with_gpus] or shapes)))
+        told_as = f"on demand, {quantity}, within {room.max_vcpu} vCPU and {room.max_memory_gib} GiB"
+        yield CostLine(Section.INSTEAD, "made by GKE in place of pools", told_as, in_cents(more, _NOTHING, _NOTHING), prices, unknown)
+
+
+def _bound(rates: ResourceRates, room: MadeByItself, kept: Sequence[_Kept], with_gpus: Sequence[_GpuShape]) -> Decimal:
+    of_gpu = {
+        name: max(
+            (
+                (each.shape.usd - rates.of(each.shape.vcpu, each.shape.memory_gib)) / each.gpus
+                for each in with_gpus
+                if each.accelerator == name
+            ),
+            default=_NOTHING,
+        )
+        for name, _ in room.gpus
+    }
+    rate_of = {name: max(usd, _NOTHING) for name, usd in of_gpu.items()}
+    bound = rates.of(room.max_vcpu, room.max_memory_gib) + sum((rate_of[name] * gpus for name, gpus in room.gpus), _NOTHING)
+    for each in kept:
+        inside = rates.of(each.vcpu, each.memory_gib) + rate_of.get(each.accelerator or "", _NOTHING) * each.gpus
+        bound += each.nodes * max(each.usd - inside, _NOTHING)
+    return bound
+
+
+def _kept(plan: CostedPlan, lines: Sequence[CostLine]) -> Iterator[_Kept]:
+    for pool in plan.pools:
+        nodes = pool.max_nodes
+        usd = _worst(lines, Section.POOL, pool.name) + _worst(lines, Section.DISK, pool.name)
+        if pool.capacity_type is not CapacityType.RESERVED:
+            ceiling = pool.ceiling
+            memory = Decimal(ceiling.memory_mib) / _MEBIBYTES / nodes
+            yield _Kept(nodes, usd / nodes, Decimal(ceiling.vcpu) / nodes, memory, pool.accelerator, Decimal(ceiling.gpus) / nodes)
+    system = plan.spending.system_nodes
+    machine = None if system is None else machines_of(VOCABULARIES[plan.cloud].catalog).get(system.machine)
+    if system is not None and machine is not None:
+        nodes = system.max_nodes
+        usd = _worst(lines, Section.SYSTEM)
+        yield _Kept(nodes, usd / nodes, Decimal(machine.vcpu), Decimal(machine.memory_mib) / _MEBIBYTES)
+
+
+def _worst(lines: Sequence[CostLine], section: Section, name: str | None = None) -> Decimal:
+    return sum(
+        (each.figures.worst_usd for each in lines if each.section is section and each.figures and name in {None, each.name}), _NOTHING
+    )
+
+
+def _gpu_shapes(room: MadeByItself, plan: CostedPlan, book: PriceBook) -> tuple[list[_GpuShape], tuple[str, ...]]:
+    """The machines with these kinds of GPUs, and the kinds of which no on-demand price is known: those cannot be bounded."""
+    disk = sum((price.usd * each.amount for each in room.charges if (price := book.find_service(each.item, plan.region))), _NOTHING)
+    found: list[_GpuShape] = []
+    for machine in machines_of(book.cloud).values():
+        price = book.paid(machine.name, plan.region, CapacityType.ON_DEMAND)
+        if machine.gpu is None or price is None:
+            continue
+        usd = price.usd_per_hour * HOURS_OF_A_LONG_MONTH + disk
+        memory = Decimal(machine.memory_mib) / _MEBIBYTES
+        shape = Shape(machine.name, Decimal(machine.vcpu), memory, usd, price_used(book, price))
+        found.append(_GpuShape(machine.gpu.name, min(machine.gpu.counts), shape))
+    wanted = [name for name, _ in room.gpus]
+    known = {each.accelerator for each in found}
+    unknown = tuple(f"on-demand price of machines with {name} in {plan.region}" for name in wanted if name not in known)
+    return [each for each in found if each.accelerator in wanted], unknown

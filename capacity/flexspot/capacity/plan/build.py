@@ -1,0 +1,194 @@
+"""From a stack file to its plan: look names up, check that everything agrees, derive the rest; or every problem, with its line."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.data_files import DataFileError
+from flexspot.capacity.catalog.node_images import ImageBook, shipped_images
+from flexspot.capacity.catalog.platform import VOCABULARIES
+from flexspot.capacity.catalog.price_book import PriceBook, prices_of
+from flexspot.capacity.plan.checks import disagreements
+from flexspot.capacity.plan.cpu_work import cpu_work_plan
+from flexspot.capacity.plan.kueue_configuration import ONE_BOOT, PodsReady
+from flexspot.capacity.plan.model import AdmissionPlan, Plan, PlanWarning, PoolPlan
+from flexspot.capacity.plan.own_machines import described_machines, described_prices
+from flexspot.capacity.plan.pools import cluster_limits, compute_class_plans, owner_labels, pool_plans
+from flexspot.capacity.plan.queues import cohort_plans, flavor_plans, priority_plans, queue_plans, route_plans, topology_plans
+from flexspot.capacity.plan.resolve import resolve
+from flexspot.capacity.plan.spending import spending_plan
+from flexspot.capacity.plan.teams import team_plans
+from flexspot.capacity.plan.versions import version_plan
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings
+from flexspot.capacity.settings.stack_file import lines_of, read_stack_file
+from flexspot.capacity.settings.teams import AdmissionMode
+from flexspot.capacity.values.errors import SettingsError, SettingsProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from flexspot.capacity.plan.resolve import ResolvedSettings
+    from flexspot.capacity.settings.platform import PlatformSettings
+
+
+def build_plan(
+    settings: PlatformSettings, source: str = "settings", prices: PriceBook | None = None, images: ImageBook | None = None
+) -> Plan:
+    """The plan that follows from settings.
+
+    `prices` is the price book that budgets are checked against, `images` the releases of nodes' images; default: the shipped ones. Raises
+    SettingsError naming `source` with everything that cannot work; what works and is probably not meant is in the plan's warnings.
+    """
+    resolved, problems = resolve(settings, prices or _described_in(settings), images or shipped_images())
+    problems += disagreements(resolved)
+    if refused := [each for each in problems if each.refused]:
+        raise SettingsError(source, refused)
+    return _assemble(resolved, problems)
+
+
+def _assemble(resolved: ResolvedSettings, warnings: list[SettingsProblem]) -> Plan:
+    settings = resolved.settings
+    pools = pool_plans(resolved)
+    flavors = flavor_plans(resolved, pools)
+    routes = route_plans(resolved, pools, flavors)
+    queues, cohorts = queue_plans(resolved, flavors), cohort_plans(resolved, flavors)
+    cpu_work = cpu_work_plan(resolved, flavors, queues)
+    return Plan(
+        cloud=settings.cloud,
+        environment=settings.environment,
+        region=resolved.region,
+        labels=owner_labels(settings),
+        pools=pools,
+        accelerators=_accelerators(pools),
+        limits=cluster_limits(resolved, [pool.ceiling for pool in pools]),
+        compute_classes=compute_class_plans(resolved, routes),
+        topologies=topology_plans(resolved, flavors),
+        flavors=flavors,
+        pods_ready=pods_ready(resolved),
+        priorities=priority_plans(resolved),
+        cohorts=cohorts,
+        queues=queues,
+        cpu_work=cpu_work,
+        teams=team_plans(resolved, flavors, cohorts, queues, cpu_work),
+        routes=routes,
+        admission=admission_plan(settings),
+        versions=version_plan(settings, resolved.images),
+        spending=spending_plan(resolved),
+        own_machines={name: resolved.machines[name] for name in described_machines(settings)},
+        warnings=tuple(PlanWarning(each.rule, each.path, f"{each.problem}; {each.allowed}") for each in warnings),
+    )
+
+
+def _accelerators(pools: tuple[PoolPlan, ...]) -> dict[str, int]:
+    ceilings: dict[str, int] = {}
+    for pool in pools:
+        ceilings[pool.accelerator] = ceilings.get(pool.accelerator, 0) + pool.max_gpus
+    return dict(sorted(ceilings.items()))
+
+
+MUTATING_POLICIES_SINCE = (1, 36)
+"""The first version of Kubernetes that has MutatingAdmissionPolicy in admissionregistration.k8s.io/v1, and on."""
+
+
+def admission_plan(settings: PlatformSettings) -> AdmissionPlan:
+    """What the settings say, and by default labels where the cluster's version certainly can."""
+    wanted = settings.admission
+    labels = _can_fill_in(settings) if wanted.default_owner_labels is None else wanted.default_owner_labels
+    return AdmissionPlan(wanted.mode, labels and wanted.mode is not AdmissionMode.NONE)
+
+
+def _can_fill_in(settings: PlatformSettings) -> bool:
+    """The version of a cluster that is there already is not known; the local control plane has it."""
+    match settings:
+        case GkeSettings():
+            version = None if settings.cluster.existing else settings.cluster.min_version
+        case EksSettings():
+            version = None if settings.cluster.existing else settings.cluster.version
+        case _:
+            return True
+    return version is not None and tuple(map(int, version.split(".")[:2])) >= MUTATING_POLICIES_SINCE
+
+
+IN_LINE = PodsReady(timeout_seconds=6 * 3600, recovery_seconds=ONE_BOOT.recovery_seconds, requeues=3)
+"""With flex-start a pod stands in DWS's line until there is capacity, for hours as a rule: whoever takes it out gives up its place.
+
+Fewer requeues, so that what can never start (an image that cannot be pulled holds its node all the while) still ends within about a day.
+"""
+
+
+def pods_ready(resolved: ResolvedSettings) -> PodsReady:
+    """The times of the whole cluster's Kueue, which has one setting for all queues: those of the slowest capacity that a queue gives away.
+
+    Queued capacity is not slow here: Kueue admits such a job when its nodes are there, and the time begins then.
+    """
+    types = {pool.settings.capacity_type for pool in resolved.queued_pools.values()}
+    return IN_LINE if CapacityType.FLEX_START in types else ONE_BOOT
+
+
+@dataclass(frozen=True)
+class StackPlan:
+    """What a stack file says, what follows from it, and the prices that its budgets were checked against."""
+
+    settings: PlatformSettings
+    plan: Plan
+    prices: PriceBook
+
+
+def plan_of_stack_file(path: Path) -> StackPlan:
+    """The plan of a stack file. Raises SettingsError with everything that is wrong, each with its line, or FileNotFoundError."""
+    settings = read_stack_file(path)
+    try:
+        prices = price_book_of(settings, path.parent, path.name)
+        images = image_book_of(settings, path.parent, path.name)
+        return StackPlan(settings, build_plan(settings, path.name, prices, images), prices)
+    except SettingsError as error:
+        raise error.with_lines(lines_of(path.read_text(encoding="utf-8"))) from error
+
+
+def price_book_of(settings: PlatformSettings, folder: Path, source: str) -> PriceBook:
+    """The shipped prices, with those of the settings' `machines` before them, and before both those of the settings' own `prices_file`.
+
+    The file is a path from `folder`.
+
+    Raises SettingsError naming `source` when that file is missing or breaks its schema.
+    """
+    book = _described_in(settings)
+    if settings.prices_file is None:
+        return book
+    with _own_file(source, "prices_file", settings.prices_file, "it looks like flexspot/capacity/catalog/prices/*.yaml"):
+        return book.overridden_by(folder / settings.prices_file)
+
+
+def _described_in(settings: PlatformSettings) -> PriceBook:
+    book, described = prices_of(VOCABULARIES[settings.cloud].catalog), described_prices(settings)
+    return book if described is None else book.with_rows_of(described, "stack file")
+
+
+def image_book_of(settings: PlatformSettings, folder: Path, source: str) -> ImageBook:
+    """The shipped releases of nodes' images, and those of the settings' own `images_file` (a path from `folder`).
+
+    Raises SettingsError naming `source` when that file is missing or breaks its schema.
+    """
+    book = shipped_images()
+    if not isinstance(settings, EksSettings) or settings.cluster.images_file is None:
+        return book
+    with _own_file(source, "cluster.images_file", settings.cluster.images_file, "`flexspot images refresh` writes it"):
+        return book.with_file(folder / settings.cluster.images_file)
+
+
+@contextmanager
+def _own_file(source: str, path: str, written: str, form: str) -> Generator[None]:
+    """What is wrong with a file of one's own, as a problem of the setting that names it."""
+    try:
+        yield
+    except FileNotFoundError:
+        problem = SettingsProblem(path, repr(written), "is not there", "a path from the stack file's own folder")
+    except (DataFileError, OSError, UnicodeDecodeError) as error:
+        problem = SettingsProblem(path, repr(written), str(error), f"fix the file; {form}")
+    else:
+        return
+    raise SettingsError(source, [problem])

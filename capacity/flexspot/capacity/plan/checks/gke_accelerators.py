@@ -1,0 +1,165 @@
+"""What GPUDirect and TPUs ask of pools, of the cluster and of its network on GKE."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.accelerators import TPU
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.gpudirect import gpudirect
+from flexspot.capacity.catalog.workload_classes import Fallback
+from flexspot.capacity.settings.network import gpudirect_ranges
+from flexspot.capacity.settings.platform import GkeSettings
+from flexspot.capacity.settings.pools import GkePool, NodeNetwork
+from flexspot.capacity.settings.teams import TeamSettings
+from flexspot.capacity.values.errors import SettingsProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from flexspot.capacity.plan.resolve import ResolvedPool, ResolvedSettings
+
+
+def _asked(resolved: ResolvedSettings) -> list[tuple[ResolvedPool, GkePool]]:
+    pools = [(pool, pool.settings) for pool in resolved.pools.values()]
+    return [(pool, each) for pool, each in pools if isinstance(each, GkePool) and each.network is NodeNetwork.GPUDIRECT]
+
+
+def _pools(resolved: ResolvedSettings) -> list[tuple[ResolvedPool, GkePool]]:
+    """Those whose machine has cards for it; of the others that is told, and nothing else."""
+    return [(pool, each) for pool, each in _asked(resolved) if gpudirect().of(pool.machines[0].name)]
+
+
+def the_machine_has_cards_for_it(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Pods on other machines would ask for networks that their nodes do not have, and wait for ever."""
+    facts = gpudirect()
+    for pool, _ in _asked(resolved):
+        name = pool.machines[0].name
+        if facts.of(name) is None:
+            why = facts.why_not(name) or "has no RDMA network cards that the platform knows of"
+            with_it = ", ".join(machine for each in facts.machines for machine in each.names)
+            remedy = f"leave it out for the ordinary network, or use a machine that has it: {with_it}"
+            yield SettingsProblem(f"{pool.path}.network", "'gpudirect'", f"machine {name}: {why}", remedy, "gpudirect-without-cards")
+
+
+def they_are_in_one_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A network for RDMA is of one zone, and the cluster's Networks have one name each: cloud.google.com/vpc/docs/rdma-network-profiles."""
+    found = {pool.path: tuple(sorted(settings.zones or resolved.zones)) for pool, settings in _pools(resolved)}
+    first = next((zones[0] for zones in found.values() if len(zones) == 1), "")
+    for path, zones in found.items():
+        if len(zones) != 1:
+            problem = f"is in one zone, as an RDMA network is, but the pool is in several: {', '.join(zones)}"
+            remedy = "give the pool one of these zones that has the machine"
+            yield SettingsProblem(f"{path}.network", "'gpudirect'", problem, remedy, "gpudirect-over-zones")
+        elif zones[0] != first:
+            problem = f"must be in the same zone for all pools that have it: another is in {first}"
+            remedy = "put them into one zone, or give the other a stack of its own"
+            yield SettingsProblem(f"{path}.zones", ", ".join(zones), problem, remedy, "gpudirect-over-zones")
+
+
+def the_cluster_is_made_with_it(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Nodes have further networks in a cluster with multi-networking, which is said where it is made."""
+    if not isinstance(resolved.settings, GkeSettings) or resolved.settings.cluster.existing is None:
+        return
+    for pool, _ in _pools(resolved):
+        problem = "needs a cluster with multi-networking, which a stack does not change on an existing cluster"
+        remedy = "leave it out, or let the stack create the cluster"
+        yield SettingsProblem(f"{pool.path}.network", "'gpudirect'", problem, remedy, "gpudirect-on-existing-cluster")
+
+
+def its_networks_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Each node takes an address of each subnetwork, of which Google keeps four."""
+    settings, pools = resolved.settings, _pools(resolved)
+    if not isinstance(settings, GkeSettings) or not pools:
+        return
+    room = IPv4Network(gpudirect_ranges(settings.network.gpudirect_cidr)[0]).num_addresses - _KEPT_BY_GOOGLE
+    nodes = sum(pool.max_nodes + 1 for pool, _ in pools)
+    if nodes > room:
+        problem = f"has room for {room} nodes in each sixteenth, but pools with gpudirect can have {nodes}"
+        written = settings.network.gpudirect_cidr
+        yield SettingsProblem("network.gpudirect_cidr", written, problem, "choose a larger range", "range-too-small")
+
+
+_KEPT_BY_GOOGLE = 4
+
+
+def its_nodes_are_near_each_other(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """What the fast network gains is lost between nodes that are far apart. A reservation brings its own place."""
+    for pool, settings in _pools(resolved):
+        if not settings.compact_placement and settings.capacity_type is not CapacityType.RESERVED:
+            problem = "its nodes may be far apart in the network"
+            remedy = "set compact_placement too, or accept that in exchange for fewer stock-outs"
+            yield SettingsProblem(f"{pool.path}.network", "'gpudirect'", problem, remedy, "gpudirect-not-placed", refused=False)
+
+
+def _tpu_pools(resolved: ResolvedSettings) -> dict[str, ResolvedPool]:
+    return {name: pool for name, pool in resolved.pools.items() if pool.gpu.accelerator is TPU}
+
+
+def _is_slice(pool: ResolvedPool) -> bool:
+    return getattr(pool.settings, "tpu_topology", None) is not None
+
+
+def tpus_are_in_pools_of_our_own(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """On Autopilot and in compute classes GKE makes the nodes, by fields that nobody here has asked a cluster about."""
+    for pool in _tpu_pools(resolved).values():
+        if resolved.autopilot:
+            problem = "has TPU chips, which need node pools, and Autopilot has none"
+            remedy = "use cluster.mode: standard, or a machine with NVIDIA GPUs"
+            yield SettingsProblem(f"{pool.path}.machine", repr(pool.settings.machine), problem, remedy, "tpus-on-autopilot")
+        climbing = sorted(name for name in set(pool.settings.serves) & set(resolved.classes) if _climbs(resolved, name))
+        for name in climbing:
+            problem = f"serves class {name}, which falls back at a stock-out: its compute class would have to name TPU chips"
+            remedy = f"let it serve a class with fallback: quota, or set classes.{name}.fallback to quota"
+            yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "tpus-in-compute-class")
+
+
+def _climbs(resolved: ResolvedSettings, name: str) -> bool:
+    return resolved.classes[name].fallback is Fallback.STOCK_OUT
+
+
+def slices_are_for_jobs_alone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A service or a notebook is pods of one node each, and on one node of a slice its chips wait for the others for ever."""
+    for pool in _tpu_pools(resolved).values():
+        for name in sorted(set(pool.settings.serves) & set(resolved.classes)):
+            if _is_slice(pool) and not resolved.classes[name].queued:
+                problem = f"serves class {name}, whose pods wait in no queue and start one by one, but a slice is used as a whole"
+                remedy = "let it serve only queued classes, or leave tpu_topology out for nodes that work on their own"
+                yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "slice-for-single-pods")
+
+
+def whole_hosts_are_given_away(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A pod takes all chips of its node and a job all nodes of a slice, so that a part of them is a share that nobody can use."""
+    owners = [("teams", number, each) for number, each in enumerate(resolved.settings.teams)]
+    owners += [("cohorts", number, each) for number, each in enumerate(resolved.settings.cohorts)]
+    for kind, number, owner in owners:
+        given: dict[str, Mapping[str, int]] = {
+            "shares": owner.shares,
+            "borrowing_limits": owner.borrowing_limits,
+            "lending_limits": owner.lending_limits,
+            "unqueued": owner.unqueued if isinstance(owner, TeamSettings) else {},
+        }
+        for field, amounts in given.items():
+            for name, pool in _tpu_pools(resolved).items():
+                chips = amounts.get(name, 0)
+                unit = pool.ceiling.gpus if _is_slice(pool) else pool.gpus_per_node
+                if chips % unit:
+                    what = f"the {unit} chips of the slice" if _is_slice(pool) else f"the {unit} chips of a {pool.machines[0].name}"
+                    problem = f"is not a multiple of {what}, which work takes as a whole"
+                    lower = chips // unit * unit
+                    near = f"{lower} or {lower + unit}" if lower + unit <= pool.ceiling.gpus else str(lower)
+                    path = f"{kind}.{number}.{field}.{name}"
+                    yield SettingsProblem(path, str(chips), problem, f"allowed: {near}", "part-of-a-tpu-host")
+
+
+CHECKS = (
+    the_machine_has_cards_for_it,
+    they_are_in_one_zone,
+    the_cluster_is_made_with_it,
+    its_networks_have_room,
+    its_nodes_are_near_each_other,
+    tpus_are_in_pools_of_our_own,
+    slices_are_for_jobs_alone,
+    whole_hosts_are_given_away,
+)

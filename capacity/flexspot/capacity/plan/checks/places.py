@@ -1,0 +1,442 @@
+"""Network ranges and images: what is there, what fits, and where buckets and queues are against the nodes."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.accelerators import NEURON
+from flexspot.capacity.catalog.machines import Architecture, Vendor
+from flexspot.capacity.catalog.platform import partition_of
+from flexspot.capacity.settings.network import Access, full_name
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings
+from flexspot.capacity.settings.pools import NodeNetwork
+from flexspot.capacity.settings.storage import LEASE_MARGIN_SECONDS
+from flexspot.capacity.values.errors import SettingsProblem, nearest
+from flexspot.capacity.values.names import is_production
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flexspot.capacity.plan.resolve import ResolvedSettings
+    from flexspot.capacity.settings.network import NetworkName
+    from flexspot.capacity.settings.platform import PlatformSettings
+
+
+_GKE_RESERVED = 4
+"""Addresses of a subnet that Google keeps: network, gateway, the last but one and broadcast."""
+
+_AWS_RESERVED = 5
+"""Addresses of a subnet that AWS keeps: the first four and the last."""
+
+_SURGE = 1
+"""Nodes that an upgrade adds to a pool for a while."""
+
+
+def ranges_do_not_overlap(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Two ranges with an address in common would send its traffic to one of them."""
+    settings = resolved.settings
+    if isinstance(settings, (GkeSettings, EksSettings)) and _ranges_are_somebodys(settings):
+        return
+    if isinstance(settings, GkeSettings):
+        net = settings.network
+        named = {name: getattr(net, name) for name in ("nodes_cidr", "pods_cidr", "services_cidr", "control_plane_cidr")}
+        # Pods have addresses of all of them, so no two may be alike.
+        if any(pool.network is NodeNetwork.GPUDIRECT for pool in settings.pools):
+            named["gpudirect_cidr"] = net.gpudirect_cidr
+    elif isinstance(settings, EksSettings):
+        net = settings.network
+        named = {f"private_cidrs.{n}": each for n, each in enumerate(net.private_cidrs[: len(settings.zones)])}
+        named |= {f"public_cidrs.{n}": each for n, each in enumerate(net.public_cidrs[: len(settings.zones)])}
+        named |= {f"control_plane_cidrs.{n}": each for n, each in enumerate(settings.control_plane_cidrs)}
+        for name, written in named.items():
+            if not IPv4Network(written).subnet_of(IPv4Network(net.vpc_cidr)):
+                problem = f"is outside vpc_cidr {net.vpc_cidr}"
+                yield SettingsProblem(f"network.{name}", written, problem, "choose a range inside it", "range-outside-vpc")
+        # With it, the Services' range overlaps whatever is inside, which is then not told again.
+        if IPv4Network(net.services_cidr).overlaps(IPv4Network(net.vpc_cidr)):
+            problem = f"overlaps vpc_cidr {net.vpc_cidr}"
+            yield SettingsProblem("network.services_cidr", net.services_cidr, problem, "choose another range", "ranges-overlap")
+    else:
+        return
+    for (name, written), (other, taken) in combinations(named.items(), 2):
+        if IPv4Network(written).overlaps(IPv4Network(taken)):
+            yield SettingsProblem(f"network.{other}", taken, f"overlaps {name} {written}", "choose another range", "ranges-overlap")
+
+
+def _is_there_already(settings: GkeSettings | EksSettings) -> bool:
+    """Whether the network is somebody else's; then so are its ranges."""
+    if isinstance(settings, GkeSettings):
+        return settings.network.existing_network is not None
+    return settings.network.existing_vpc is not None
+
+
+def _ranges_are_somebodys(settings: GkeSettings | EksSettings) -> bool:
+    """Whether the ranges that the settings have, or would have by default, are none of the network in which nodes are."""
+    return settings.cluster.existing is not None or _is_there_already(settings)
+
+
+def gke_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Each node takes an address of the node range and a block of the pod range, twice as large as its pods and a power of two."""
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings) or _ranges_are_somebodys(settings):
+        return
+    net = settings.network
+    nodes = _gke_nodes(resolved)
+    room = IPv4Network(net.nodes_cidr).num_addresses - _GKE_RESERVED
+    if nodes > room:
+        problem = f"has room for {room} nodes, but the plan can have {nodes}"
+        yield SettingsProblem("network.nodes_cidr", net.nodes_cidr, problem, _at_least(nodes + _GKE_RESERVED), "range-too-small")
+    block = 1 << (2 * net.max_pods_per_node - 1).bit_length()
+    held = IPv4Network(net.pods_cidr).num_addresses // block
+    if nodes > held:
+        problem = f"has blocks of {block} addresses for {held} nodes, but the plan can have {nodes}"
+        remedy = f"{_at_least(nodes * block)}, or lower max_pods_per_node"
+        yield SettingsProblem("network.pods_cidr", net.pods_cidr, problem, remedy, "range-too-small")
+
+
+def _gke_nodes(resolved: ResolvedSettings) -> int:
+    assert isinstance(resolved.settings, GkeSettings)  # noqa: S101 -- tells the type checker what was checked
+    pools = sum(pool.max_nodes + _SURGE for pool in resolved.pools.values())
+    # A regional system pool is counted for all of its zones.
+    return pools + resolved.settings.cluster.system_pool.max_nodes + _SURGE
+
+
+def somebodys_vpc_has_a_subnet_in_each_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Subnets are named in the order of the zones."""
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings) or not _is_there_already(settings):
+        return
+    subnets, zones = settings.network.existing_private_subnets, settings.zones
+    if len(subnets) < len(zones):
+        problem = f"names {len(subnets)} for {len(zones)} zones"
+        path = "network.existing_private_subnets"
+        yield SettingsProblem(path, ", ".join(subnets), problem, "name one for each zone", "range-too-small")
+
+
+def eks_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Nodes and pods alike take an address of a private range; every zone must have one, and each zone's pools must fit."""
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings):
+        return
+    net, zones = settings.network, settings.zones
+    if _ranges_are_somebodys(settings):
+        return
+    for name in ("private_cidrs", "public_cidrs"):
+        ranges: tuple[str, ...] = getattr(net, name)
+        told = f"has {len(ranges)} range{'' if len(ranges) == 1 else 's'} for {len(zones)} zones"
+        if len(ranges) < len(zones):
+            yield SettingsProblem(f"network.{name}", ", ".join(ranges), told, "give one for each zone", "range-too-small")
+            return
+        # A range belongs to the zone at its place: one too many moves the others' ranges, and AWS changes none of a subnet.
+        if len(ranges) > len(zones) and name in net.model_fields_set:
+            remedy = "leave out the range of the zone that does not exist"
+            yield SettingsProblem(f"network.{name}", ", ".join(ranges), told, remedy, "range-without-zone")
+    each_node = 1 + net.pods_per_node
+    nodes = sum(pool.max_nodes for pool in resolved.pools.values()) + settings.cluster.system_pool.max_nodes
+    rooms = {zone: IPv4Network(written).num_addresses - _AWS_RESERVED for zone, written in zip(zones, net.private_cidrs, strict=False)}
+    room = sum(rooms.values())
+    if nodes * each_node > room:
+        problem = f"have room for {room} addresses, but the plan's {nodes} nodes can take {nodes * each_node} ({each_node} each)"
+        written = ", ".join(net.private_cidrs[: len(zones)])
+        remedy = "use larger ranges, or a lower pods_per_node"
+        yield SettingsProblem("network.private_cidrs", written, problem, remedy, "range-too-small")
+    for pool in resolved.pools.values():
+        inside = sum(rooms.get(zone, 0) for zone in pool.settings.zones)
+        if pool.settings.zones and pool.max_nodes * each_node > inside:
+            problem = f"its zones have room for {inside} addresses, but its {pool.max_nodes} nodes can take {pool.max_nodes * each_node}"
+            yield SettingsProblem(
+                f"{pool.path}.zones", ", ".join(pool.settings.zones), problem, "use more zones or ranges", "range-too-small"
+            )
+
+
+def access_fits_the_cloud(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """The DNS endpoint behind IAM is GKE's."""
+    settings = resolved.settings
+    if isinstance(settings, EksSettings) and settings.control_plane.access is Access.DNS_IAM:
+        allowed = f"allowed: {Access.PRIVATE}, {Access.PUBLIC_CIDRS}"
+        yield SettingsProblem("control_plane.access", "'dns_iam'", "is not supported on EKS", allowed, "access-of-another-cloud")
+
+
+def runners_have_an_address_to_reach(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """By the DNS name Google's IAM decides who gets in, and the API server has no address whose callers' ranges could count."""
+    settings = resolved.settings
+    if isinstance(settings, GkeSettings) and settings.network.runner_cidrs and settings.access is Access.DNS_IAM:
+        problem = f"says who can reach an address, but with {Access.DNS_IAM} the API server has none"
+        remedy = f"remove it, or choose control_plane.access {Access.PRIVATE}"
+        yield SettingsProblem("network.runner_cidrs", ", ".join(settings.network.runner_cidrs), problem, remedy, "runners-without-address")
+
+
+def somebody_reaches_the_api_server(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """`up` makes the objects inside the cluster through its API server; in a network that the same `up` makes there is no runner yet.
+
+    Nor is a network there that could be connected with it, so ranges of runners elsewhere help only later.
+    """
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings | EksSettings) or settings.access is not Access.PRIVATE:
+        return
+    if settings.cluster.existing is None and not _is_there_already(settings):
+        problem = "lets in only the network that this stack creates: the first `up` stops at the first object inside the cluster"
+        if isinstance(settings, GkeSettings):
+            remedy = f"use {Access.DNS_IAM}, which lets in whom Google's IAM lets in, or an existing network with a runner in it"
+        else:
+            remedy = f"use {Access.PUBLIC_CIDRS} with a runner's range, an existing VPC with a runner in it, or a second `up` from inside"
+        yield SettingsProblem("control_plane.access", f"'{Access.PRIVATE}'", problem, remedy, "nobody-in-the-network", refused=False)
+
+
+def _at_least(addresses: int) -> str:
+    return f"a /{32 - (addresses - 1).bit_length()} or larger is needed"
+
+
+def system_nodes_reach_every_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A regional node pool of GKE begins with a node in each zone."""
+    if isinstance(resolved.settings, GkeSettings) and resolved.settings.cluster.existing is None and not resolved.autopilot:
+        most, zones = resolved.settings.cluster.system_pool.max_nodes, len(set(resolved.zones))
+        if most < zones:
+            problem = f"is below the {zones} zones, and the pool starts with a node in each"
+            remedy = f"raise it to {zones} or more, or name fewer zones"
+            yield SettingsProblem("cluster.system_pool.max_nodes", str(most), problem, remedy, "system-pool-below-zones")
+
+
+def the_boundary_is_of_the_account(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A permissions boundary is a policy of the role's own account, or of AWS (IAM user guide, "Permissions boundaries")."""
+    settings = resolved.settings
+    boundary = settings.iam.permissions_boundary if isinstance(settings, EksSettings) else None
+    if boundary is not None and isinstance(settings, EksSettings) and boundary.split(":")[4] not in {settings.account, "aws"}:
+        problem = f"is a policy of another account than {settings.account}, which IAM does not accept for its roles"
+        yield SettingsProblem("iam.permissions_boundary", boundary, problem, "name a policy of that account", "boundary-of-another-account")
+
+
+def images_are_pinned(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """With `@latest` every release of an AMI is drift, and drift replaces nodes."""
+    settings = resolved.settings
+    if isinstance(settings, EksSettings) and settings.cluster.has_own_image and settings.cluster.image.endswith("@latest"):
+        remedy = f"pin a release; {_images_for(resolved, settings)}"
+        refused = is_production(settings.environment)
+        yield SettingsProblem(
+            "cluster.ami", repr(settings.cluster.ami), "replaces nodes at every release", remedy, "unpinned-ami", refused=refused
+        )
+
+
+def images_are_of_the_version(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Karpenter looks for the alias's images by the cluster's version, and launches no node where there are none.
+
+    "failed to discover any AMIs for alias" (pkg/providers/amifamily/al2023.go of github.com/aws/karpenter-provider-aws). The version of a
+    cluster that is there already is not known here.
+    """
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings) or not settings.cluster.has_own_image or settings.cluster.image.endswith("@latest"):
+        return
+    ami, version = settings.cluster.image, settings.cluster.version
+    has = resolved.images.versions_of(ami)
+    remedy = _images_for(resolved, settings)
+    if not has:
+        problem = "is not a known release; without its images no node would launch"
+        yield SettingsProblem("cluster.ami", repr(ami), problem, remedy, "ami-not-known")
+    elif settings.cluster.existing is None and version not in has:
+        problem = f"has images for Kubernetes {has[0]} to {has[-1]} but none for {version}; no node would launch"
+        yield SettingsProblem("cluster.ami", repr(ami), problem, remedy, "ami-of-another-version")
+
+
+def neuron_nodes_have_an_image(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Karpenter takes no other image for a node with Neuron devices than the one with their driver, and says nothing where there is none.
+
+    Variant.Requirements of pkg/providers/amifamily/types.go (github.com/aws/karpenter-provider-aws, v1.14.1).
+    """
+    settings, ami = resolved.settings, ""
+    pools = [name for name, pool in resolved.pools.items() if pool.gpu.accelerator is NEURON]
+    if isinstance(settings, EksSettings) and settings.cluster.has_own_image:
+        ami = settings.cluster.image
+    if not isinstance(settings, EksSettings) or not pools or settings.cluster.existing is not None or not resolved.images.versions_of(ami):
+        return
+    version = settings.cluster.version
+    has = resolved.images.has_neuron_image(ami, version)
+    if has is False:
+        problem = f"has no image with Neuron's driver for Kubernetes {version}; no node of {', '.join(pools)} would launch"
+        yield SettingsProblem("cluster.ami", repr(ami), problem, _images_for(resolved, settings), "ami-without-neuron")
+    elif has is None:
+        problem = f"may have no image with Neuron's driver for Kubernetes {version}, which nodes of {', '.join(pools)} need"
+        remedy = "`flexspot images refresh` asks AWS"
+        yield SettingsProblem("cluster.ami", repr(ami), problem, remedy, "ami-neuron-not-read", refused=False)
+
+
+def the_efa_plugins_image_can_be_pulled(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Its chart's own image is in one region of the partition aws, and a node of another partition cannot pull it."""
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings) or resolved.auto_mode:
+        return
+    used, written, path = any(pool.efa for pool in settings.pools), settings.controllers.efa_device_plugin.image, _EFA_IMAGE
+    partition = partition_of(settings.region)
+    if used and written is None and partition != "aws":
+        problem = f"is missing: the chart's own image is in partition aws, but {settings.region} is in {partition}"
+        remedy = "copy the image to a registry in that partition, and name it"
+        yield SettingsProblem(path, "", problem, remedy, "efa-image-of-another-partition")
+    if written is not None and not used:
+        yield SettingsProblem(path, written, "is for a plugin that no pool needs", "leave it out", "efa-image-not-used", refused=False)
+
+
+_EFA_IMAGE = "controllers.efa_device_plugin.image"
+
+
+def _images_for(resolved: ResolvedSettings, settings: EksSettings) -> str:
+    """The releases with images for the cluster's version, the newest first, and how to learn of newer ones."""
+    family, version = settings.cluster.image.partition("@")[0], settings.cluster.version
+    newer = "`flexspot images refresh` asks AWS for others"
+    if fitting := resolved.images.with_images_for(family, version):
+        return f"for Kubernetes {version}: {fitting[0]} to {fitting[-1]}, the newest known; {newer}"
+    return f"no release with images for Kubernetes {version} is known, only for {', '.join(resolved.images.versions(family))}; {newer}"
+
+
+def the_system_machine_exists(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Controllers run on machines of the catalog, and not on GPUs."""
+    cluster = getattr(resolved.settings, "cluster", None)
+    if cluster is None or cluster.existing or resolved.autopilot:
+        return
+    name: str = cluster.system_pool.machine
+    machine = resolved.machines.get(name)
+    plain = [each.name for each in resolved.machines.values() if each.gpu is None]
+    path = "cluster.system_pool.machine"
+    if machine is None:
+        yield SettingsProblem(path, repr(name), "is not a machine of the catalog", nearest(name, plain), "unknown-machine")
+    elif machine.gpu is not None:
+        yield SettingsProblem(path, repr(name), "has GPUs, which controllers do not use", nearest(name, plain), "system-pool-with-gpu")
+    elif machine.architecture is Architecture.ARM64:
+        remedy = nearest(name, [each for each in plain if resolved.machines[each].architecture is Architecture.AMD64])
+        yield SettingsProblem(path, repr(name), "is arm64, but the system nodes' image is for x86_64", remedy, "system-pool-with-arm64")
+    elif resolved.words.catalog is Vendor.AWS and not machine.max_pods:
+        remedy = "give max_pods in its description"
+        problem = "is described without max_pods, which decides how much memory a node reserves"
+        yield SettingsProblem(path, repr(name), problem, remedy, "system-machine-without-max-pods")
+
+
+def buckets_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Checkpoints over a region's border cost egress at every write, and time that a Spot node does not have."""
+    location = getattr(getattr(resolved.settings, "storage", None), "location", None)
+    if location is not None and location.lower() != resolved.region:
+        problem = f"is not the cluster's region {resolved.region}"
+        yield SettingsProblem("storage.location", repr(location), problem, f"allowed: {resolved.region}", "bucket-outside-region")
+
+
+def keys_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A key encrypts what is in its own region: Cloud KMS and AWS KMS refuse another.
+
+    Of Secrets and disks Google's pages ask for the same, and its API's own example has a key of `global`: that one is warned of.
+    """
+    for path, key, what in _keys(resolved.settings):
+        place = key.split(":")[3] if key.startswith("arn:") else key.split("/")[3]
+        if place != resolved.region:
+            wide = "-" not in place and not path.startswith("storage.")
+            problem = f"is a key in {place}, but {what} are in {resolved.region}"
+            yield SettingsProblem(path, repr(key), problem, f"use a key in {resolved.region}", "key-outside-region", refused=not wide)
+
+
+def _keys(settings: PlatformSettings) -> Iterator[tuple[str, str, str]]:
+    """The keys that settings name: where, which, and what they encrypt."""
+    storage: str | None = getattr(getattr(settings, "storage", None), "encryption_key", None)
+    named = [("storage.encryption_key", storage, "the buckets")]
+    if isinstance(settings, GkeSettings):
+        security = settings.cluster.security
+        named += [
+            ("cluster.security.secrets_kms_key", security.secrets_kms_key, "the cluster's Secrets"),
+            ("cluster.security.boot_disk_kms_key", security.boot_disk_kms_key, "the nodes' disks"),
+            *((f"pools.{n}.boot_disk_kms_key", each.boot_disk_kms_key, "the nodes' disks") for n, each in enumerate(settings.pools)),
+        ]
+    yield from ((path, key, what) for path, key, what in named if key is not None)
+
+
+def leases_are_longer_than_the_grace(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """An item whose lease ends while an interrupted worker still writes is handed out a second time."""
+    least = max((each.grace_seconds for each in resolved.classes.values()), default=0) + LEASE_MARGIN_SECONDS
+    for number, team in enumerate(resolved.settings.teams):
+        if team.work_queue is not None and team.work_queue.lease_seconds < least:
+            path = f"teams.{number}.work_queue.lease_seconds"
+            problem = f"does not outlast the longest grace of a class by {LEASE_MARGIN_SECONDS} seconds"
+            remedy = f"allowed: {least} to 600"
+            yield SettingsProblem(path, str(team.work_queue.lease_seconds), problem, remedy, "lease-within-grace")
+
+
+def names_are_not_googles_own(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Buckets and work queues are called after project and environment, and Google keeps names with its own in them.
+
+    https://docs.cloud.google.com/storage/docs/buckets#naming, https://docs.cloud.google.com/pubsub/docs/pubsub-basics#resource_names
+    """
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings):
+        return
+    has_queues = any(team.work_queue is not None for team in settings.teams)
+    for path, name, begins in (("project", settings.project, True), ("environment", settings.environment, has_queues)):
+        if "google" in name or (begins and name.startswith("goog")):
+            problem = (
+                "becomes part of the names of buckets and work queues, and Google refuses names that contain google or start with goog"
+            )
+            yield SettingsProblem(path, repr(name), problem, "choose a name without it", "name-with-google")
+
+
+def the_network_and_its_subnetwork_belong_together(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """What one name says of project and region, the other and the stack say too."""
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings):
+        return
+    network, subnetwork = settings.network.existing_network, settings.network.existing_subnetwork
+    if network is None or subnetwork is None:
+        return
+    yield from _form_of_network("network.existing_network", network, "projects/PROJECT/global/networks/NAME", of_region=False)
+    yield from _form_of_network(
+        "network.existing_subnetwork", subnetwork, f"projects/PROJECT/regions/{settings.region}/subnetworks/NAME", of_region=True
+    )
+    of_network, of_subnetwork = full_name(network), full_name(subnetwork)
+    if of_subnetwork is not None and of_subnetwork.region not in {None, settings.region}:
+        problem = f"is in region {of_subnetwork.region}, but GKE accepts only a subnetwork in the cluster's region, {settings.region}"
+        remedy = f"name a subnetwork in {settings.region}, or set region to {of_subnetwork.region}"
+        yield SettingsProblem("network.existing_subnetwork", repr(subnetwork), problem, remedy, "subnetwork-of-another-region")
+    yield from _projects(settings.project, of_network, of_subnetwork)
+
+
+def _form_of_network(path: str, written: str, form: str, *, of_region: bool) -> Iterator[SettingsProblem]:
+    found = full_name(written)
+    if "/" in written and (found is None or (found.region is None) is of_region):
+        what = "subnetwork" if of_region else "network"
+        yield SettingsProblem(
+            path, repr(written), f"is not the full name of a {what}", f"allowed: a short name, or {form}", "not-a-network-name"
+        )
+
+
+def _projects(own: str, network: NetworkName | None, subnetwork: NetworkName | None) -> Iterator[SettingsProblem]:
+    """A name alone is of the stack's own project."""
+    of_network, of_subnetwork = (each.project if each else own for each in (network, subnetwork))
+    if of_network == of_subnetwork:
+        return
+    if network is None:
+        path, problem = "network.existing_network", f"is a short name, so in project {own}, but the subnetwork is in {of_subnetwork}"
+        remedy = f"write projects/{of_subnetwork}/global/networks/NAME, the network of the host project that the subnetwork is in"
+    elif subnetwork is None:
+        path, problem = "network.existing_subnetwork", f"is a short name, so in project {own}, but the network is in {of_network}"
+        remedy = f"write projects/{of_network}/regions/REGION/subnetworks/NAME, a subnetwork of that network"
+    else:
+        path, problem = "network.existing_subnetwork", f"is in project {of_subnetwork}, but its network is in {of_network}"
+        remedy = "name both from one project, the host project of the Shared VPC"
+    yield SettingsProblem(path, "", problem, remedy, "subnetwork-of-another-project")
+
+
+CHECKS = (
+    ranges_do_not_overlap,
+    gke_ranges_have_room,
+    somebodys_vpc_has_a_subnet_in_each_zone,
+    eks_ranges_have_room,
+    access_fits_the_cloud,
+    runners_have_an_address_to_reach,
+    somebody_reaches_the_api_server,
+    system_nodes_reach_every_zone,
+    the_boundary_is_of_the_account,
+    images_are_pinned,
+    images_are_of_the_version,
+    neuron_nodes_have_an_image,
+    the_efa_plugins_image_can_be_pulled,
+    the_system_machine_exists,
+    buckets_are_in_the_region,
+    keys_are_in_the_region,
+    leases_are_longer_than_the_grace,
+    names_are_not_googles_own,
+    the_network_and_its_subnetwork_belong_together,
+)

@@ -1,0 +1,328 @@
+"""Shares, money and cloud quota: what is promised against what pools, and nodes without GPUs, can ever have, and what may be spent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.capacity_type import CloudQuota
+from flexspot.capacity.catalog.platform import PrometheusKind
+from flexspot.capacity.catalog.price_book import HOURS_OF_A_MONTH
+from flexspot.capacity.plan.cpu_work import CPU_QUEUE, cpu_names, has_room, room_of
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings, LocalSettings
+from flexspot.capacity.settings.teams import CohortSettings, Stop
+from flexspot.capacity.values.errors import SettingsProblem, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flexspot.capacity.plan.resolve import ResolvedPool, ResolvedSettings
+    from flexspot.capacity.settings.teams import TeamSettings
+
+
+def parents_exist_and_end_at_the_root(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Kueue disables a whole tree in which a cohort is its own ancestor."""
+    settings = resolved.settings
+    parents = {each.name: each.parent or settings.cohort for each in settings.cohorts}
+    known = [settings.cohort, *parents]
+    if settings.cohort in parents:
+        # Told as a name that stands twice; where the tree ends is not known then.
+        return
+    for number, cohort in enumerate(settings.cohorts):
+        parent = parents[cohort.name]
+        if parent not in known:
+            path = f"cohorts.{number}.parent"
+            yield SettingsProblem(path, repr(parent), "is not a cohort", nearest(parent, known), "unknown-cohort")
+        way, at = [cohort.name], parent
+        while at in parents and at not in way:
+            way.append(at)
+            at = parents[at]
+        # A ring is told once, at the first of its names; one that is called like the root is told as such.
+        if at == cohort.name == min(way):
+            problem = f"is its own ancestor: {' in '.join([*way, at])}"
+            remedy = f"the root of the tree is {settings.cohort}"
+            yield SettingsProblem(f"cohorts.{number}.parent", repr(cohort.parent), problem, remedy, "cohort-cycle")
+    for number, team in enumerate(settings.teams):
+        if team.cohort is not None and team.cohort not in known:
+            path = f"teams.{number}.cohort"
+            yield SettingsProblem(path, repr(team.cohort), "is not a cohort", nearest(team.cohort, known), "unknown-cohort")
+
+
+def borrowing_has_somebody_to_borrow_from(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A queue alone in its tree can neither borrow nor be weighed against another."""
+    sharing = [number for number, team in enumerate(resolved.settings.teams) if team.shares]
+    if len(sharing) != 1:
+        return
+    [number] = sharing
+    team = resolved.settings.teams[number]
+    promised = Counter(team.shares)
+    left = any(resolved.queue_gpus(pool) > promised[name] for name, pool in resolved.queued_pools.items() if name in promised)
+    inert = [
+        *(["borrowing_limits"] if team.borrowing_limits and not left else []),
+        *(["lending_limits"] if team.lending_limits else []),
+        *(["weight"] if team.weight != 1 else []),
+    ]
+    for field in inert:
+        problem = f"has no effect: team {team.name} is alone in cohort {team.cohort or resolved.settings.cohort}"
+        remedy = "give each team a queue of its own in the cohort, or leave it out"
+        yield SettingsProblem(f"teams.{number}.{field}", "", problem, remedy, "alone-in-cohort", refused=False)
+
+
+def what_is_stopped_is_a_queue(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A team without shares has no queue, and its services run on."""
+    for number, team in enumerate(resolved.settings.teams):
+        if team.stop is not Stop.NONE and not team.shares:
+            problem = f"has no effect: team {team.name} has no queue"
+            remedy = "leave it out; owners scale down what runs outside queues themselves"
+            yield SettingsProblem(f"teams.{number}.stop", repr(team.stop.value), problem, remedy, "stop-without-queue", refused=False)
+
+
+@dataclass(frozen=True)
+class _Owner:
+    path: str
+    settings: TeamSettings | CohortSettings
+
+
+def _owners(resolved: ResolvedSettings) -> list[_Owner]:
+    teams = [_Owner(f"teams.{number}", team) for number, team in enumerate(resolved.settings.teams)]
+    return [*(_Owner(f"cohorts.{number}", cohort) for number, cohort in enumerate(resolved.settings.cohorts)), *teams]
+
+
+def shares_are_of_queued_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A queue gives away the GPUs of pools that serve queued classes; nothing else can be shared."""
+    for owner in _owners(resolved):
+        for name in owner.settings.shares:
+            if name not in resolved.queued_pools and name not in resolved.doubtful_pools:
+                allowed = nearest(name, resolved.queued_pools)
+                path = f"{owner.path}.shares.{name}"
+                yield SettingsProblem(path, "", "is not a pool that serves a queued class", allowed, "share-of-no-queued-pool")
+
+
+def limits_are_of_shares(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A limit on what one has no part in does nothing, and nobody lends more than it owns."""
+    for owner in _owners(resolved):
+        shares = owner.settings.shares
+        for field, limits in {"borrowing_limits": owner.settings.borrowing_limits, "lending_limits": owner.settings.lending_limits}.items():
+            for name in limits:
+                path = f"{owner.path}.{field}.{name}"
+                if name not in resolved.queued_pools and name not in resolved.doubtful_pools:
+                    allowed = nearest(name, shares or resolved.queued_pools)
+                    yield SettingsProblem(path, "", "is not a pool that serves a queued class", allowed, "share-of-no-queued-pool")
+                elif name not in shares:
+                    remedy = f"set shares.{name} too (0 means: only borrow)"
+                    yield SettingsProblem(path, str(limits[name]), "has no share to go with it", remedy, "limit-without-share")
+        if isinstance(owner.settings, CohortSettings):
+            # A department may lend more than is its own and no team's: its teams' shares count too.
+            continue
+        for name, limit in owner.settings.lending_limits.items():
+            if limit > shares.get(name, limit):
+                problem = f"is above the share of {shares[name]}"
+                path = f"{owner.path}.lending_limits.{name}"
+                yield SettingsProblem(path, str(limit), problem, f"allowed: 0 to {shares[name]}", "lending-more-than-owned")
+
+
+def shares_fit_into_their_pool(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Guaranteed shares that add up to more than a pool can ever have are no guarantee."""
+    promised: dict[str, int] = {}
+    for owner in _owners(resolved):
+        for name, gpus in owner.settings.shares.items():
+            promised[name] = promised.get(name, 0) + gpus
+    for name, pool in resolved.queued_pools.items():
+        own, unqueued = promised.get(name, 0), resolved.unqueued_gpus[name]
+        if own + unqueued > pool.ceiling.gpus:
+            outside = f" and {unqueued} for unqueued classes" if unqueued else ""
+            problem = f"the shares of pool {name} add up to {own} GPUs{outside}, but its ceiling is {pool.ceiling.gpus}"
+            remedy = "lower the shares, or raise the ceiling of the pool"
+            yield SettingsProblem("teams", "", problem, remedy, "quota-above-ceiling")
+
+
+def unqueued_gpus_are_of_unqueued_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Unqueued GPUs come from pools that serve an unqueued class, and the sum of what teams may use is rarely more than there is."""
+    open_pools = {name: pool for name, pool in resolved.pools.items() if pool.unqueued}
+    for number, team in enumerate(resolved.settings.teams):
+        for name in team.unqueued:
+            if name not in open_pools and name not in resolved.doubtful_pools:
+                path = f"teams.{number}.unqueued.{name}"
+                allowed = nearest(name, open_pools)
+                yield SettingsProblem(path, "", "is not a pool that serves an unqueued class", allowed, "unqueued-gpus-of-no-such-pool")
+    for name, pool in open_pools.items():
+        promised = resolved.unqueued_gpus[name]
+        if not pool.queued and promised > pool.ceiling.gpus:
+            problem = f"teams may use {promised} GPUs of pool {name} at once, but its ceiling is {pool.ceiling.gpus}: the last to ask waits"
+            yield SettingsProblem("teams", "", problem, "lower them, or raise the ceiling", "unqueued-gpus-above-ceiling", refused=False)
+        if promised == 0 and not pool.queued:
+            problem = f"no team may use pool {name}: none has unqueued GPUs of it"
+            remedy = f"set unqueued.{name} for the teams that run services"
+            yield SettingsProblem("teams", "", problem, remedy, "pool-that-nobody-may-use", refused=False)
+
+
+def every_queued_pool_has_an_owner_or_a_borrower(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A queued pool in which no team has a share is paid for and never used."""
+    named = {name for team in resolved.settings.teams for name in team.shares}
+    for name in resolved.queued_pools:
+        if name not in named:
+            problem = f"no team may use pool {name}: none has a share of it"
+            remedy = f"set shares.{name} for a team (0 means: only borrow)"
+            yield SettingsProblem("teams", "", problem, remedy, "pool-that-nobody-may-use", refused=False)
+
+
+def usd_per_gpu_hour(resolved: ResolvedSettings, pool: ResolvedPool) -> Decimal | None:
+    """The least that a GPU of a pool costs an hour, with Auto Mode's fee where there is one; None when no price is known."""
+    kind = pool.settings.capacity_type
+    known: list[Decimal] = []
+    for machine in pool.machines:
+        price = resolved.prices.paid(machine.name, resolved.region, kind, pool.settings.name)
+        fee = resolved.prices.node_fee(machine.name, resolved.region) if resolved.auto_mode else None
+        if price is not None:
+            known.append(price.usd_per_hour + (fee[1] if fee else 0))
+    return min(known) / pool.gpus_per_node if known else None
+
+
+def _cost(resolved: ResolvedSettings, gpus_of_pools: dict[str, int]) -> tuple[Decimal, list[str]]:
+    """What GPUs cost in a month of use around the clock, and the pools whose price is not known."""
+    cost, unknown = Decimal(0), list[str]()
+    for name, gpus in sorted(gpus_of_pools.items()):
+        if name not in resolved.pools or not gpus:
+            continue
+        usd = usd_per_gpu_hour(resolved, resolved.pools[name])
+        if usd is None:
+            unknown.append(name)
+        else:
+            cost += usd * gpus * HOURS_OF_A_MONTH
+    return cost, unknown
+
+
+def budgets_cover_what_is_guaranteed(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A budget below the cost of the guaranteed shares, used around the clock, will be broken by teams that only use what is theirs."""
+    settings = resolved.settings
+    owned: dict[str, int] = {}
+    for number, team in enumerate(settings.teams):
+        shares = {name: team.shares.get(name, 0) + team.unqueued.get(name, 0) for name in {*team.shares, *team.unqueued}}
+        for name, gpus in shares.items():
+            owned[name] = owned.get(name, 0) + gpus
+        if team.monthly_budget_usd is not None:
+            yield from _over(f"teams.{number}.monthly_budget_usd", team.monthly_budget_usd, *_cost(resolved, shares))
+    if settings.budget is not None:
+        yield from _over("budget.monthly_usd", settings.budget.monthly_usd, *_cost(resolved, owned))
+
+
+def _over(path: str, budget: int, cost: Decimal, unknown: list[str]) -> Iterator[SettingsProblem]:
+    if cost <= budget:
+        return
+    rest = f", without {', '.join(unknown)}, whose price is not known" if unknown else ""
+    usd = cost.quantize(Decimal(1), ROUND_HALF_UP)
+    problem = f"is below the {usd} USD a month of the guaranteed GPUs, used around the clock{rest}"
+    yield SettingsProblem(path, str(budget), problem, "lower shares or ceilings, or raise it", "budget-below-guarantee", refused=False)
+
+
+def cloud_quota_covers_the_ceilings(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """The project's GPU quota, where the settings say it: Spot, flex-start and queued capacity all use the preemptible one."""
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings):
+        return
+    used: dict[tuple[str, CloudQuota], dict[str, int]] = {}
+    for pool in resolved.pools.values():
+        quota = resolved.facts[pool.settings.capacity_type].quota
+        used.setdefault((pool.gpu.name, quota), {})[f"{pool.name} ({pool.settings.capacity_type})"] = pool.ceiling.gpus
+    accelerators = {pool.gpu.name for pool in resolved.pools.values()}
+    for accelerator, granted in settings.gpu_quotas.items():
+        path = f"gpu_quotas.{accelerator}"
+        if accelerator not in accelerators:
+            yield SettingsProblem(path, "", "is not an accelerator of a pool", nearest(accelerator, accelerators), "unknown-accelerator")
+        for name, quota, gpus in (
+            ("preemptible", CloudQuota.PREEMPTIBLE, granted.preemptible),
+            ("on_demand", CloudQuota.ON_DEMAND, granted.on_demand),
+        ):
+            pools = used.get((accelerator, quota), {})
+            if gpus is not None and sum(pools.values()) > gpus:
+                problem = f"the pools that use it can have {sum(pools.values())} GPUs: {', '.join(sorted(pools))}"
+                yield SettingsProblem(
+                    f"{path}.{name}", str(gpus), problem, "lower ceilings, or ask for more quota", "cloud-quota-too-small"
+                )
+
+
+def managed_prometheus_is_on(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Google's objects are read by Google's service alone."""
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings) or settings.observability.managed_prometheus:
+        return
+    if settings.measurement.prometheus is PrometheusKind.MANAGED:
+        problem = "does not exist with observability.managed_prometheus: false"
+        remedy = f"name another Prometheus: {PrometheusKind.OPERATOR} or {PrometheusKind.ANNOTATIONS}"
+        yield SettingsProblem("measurement.prometheus", PrometheusKind.MANAGED, problem, remedy, "prometheus-not-managed")
+
+
+def monitor_labels_are_read(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Labels select objects of the Prometheus operator."""
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings | EksSettings):
+        return
+    wanted = settings.measurement
+    if wanted.monitor_labels and wanted.prometheus is not PrometheusKind.OPERATOR:
+        problem = f"select nothing with prometheus {wanted.prometheus}"
+        remedy = f"leave them out, or set prometheus to {PrometheusKind.OPERATOR}"
+        yield SettingsProblem("measurement.monitor_labels", str(wanted.monitor_labels), problem, remedy, "monitor-labels-not-read")
+
+
+def cpu_work_fits_into_its_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """What is promised of nodes that there can never be makes pods wait whose queue has let them in."""
+    settings = resolved.settings
+    room = room_of(settings)
+    owners = [(number, team.cpu_work) for number, team in enumerate(settings.teams) if team.cpu_work is not None]
+    path = "other_work" if isinstance(settings, LocalSettings) else "cluster.other_work"
+    for number, own in owners:
+        if not has_room(settings) and (own.vcpu or own.memory_gib):
+            problem = f"is {own.vcpu} vCPU and {own.memory_gib} GiB, but the stack has no room for work without GPUs"
+            remedy = f"leave it out, or set max_vcpu and max_memory_gib in {path}"
+            yield SettingsProblem(f"teams.{number}.cpu_work", "", problem, remedy, "cpu-work-without-room")
+    if not has_room(settings) or not owners:
+        return
+    for field, ceiling, of_all in (("vcpu", "max_vcpu", room.max_vcpu), ("memory_gib", "max_memory_gib", room.max_memory_gib)):
+        amounts = [getattr(own, field) for _, own in owners]
+        if (promised := sum(amounts)) > of_all:
+            last = owners[-1][0]
+            problem = f"brings the total of all teams to {' + '.join(map(str, amounts))} = {promised}, but {path}.{ceiling} is {of_all}"
+            remedy = f"give the teams {of_all} in total, or raise {path}.{ceiling}"
+            yield SettingsProblem(f"teams.{last}.cpu_work.{field}", str(amounts[-1]), problem, remedy, "cpu-work-above-room")
+
+
+def names_of_cpu_queues_are_free(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A name of the queues of work without GPUs that is another queue's, cohort's, flavor's or NodePool's would be one object twice."""
+    settings = resolved.settings
+    if not has_room(settings):
+        return
+    name, cluster_queues = cpu_names(settings)
+    owner_of = {queue: team for team, queue in cluster_queues.items()}
+    for number, team in enumerate(settings.teams):
+        if team.name in owner_of:
+            problem = f"is the name of team {owner_of[team.name]}'s queue for work without GPUs"
+            remedy = f"choose a name that is not another team's name with -{CPU_QUEUE} appended"
+            yield SettingsProblem(f"teams.{number}.name", repr(team.name), problem, remedy, "name-of-cpu-queue")
+    for number, cohort in enumerate(settings.cohorts):
+        if cohort.name == name:
+            problem, remedy = "is the name of the cohort for work without GPUs", "choose another name"
+            yield SettingsProblem(f"cohorts.{number}.name", repr(name), problem, remedy, "name-of-cpu-queue")
+    for number, pool in enumerate(settings.pools):
+        if pool.name == name:
+            problem, remedy = "is the name of the flavor for work without GPUs", "choose another name"
+            yield SettingsProblem(f"pools.{number}.name", repr(name), problem, remedy, "name-of-cpu-queue")
+
+
+CHECKS = (
+    parents_exist_and_end_at_the_root,
+    borrowing_has_somebody_to_borrow_from,
+    what_is_stopped_is_a_queue,
+    shares_are_of_queued_pools,
+    limits_are_of_shares,
+    shares_fit_into_their_pool,
+    unqueued_gpus_are_of_unqueued_pools,
+    every_queued_pool_has_an_owner_or_a_borrower,
+    budgets_cover_what_is_guaranteed,
+    cloud_quota_covers_the_ceilings,
+    managed_prometheus_is_on,
+    monitor_labels_are_read,
+    cpu_work_fits_into_its_room,
+    names_of_cpu_queues_are_free,
+)

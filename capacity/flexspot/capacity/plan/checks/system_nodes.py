@@ -1,0 +1,113 @@
+"""Nodes besides those of GPU pools: room for the platform's own controllers, and limits of what GKE makes by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.plan.spending import gke_could_boot
+from flexspot.capacity.plan.system_room import system_room
+from flexspot.capacity.settings.controllers import EksControllers
+from flexspot.capacity.settings.gke_rules import confidential_refusals
+from flexspot.capacity.settings.gke_security import VulnerabilityScanning
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings
+from flexspot.capacity.values.errors import SettingsProblem, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flexspot.capacity.catalog.system_pods import SystemPod
+    from flexspot.capacity.plan.resolve import ResolvedSettings
+
+
+def controllers_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A pod of the system that finds no node stays Pending, and the `up` that waits for it fails; also once a node is lost."""
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings | EksSettings) or settings.cluster.existing or resolved.autopilot:
+        return
+    pool = settings.cluster.system_pool
+    machine = resolved.machines.get(pool.machine)
+    if machine is None or machine.gpu is not None or (isinstance(settings, EksSettings) and not machine.max_pods):
+        return
+    room = system_room(settings, resolved.words.catalog, machine)
+    # GKE's autoscaler makes another node in place of a lost one, as Auto Mode does; else on EKS the group does, and until then there is
+    # one less.
+    field = "min_nodes" if isinstance(settings.controllers, EksControllers) and not resolved.auto_mode else "max_nodes"
+    path = f"cluster.system_pool.{field}"
+    each = f"{room.of_each.cpu_milli}m vCPU and {room.of_each.memory_mib} MiB for at most {room.of_each.pods} pods"
+    apart = [each for each in room.pods if each.apart and (each.replicas or 0) > room.nodes]
+    for pod in apart:
+        problem = f"is less than controllers.{pod.name}.replicas {pod.replicas}, but no two copies of it share a node"
+        yield SettingsProblem(path, str(room.nodes), problem, "raise it, or lower the replicas", "system-pool-too-small")
+    if waiting := room.waiting(room.nodes):
+        problem = f"nodes of {pool.machine}, with {each} each, have no room for {_named(waiting)}"
+        remedy = "use a larger cluster.system_pool.machine or more nodes, or smaller controllers"
+        yield SettingsProblem(path, str(room.nodes), problem, remedy, "system-pool-too-small")
+    elif not apart and (waiting := room.waiting(room.nodes - 1)):
+        problem = f"nodes of {pool.machine}, with {each} each, have no room for {_named(waiting)} when one node is lost"
+        remedy = "use a larger cluster.system_pool.machine or one more node"
+        yield SettingsProblem(path, str(room.nodes), problem, remedy, "system-pool-without-spare", refused=False)
+
+
+def confidential_controllers_have_the_machine(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Not every processor encrypts the memory of its machine."""
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings) or settings.cluster.existing or resolved.autopilot:
+        return
+    pool = settings.cluster.system_pool
+    machine = resolved.machines.get(pool.machine)
+    if machine is not None:
+        yield from confidential_refusals("cluster.system_pool.confidential_nodes", pool.confidential_nodes, machine)
+
+
+def what_secures_a_cluster_is_of_one_that_is_made(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Of a cluster that is there already nothing is changed, and nobody should believe that it is secured."""
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings):
+        return
+    security = settings.cluster.security
+    if settings.cluster.existing is not None:
+        for name in ("secrets_kms_key", "posture", "vulnerability_scanning", "binary_authorization"):
+            if (value := getattr(security, name)) is not None:
+                problem = f"is not set on {settings.cluster.existing}: it is an existing cluster, and its owner's to configure"
+                path = f"cluster.security.{name}"
+                yield SettingsProblem(path, repr(str(value)), problem, "leave it out", "security-of-existing-cluster")
+    if security.vulnerability_scanning is VulnerabilityScanning.ENTERPRISE:
+        # docs.cloud.google.com/kubernetes-engine/docs/deprecations: Advanced Vulnerability Insights; read 2026-11-25.
+        problem = "is Advanced Vulnerability Insights, which Google announced it would shut down on 2026-06-16"
+        remedy = "leave it out, and scan images in their registry (Artifact Analysis)"
+        yield SettingsProblem(
+            "cluster.security.vulnerability_scanning", "'enterprise'", problem, remedy, "scanning-shut-down", refused=False
+        )
+
+
+def _named(waiting: list[SystemPod]) -> str:
+    names = [each.name for each in waiting]
+    counted = [f"{count} x {name}" if (count := names.count(name)) > 1 else name for name in dict.fromkeys(names)]
+    return ", ".join(counted)
+
+
+def former_accelerators_have_no_pool(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """The least limit of a GPU would hold back the pools that have it, too: limits are of the whole cluster.
+
+    One whose machines GKE could not boot has no limit but by this name, and has then that of its pools.
+    """
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings) or settings.cluster.existing is not None or resolved.autopilot:
+        return
+    known = {each.gpu.name for each in resolved.machines.values() if each.gpu is not None}
+    used = {pool.gpu.name for pool in resolved.pools.values()}
+    for number, name in enumerate(settings.cluster.former_accelerators):
+        path = f"cluster.former_accelerators.{number}"
+        if name not in known:
+            yield SettingsProblem(path, name, "is not a known GPU of GKE", nearest(name, known), "unknown-accelerator")
+        elif name in used and gke_could_boot(resolved, name):
+            problem = "is the GPU of a pool, and a limit of 1 would cap the pool"
+            yield SettingsProblem(path, name, problem, "remove it: the limit is then what its pools may have", "accelerator-with-pool")
+
+
+CHECKS = (
+    controllers_have_room,
+    confidential_controllers_have_the_machine,
+    what_secures_a_cluster_is_of_one_that_is_made,
+    former_accelerators_have_no_pool,
+)

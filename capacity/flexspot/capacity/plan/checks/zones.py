@@ -1,0 +1,200 @@
+"""Regions and zones: what is there, which has a pool's machines, and where a control plane may be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.machines import ZONE_SEPARATORS, ZONES_WITHOUT_EKS, Vendor, zone_id_prefix, zone_in_region
+from flexspot.capacity.catalog.zone_ids import is_zone_id
+from flexspot.capacity.settings.network import EKS_ZONES
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings, ZoneMachines
+from flexspot.capacity.values.errors import SettingsProblem, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from flexspot.capacity.plan.resolve import ResolvedPool, ResolvedSettings
+    from flexspot.capacity.settings.machines import DescribedMachine
+
+
+def zones_are_two_to_six(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """EKS wants its control plane in two zones at least, and there are not more than six."""
+    settings = resolved.settings
+    if isinstance(settings, EksSettings) and len(settings.zones) not in EKS_ZONES:
+        problem = f"EKS needs at least {EKS_ZONES[0]} zones" if len(settings.zones) < EKS_ZONES[0] else "no region of AWS has so many"
+        rule = "too-few-zones" if len(settings.zones) < EKS_ZONES[0] else "too-many-zones"
+        yield SettingsProblem("zones", ", ".join(settings.zones), problem, f"name {EKS_ZONES[0]} to {EKS_ZONES[-1]}", rule)
+
+
+def zones_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Every zone of the platform is one of its region, once, and every zone of a pool one of the platform's."""
+    control_plane = resolved.settings.network.control_plane_zones if isinstance(resolved.settings, EksSettings) else ()
+    named, ids = [[zone for zone in resolved.zones if _is_id(resolved, zone) is by_id] for by_id in (False, True)]
+    if named and ids:
+        problem = "mixes zone names and zone ids, and which of them are the same is not known"
+        yield SettingsProblem("zones", ", ".join(resolved.zones), problem, "use one of the two", "zone-names-and-ids")
+        return
+    if any(_is_id(resolved, zone) is not bool(ids) for zone in control_plane):
+        problem = f"is not by {'id' if ids else 'name'}, as `zones` is, and which of them are the same is not known"
+        yield SettingsProblem(_OF_EKS, ", ".join(control_plane), problem, "write both the same way", "zone-names-and-ids")
+        return
+    yield from _listed_zones(resolved, "zones", resolved.zones)
+    yield from _listed_zones(resolved, _OF_EKS, control_plane)
+    for number, machine in enumerate(_described(resolved)):
+        path = f"machines.{number}.zones"
+        if any(_is_id(resolved, zone) is not bool(ids) for zone in machine.zones):
+            problem = f"is not by {'id' if ids else 'name'}, as `zones` is, and which of them are the same is not known"
+            yield SettingsProblem(path, ", ".join(machine.zones), problem, "write both the same way", "zone-names-and-ids")
+        else:
+            yield from _listed_zones(resolved, path, machine.zones)
+    yield from _zones_of_pools(resolved)
+
+
+_OF_GKE = "cluster.zone"
+
+
+def zonal_clusters_are_there_already(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A cluster that is made here is regional, and so is every one on Autopilot.
+
+    docs.cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters says so of Autopilot; read 2026-11-25.
+    """
+    settings = resolved.settings
+    if not isinstance(settings, GkeSettings) or (zone := settings.cluster.zone) is None:
+        return
+    if settings.cluster.existing is None:
+        problem = "is for an existing cluster; a new one is regional"
+        remedy = "leave it out, or name the cluster in cluster.existing"
+        yield SettingsProblem(_OF_GKE, repr(zone), problem, remedy, "zone-of-a-cluster-that-is-made")
+    elif resolved.autopilot:
+        problem, remedy = "is for a zonal cluster, but all Autopilot clusters are regional", "leave it out, or set mode: standard"
+        yield SettingsProblem(_OF_GKE, repr(zone), problem, remedy, "autopilot-in-a-zone")
+    else:
+        yield from _outside(resolved, _OF_GKE, zone)
+
+
+def _described(resolved: ResolvedSettings) -> tuple[DescribedMachine, ...]:
+    return resolved.settings.machines if isinstance(resolved.settings, EksSettings | GkeSettings) else ()
+
+
+_OF_EKS = "network.control_plane_zones"
+
+
+def _is_id(resolved: ResolvedSettings, zone: str) -> bool:
+    return resolved.words.catalog is Vendor.AWS and is_zone_id(zone)
+
+
+def _listed_zones(resolved: ResolvedSettings, path: str, zones: tuple[str, ...]) -> Iterator[SettingsProblem]:
+    for number, zone in enumerate(zones):
+        yield from _outside(resolved, f"{path}.{number}", zone)
+        if zone in zones[:number]:
+            yield SettingsProblem(f"{path}.{number}", repr(zone), "is listed twice", "list each zone once", "duplicate-name")
+
+
+def _outside(resolved: ResolvedSettings, path: str, zone: str) -> Iterator[SettingsProblem]:
+    if not zone_in_region(resolved.words.catalog, resolved.region, zone):
+        name = f"{resolved.region}{ZONE_SEPARATORS[resolved.words.catalog]}a"
+        example = f"has the id {zone_id_prefix(resolved.region)}1" if _is_id(resolved, zone) else f"is called {name}"
+        yield SettingsProblem(path, repr(zone), f"is not in region {resolved.region}", f"a zone of it {example}", "zone-outside-region")
+
+
+def _zones_of_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    for pool in resolved.pools.values():
+        for number, zone in enumerate(pool.settings.zones):
+            path = f"{pool.path}.zones.{number}"
+            if zone in pool.settings.zones[:number]:
+                yield SettingsProblem(path, repr(zone), "is listed twice", "remove one of them", "duplicate-name")
+            elif resolved.zones and zone not in resolved.zones:
+                yield SettingsProblem(
+                    path, repr(zone), "is not a zone of the platform", nearest(zone, resolved.zones), "zone-outside-region"
+                )
+
+
+def the_region_has_the_machine(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A machine that is nowhere offered in the region or the pool's zones would never come, and no error would say why."""
+    if _unchecked(resolved):
+        return
+    for pool in resolved.pools.values():
+        for machine in pool.machines:
+            if not machine.zones:
+                remedy = "check with the cloud that the region has it"
+                problem = f"where {machine.name} is offered is not known"
+                yield SettingsProblem(f"{pool.path}.machine", "", problem, remedy, "region-not-known", refused=False)
+                continue
+            offered = machine.offered_in(resolved.region)
+            if not offered:
+                regions = f"regions that have it: {', '.join(sorted(machine.zones))}"
+                problem = f"is not offered in region {resolved.region}"
+                yield SettingsProblem(f"{pool.path}.machine", repr(machine.name), problem, regions, "region-without-machine")
+            elif (wanted := _zones(resolved, pool)) and not set(wanted) & set(offered):
+                problem = f"is not offered in {', '.join(sorted(wanted))}"
+                yield _without(resolved, f"{pool.path}.machine", repr(machine.name), problem, offered)
+
+
+def each_zone_of_a_pool_has_its_machine(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """A node pool over a zone without the machine cannot be made."""
+    if _unchecked(resolved):
+        return
+    for pool in resolved.pools.values():
+        if any(not machine.zones for machine in pool.machines):
+            continue
+        offered = {zone for machine in pool.machines for zone in machine.offered_in(resolved.region)}
+        for number, zone in enumerate(pool.settings.zones):
+            # Where no zone has it, that is told as such.
+            if offered & set(pool.settings.zones) and zone not in offered and (not resolved.zones or zone in resolved.zones):
+                problem = f"does not offer {pool.machines[0].name}"
+                yield _without(resolved, f"{pool.path}.zones.{number}", repr(zone), problem, offered)
+
+
+def _unchecked(resolved: ResolvedSettings) -> bool:
+    """Whether a person knows better than the catalog."""
+    return getattr(resolved.settings, "zone_machines", None) is ZoneMachines.UNCHECKED
+
+
+def _without(resolved: ResolvedSettings, path: str, written: str, problem: str, offered: Iterable[str]) -> SettingsProblem:
+    """A zone without a machine: refused, unless its name may mean another zone in this account than in that of the catalog's record."""
+    ids = any(is_zone_id(zone) for zone in resolved.zones)
+    zones = ", ".join(sorted(zone for zone in offered if is_zone_id(zone) == ids))
+    remedy = f"zones of {resolved.region} that have it: {zones}; zone_machines: unchecked if you know better"
+    if not resolved.zones_are_known:
+        has = ", ".join(sorted(zone for zone in offered if is_zone_id(zone)))
+        remedy = f"these names are another account's, and AWS maps them for each; by id those that have it are {has}"
+    return SettingsProblem(path, written, problem, remedy, "zone-without-machine", refused=resolved.zones_are_known)
+
+
+def control_planes_have_zones(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """EKS wants two zones for a control plane, with a range in each, and takes no subnet of some old zones for it."""
+    settings = resolved.settings
+    if not isinstance(settings, EksSettings) or settings.cluster.existing is not None or settings.network.existing_vpc is not None:
+        return
+    named = settings.network.control_plane_zones
+    if len(named) == 1:
+        yield SettingsProblem(_OF_EKS, named[0], "EKS needs control plane addresses in two zones", "name two or more", "too-few-zones")
+    elif len(settings.control_plane_cidrs) != len(settings.control_plane_zones):
+        problem = f"has {len(settings.control_plane_cidrs)} ranges for {len(settings.control_plane_zones)} zones of the control plane"
+        written = ", ".join(settings.control_plane_cidrs)
+        remedy = f"give one for each of {', '.join(settings.control_plane_zones)}"
+        yield SettingsProblem("network.control_plane_cidrs", written, problem, remedy, "range-too-small")
+    for number, zone in enumerate(settings.control_plane_zones):
+        # The name is that of accounts of November 2025 and later, and most often that of others.
+        if zone in ZONES_WITHOUT_EKS or zone == "us-east-1e":
+            problem = f"is {'' if is_zone_id(zone) else 'most often use1-az3, '}a zone in which EKS runs no control planes"
+            remedy = "choose another zone" if named else "name others in network.control_plane_zones; nodes may be in this zone"
+            path = f"{_OF_EKS if named else 'zones'}.{number}"
+            yield SettingsProblem(path, repr(zone), problem, remedy, "zone-without-eks", refused=is_zone_id(zone))
+
+
+def _zones(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[str, ...]:
+    """The zones of a pool; none if it names one that the platform does not have, which another check reports."""
+    if resolved.zones and not set(pool.settings.zones) <= set(resolved.zones):
+        return ()
+    return pool.settings.zones or resolved.zones
+
+
+CHECKS = (
+    zones_are_two_to_six,
+    zones_are_in_the_region,
+    zonal_clusters_are_there_already,
+    the_region_has_the_machine,
+    each_zone_of_a_pool_has_its_machine,
+    control_planes_have_zones,
+)

@@ -1,0 +1,283 @@
+"""Flavors, cohorts, queues and routes: what capacity is called, who owns how much of it, and how pods get there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.capacity_type import RunTimeSetting, merged_order
+from flexspot.capacity.catalog.node_labels import CLASS_LABEL, COMPUTE_CLASS_LABEL, GPU_RESOURCE
+from flexspot.capacity.catalog.platform import Platform
+from flexspot.capacity.catalog.workload_classes import Fallback, Removal
+from flexspot.capacity.plan.model import (
+    Amount,
+    CohortPlan,
+    FlavorPlan,
+    FlavorQuota,
+    PoolPlan,
+    PriorityPlan,
+    QueuePlan,
+    RoutePlan,
+    RoutePool,
+    TopologyPlan,
+)
+from flexspot.capacity.plan.pools import shared_labels
+from flexspot.capacity.plan.resolve import with_gpus
+from flexspot.capacity.settings.teams import Stop
+
+if TYPE_CHECKING:
+    from flexspot.capacity.catalog.workload_classes import WorkloadClass
+    from flexspot.capacity.plan.resolve import ResolvedSettings
+    from flexspot.capacity.settings.platform import PlatformSettings
+    from flexspot.capacity.settings.teams import CohortSettings, GpusOfPools, TeamSettings
+
+
+TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-preferred-topology"
+"""On the pods of a job: place them as close together as there is room, from the label that is its value upwards."""
+
+
+def topology_name(resolved: ResolvedSettings) -> str:
+    """The one Topology of a platform, whose levels cannot be changed."""
+    return f"{resolved.settings.cloud}-network"
+
+
+def has_topology(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
+    """Whether Kueue places the pods of a pool."""
+    return bool(getattr(resolved.pools[pool.name].settings, "topology", False))
+
+
+def topology_plans(resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...]) -> tuple[TopologyPlan, ...]:
+    """The platform's Topology, where a flavor has it."""
+    if all(flavor.topology is None for flavor in flavors):
+        return ()
+    return (TopologyPlan(topology_name(resolved), resolved.words.topology_levels),)
+
+
+def fixed_flavor_name(pool: PoolPlan, topology: str) -> str:
+    """The name of a flavor with a topology: another one for other labels or tolerations.
+
+    Kueue lets neither be changed on such a flavor (CEL rules of ResourceFlavor in v0.19), nor the flavor be deleted while a queue names it.
+    With another name the new flavor is made, the queues move to it, and the old one goes.
+    """
+    fixed = json.dumps([topology, sorted(pool.selector.items()), [[each.key, each.value, each.effect] for each in pool.taints]])
+    return f"{pool.name}-{hashlib.sha256(fixed.encode()).hexdigest()[:6]}"
+
+
+def flavor_plans(resolved: ResolvedSettings, pools: tuple[PoolPlan, ...]) -> tuple[FlavorPlan, ...]:
+    """The flavors in the order in which queues try them: as the classes order capacity types, then by name."""
+    members: dict[str, list[PoolPlan]] = {}
+    for pool in pools:
+        if pool.name in resolved.queued_pools:
+            members.setdefault(flavor_name(resolved, pool), []).append(pool)
+    orders = [each.capacity for each in resolved.classes.values() if each.queued]
+    ranks = {each: rank for rank, each in enumerate(merged_order(orders))} if orders else {}
+    first = {name: min(ranks[pool.capacity_type] for pool in those) for name, those in members.items()}
+    return tuple(_flavor(resolved, name, tuple(members[name])) for name in sorted(members, key=lambda name: (first[name], name)))
+
+
+def flavor_name(resolved: ResolvedSettings, pool: PoolPlan) -> str:
+    """The flavor of a queued pool: the pool's own, or that of all pools which the autoscaler may choose from at a stock-out."""
+    if not climbs(resolved, pool):
+        return fixed_flavor_name(pool, topology_name(resolved)) if has_topology(resolved, pool) else pool.name
+    if compute_class := pool.labels.get(COMPUTE_CLASS_LABEL):
+        return f"any-{compute_class}"
+    return f"any-{pool.gpu_model}"
+
+
+def comes_by_request(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
+    """Whether the nodes of a pool come through a ProvisioningRequest alone; GKE has such pools, and no other platform."""
+    return resolved.facts[pool.capacity_type].run_time_set_by is RunTimeSetting.PROVISIONING_REQUEST
+
+
+def climbs(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
+    """Whether the autoscaler, and not a queue, moves the pool's queued classes on."""
+    return any(resolved.classes[name].queued and resolved.classes[name].fallback is Fallback.STOCK_OUT for name in pool.serves)
+
+
+def _flavor(resolved: ResolvedSettings, name: str, pools: tuple[PoolPlan, ...]) -> FlavorPlan:
+    first = pools[0]
+    if not climbs(resolved, first):
+        labels = first.selector
+    elif compute_class := first.labels.get(COMPUTE_CLASS_LABEL):
+        # GKE refuses pods that combine a compute class with other selectors of its own.
+        labels = {COMPUTE_CLASS_LABEL: compute_class}
+    else:
+        # The GPU's labels alone: which pool it is, the autoscaler decides.
+        labels = resolved.words.device_labels(resolved.pools[first.name].gpu)
+    taints = sorted({taint for pool in pools for taint in pool.taints}, key=lambda taint: (taint.key, taint.value))
+    # A class taint is for the class's own pods to tolerate; given away with the flavor, it would let every class in.
+    closed = tuple(taint for taint in taints if taint.key == CLASS_LABEL)
+    names = [pool.name for pool in pools]
+    return FlavorPlan(
+        name=name,
+        pools=tuple(names),
+        node_labels=dict(sorted(labels.items())),
+        node_taints=closed,
+        tolerated=tuple(taint for taint in taints if taint not in closed),
+        ceiling=with_gpus(resolved.nodes_of(names), sum(resolved.queue_gpus(resolved.pools[each]) for each in names)),
+        provisioned=comes_by_request(resolved, first),
+        topology=topology_name(resolved) if has_topology(resolved, first) else None,
+        resource=first.resource,
+    )
+
+
+LOCAL_QUEUE = "default"
+"""Kueue gives Jobs without a queue label to the LocalQueue of this name in their namespace."""
+
+
+def stop_of(settings: PlatformSettings, team: TeamSettings) -> Stop:
+    """Of what is said of all queues and of the team's the stricter."""
+    return max(settings.queueing.stop, team.stop, key=list(Stop).index)
+
+
+def queue_plans(resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...]) -> tuple[QueuePlan, ...]:
+    """One ClusterQueue and LocalQueue for each team that has a part in the queued pools, by name."""
+    return tuple(
+        QueuePlan(
+            cluster_queue=team.name,
+            cohort=team.cohort or resolved.settings.cohort,
+            weight=team.weight,
+            namespace=team.name,
+            local_queue=LOCAL_QUEUE,
+            quotas=_quotas(resolved, team, flavors),
+            moves_on=_moves_on(resolved, team),
+            stop=stop_of(resolved.settings, team),
+        )
+        for team in sorted(resolved.settings.teams, key=lambda each: each.name)
+        if team.shares
+    )
+
+
+def cohort_plans(resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...]) -> tuple[CohortPlan, ...]:
+    """The cohort tree, the root first. What of a flavor belongs to nobody is the root's: any team may borrow it."""
+    settings = resolved.settings
+    groups = sorted(settings.cohorts, key=lambda each: each.name)
+    owned: dict[str, int] = {}
+    for owner in (*groups, *settings.teams):
+        for quota in _quotas(resolved, owner, flavors):
+            owned[quota.flavor] = owned.get(quota.flavor, 0) + quota.nominal.gpus
+    rest = tuple(
+        FlavorQuota(flavor.name, _part(resolved, flavor, left))
+        for flavor in flavors
+        if (left := flavor.ceiling.gpus - owned.get(flavor.name, 0)) > 0
+    )
+    root = CohortPlan(settings.cohort, None, 1, rest)
+    return (
+        root,
+        *(CohortPlan(each.name, each.parent or settings.cohort, each.weight, _quotas(resolved, each, flavors)) for each in groups),
+    )
+
+
+def _quotas(resolved: ResolvedSettings, owner: TeamSettings | CohortSettings, flavors: tuple[FlavorPlan, ...]) -> tuple[FlavorQuota, ...]:
+    return tuple(
+        FlavorQuota(
+            flavor.name,
+            _part(resolved, flavor, sum(owner.shares.get(pool, 0) for pool in flavor.pools)),
+            _limit(resolved, flavor, owner.borrowing_limits, {pool: _rest(resolved, owner, pool) for pool in flavor.pools}),
+            _limit(resolved, flavor, owner.lending_limits, owner.shares),
+        )
+        for flavor in flavors
+        if any(pool in owner.shares for pool in flavor.pools)
+    )
+
+
+def _moves_on(resolved: ResolvedSettings, team: TeamSettings) -> bool:
+    """Whether quota moves some of the team's work on. Where a stock-out does, the queue stays with a flavor that it can have."""
+    classes = (each for pool in team.shares for each in resolved.pools[pool].classes)
+    return any(each.queued and each.fallback is Fallback.QUOTA for each in classes)
+
+
+def _rest(resolved: ResolvedSettings, owner: TeamSettings | CohortSettings, pool: str) -> int:
+    """What of a pool an owner could borrow at most: all that is not its own."""
+    return max(0, resolved.queue_gpus(resolved.pools[pool]) - owner.shares.get(pool, 0))
+
+
+def _limit(resolved: ResolvedSettings, flavor: FlavorPlan, limits: GpusOfPools, unlimited: GpusOfPools) -> Amount | None:
+    """The limit of a flavor out of those of its pools; a pool without a limit adds all that there is of it."""
+    if not any(pool in limits for pool in flavor.pools):
+        return None
+    return _part(resolved, flavor, sum(limits.get(pool, unlimited.get(pool, 0)) for pool in flavor.pools))
+
+
+def _part(resolved: ResolvedSettings, flavor: FlavorPlan, gpus: int) -> Amount:
+    return with_gpus(resolved.nodes_of(flavor.pools), gpus)
+
+
+RUN_TIME_ANNOTATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
+"""On a job: Kueue hands it on as the run time of the job's ProvisioningRequest. Jobs with other capacity carry it in vain, and no harm."""
+
+STAY_ANNOTATION = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+"""On pods, with "false": the cluster autoscaler leaves their nodes. By itself it moves pods off nodes of which less than half is asked
+for, and GKE keeps requested nodes for ten minutes only, then they count as any other.
+
+https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md, "What types of pods can prevent CA from removing a node?";
+https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest
+"""
+
+
+KARPENTER_STAY_ANNOTATION = "karpenter.sh/do-not-disrupt"
+"""On pods, with "true": Karpenter consolidates no node under them, and a drain of its own waits for them up to the pool's limit.
+
+https://karpenter.sh/docs/concepts/disruption/#pod-level-controls
+"""
+
+
+def priority_plans(resolved: ResolvedSettings) -> tuple[PriorityPlan, ...]:
+    """The PriorityClasses of the classes that pools serve, the highest first."""
+    classes = sorted(resolved.classes.values(), key=lambda each: (-each.priority, each.priority_class))
+    return tuple(PriorityPlan(each.priority_class, each.priority, each.preempts, each.description) for each in classes)
+
+
+def route_plans(resolved: ResolvedSettings, pools: tuple[PoolPlan, ...], flavors: tuple[FlavorPlan, ...]) -> tuple[RoutePlan, ...]:
+    """A route for each class that pools serve, by name."""
+    placed = {flavor.name for flavor in flavors if flavor.topology is not None}
+    return tuple(_route(resolved, name, each, pools, placed) for name, each in resolved.classes.items())
+
+
+def _route(
+    resolved: ResolvedSettings, name: str, workload_class: WorkloadClass, pools: tuple[PoolPlan, ...], placed: set[str]
+) -> RoutePlan:
+    ranks = {each: rank for rank, each in enumerate(workload_class.capacity)}
+    own = sorted((pool for pool in pools if name in pool.serves), key=lambda pool: (ranks[pool.capacity_type], pool.name))
+    by_compute_class = workload_class.fallback is Fallback.STOCK_OUT and resolved.words.compute_class_label is not None
+    taints = sorted({taint for pool in own for taint in pool.taints}, key=lambda taint: (taint.key, taint.value))
+    notices = [pool.notice_seconds for pool in own if pool.notice_seconds is not None]
+    limits = [pool.max_run_seconds for pool in own if pool.max_run_seconds is not None]
+    if workload_class.run_limit_hours is not None:
+        limits.append(workload_class.run_limit_hours * 3600)
+    route_pools = tuple(
+        RoutePool(pool.name, pool.capacity_type, flavor_name(resolved, pool) if workload_class.queued else None) for pool in own
+    )
+    run_seconds = min(limits, default=None)
+    on_request = any(comes_by_request(resolved, pool) for pool in own)
+    # The jobs of a class ask for a topology all or none (an alignment check sees to it): a flavor with one takes no others.
+    close = any(route_pool.flavor in placed for route_pool in route_pools)
+    selector = {COMPUTE_CLASS_LABEL: name} if by_compute_class else shared_labels(pool.labels for pool in own) if resolved.autopilot else {}
+    return RoutePlan(
+        workload_class=name,
+        priority_class=workload_class.priority_class,
+        queued=workload_class.queued,
+        pools=route_pools,
+        node_selector=selector,
+        node_affinity=None if by_compute_class or resolved.autopilot else (resolved.words.pool_label, tuple(pool.name for pool in own)),
+        tolerations=tuple(taints),
+        grace_seconds=min([workload_class.grace_seconds, *notices]),
+        max_run_seconds=run_seconds,
+        checkpoint=workload_class.checkpoint,
+        disruption_budget=workload_class.disruption_budget,
+        job_annotations={RUN_TIME_ANNOTATION: str(run_seconds)} if on_request and run_seconds is not None else {},
+        pod_annotations=({STAY_ANNOTATION: "false"} if on_request or _stay_until_done(resolved, own) else {})
+        | ({TOPOLOGY_ANNOTATION: resolved.words.topology_levels[-1]} if close else {}),
+        # A check sees to it that all have the same.
+        resource=own[0].resource if own else GPU_RESOURCE,
+    )
+
+
+def _stay_until_done(resolved: ResolvedSettings, pools: list[PoolPlan]) -> bool:
+    """Whether pods hold their nodes where Karpenter's pools do it for them: nodes go when they are empty.
+
+    Not on Autopilot: there the annotation asks for pods of another sort, with extended run time.
+    """
+    on_gke = resolved.settings.cloud is Platform.GKE and not resolved.autopilot
+    return on_gke and bool(pools) and all(pool.removal is Removal.EMPTY for pool in pools)

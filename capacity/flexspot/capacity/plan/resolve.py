@@ -1,0 +1,301 @@
+"""Looks up what settings name: machines, their GPUs, classes. An unknown name is reported with the known ones."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+from pydantic import ValidationError
+
+from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
+from flexspot.capacity.catalog.machines import Vendor, machines_of, machines_with, unserved_family, zone_names_differ
+from flexspot.capacity.catalog.platform import AUTO_MODE, VOCABULARIES, Platform, Vocabulary
+from flexspot.capacity.catalog.workload_classes import WorkloadClass, shipped_classes
+from flexspot.capacity.catalog.zone_ids import is_zone_id
+from flexspot.capacity.plan.model import Amount
+from flexspot.capacity.plan.own_machines import with_described
+from flexspot.capacity.settings.cluster import EksMode, GkeMode
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings, ZoneMachines
+from flexspot.capacity.settings.stack_file import said, shown
+from flexspot.capacity.values.errors import SettingsProblem, nearest
+from flexspot.capacity.values.names import EC2_MACHINE, GKE_MACHINE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from flexspot.capacity.catalog.capacity_type import CapacityTypeFacts
+    from flexspot.capacity.catalog.machines import Gpu, Machine
+    from flexspot.capacity.catalog.node_images import ImageBook
+    from flexspot.capacity.catalog.price_book import PriceBook
+    from flexspot.capacity.settings.platform import PlatformSettings
+    from flexspot.capacity.settings.pools import PoolSettings
+
+
+LOCAL_REGION = "us-east-1"
+"""The region whose zones and prices the local control plane has."""
+
+
+@dataclass(frozen=True)
+class ResolvedPool:
+    """A pool whose machines are in the catalog. `path` is where it stands in the settings; the first machine is the one asked for."""
+
+    path: str
+    settings: PoolSettings
+    machines: tuple[Machine, ...]
+    gpu: Gpu
+    gpus_per_node: int
+    max_nodes: int
+    classes: tuple[WorkloadClass, ...]
+    ceiling: Amount
+
+    @property
+    def name(self) -> str:
+        """The pool's name."""
+        return self.settings.name
+
+    @property
+    def queued(self) -> bool:
+        """Whether a queue gives its GPUs away."""
+        return any(each.queued for each in self.classes)
+
+    @property
+    def unqueued(self) -> bool:
+        """Whether pods outside of any queue may use its GPUs."""
+        return any(not each.queued for each in self.classes)
+
+
+@dataclass(frozen=True)
+class ResolvedSettings:
+    """Settings with everything that they name. `classes` are those that a pool serves; `pools` those that could be resolved."""
+
+    settings: PlatformSettings
+    machines: dict[str, Machine]
+    facts: dict[CapacityType, CapacityTypeFacts]
+    prices: PriceBook
+    images: ImageBook
+    classes: dict[str, WorkloadClass]
+    known_classes: dict[str, WorkloadClass]
+    pools: dict[str, ResolvedPool]
+
+    @property
+    def words(self) -> Vocabulary:
+        """The platform's own words."""
+        return AUTO_MODE if self.auto_mode else VOCABULARIES[self.settings.cloud]
+
+    @property
+    def autopilot(self) -> bool:
+        """Whether all nodes are GKE's own; pools are then what pods may ask for, and no node pools."""
+        return isinstance(self.settings, GkeSettings) and self.settings.cluster.mode is GkeMode.AUTOPILOT
+
+    @property
+    def auto_mode(self) -> bool:
+        """Whether AWS runs Karpenter and what is on the nodes; pools are NodePools all the same."""
+        return isinstance(self.settings, EksSettings) and self.settings.cluster.mode is EksMode.AUTO
+
+    @cached_property
+    def region(self) -> str:
+        """Where the platform is."""
+        return str(getattr(self.settings, "region", LOCAL_REGION))
+
+    @cached_property
+    def zones(self) -> tuple[str, ...]:
+        """The platform's zones; none for the local control plane."""
+        return tuple(getattr(self.settings, "zones", ()))
+
+    @cached_property
+    def zones_are_known(self) -> bool:
+        """Whether the catalog's zones are those of the settings for certain, and are to be checked."""
+        if getattr(self.settings, "zone_machines", None) is ZoneMachines.UNCHECKED:
+            return False
+        names = [zone for zone in self.zones if not is_zone_id(zone)]
+        return not (names and self.words.catalog is Vendor.AWS and zone_names_differ(self.region))
+
+    @cached_property
+    def doubtful_pools(self) -> set[str]:
+        """Pools with a problem that is already reported; what follows from it is not reported again."""
+        unknown = {pool.name for pool in self.settings.pools if set(pool.serves) - set(self.known_classes)}
+        return unknown | {pool.name for pool in self.settings.pools if pool.name not in self.pools}
+
+    @cached_property
+    def queued_pools(self) -> dict[str, ResolvedPool]:
+        """The pools whose GPUs a queue gives away, by name."""
+        return {name: pool for name, pool in self.pools.items() if pool.queued}
+
+    @cached_property
+    def unqueued_gpus(self) -> dict[str, int]:
+        """How many GPUs of each pool the teams' unqueued classes may use in all."""
+        promised: dict[str, int] = dict.fromkeys(self.pools, 0)
+        for team in self.settings.teams:
+            for pool, gpus in team.unqueued.items():
+                if pool in promised:
+                    promised[pool] += gpus
+        return promised
+
+    def nodes_of(self, pools: Iterable[str]) -> list[Amount]:
+        """One node of each machine of some pools."""
+        return [
+            Amount(self.pools[name].gpus_per_node, machine.vcpu, machine.memory_mib)
+            for name in pools
+            for machine in self.pools[name].machines
+        ]
+
+    def queue_gpus(self, pool: ResolvedPool) -> int:
+        """How many GPUs of `pool` the queues may give away: its ceiling, less what unqueued classes may use."""
+        return max(0, pool.ceiling.gpus - self.unqueued_gpus[pool.name]) if pool.queued else 0
+
+
+def node_amount(machines: Sequence[Machine], gpus_per_node: int) -> Amount:
+    """One node: of several machines the most vCPU and memory, so that a quota made of it never runs out before the GPUs do."""
+    return Amount(gpus_per_node, max(each.vcpu for each in machines), max(each.memory_mib for each in machines))
+
+
+def with_gpus(nodes: Sequence[Amount], gpus: int) -> Amount:
+    """`gpus` with the most vCPU and memory that a node of any of several kinds has for so many, rounded up for parts of a node.
+
+    A job that fills such a node then fits into the quota of its GPUs, whichever kind it gets.
+    """
+    return Amount(
+        gpus, max(-(-gpus * node.vcpu // node.gpus) for node in nodes), max(-(-gpus * node.memory_mib // node.gpus) for node in nodes)
+    )
+
+
+def resolve(settings: PlatformSettings, prices: PriceBook, images: ImageBook) -> tuple[ResolvedSettings, list[SettingsProblem]]:
+    """The settings with what they name, as far as it could be looked up, and what could not."""
+    problems: list[SettingsProblem] = []
+    words = VOCABULARIES[settings.cloud]
+    machines, described_wrongly = with_described(settings, words.catalog, machines_of(words.catalog))
+    problems += described_wrongly
+    facts = _facts(settings)
+    known_classes = _classes(settings, problems)
+    pools: dict[str, ResolvedPool] = {}
+    for number, each in enumerate(settings.pools):
+        pool = _pool(f"pools.{number}", each, machines=machines, cloud=words.catalog, classes=known_classes, problems=problems)
+        problems += _capacity_type(f"pools.{number}", each, facts)
+        if pool is not None and each.capacity_type in facts:
+            pools[each.name] = pool
+    served = {name for pool in settings.pools for name in pool.serves}
+    classes = {name: known_classes[name] for name in sorted(known_classes) if name in served}
+    return ResolvedSettings(settings, machines, facts, prices, images, classes, known_classes, pools), problems
+
+
+def _facts(settings: PlatformSettings) -> dict[CapacityType, CapacityTypeFacts]:
+    facts = facts_of(VOCABULARIES[settings.cloud].facts)
+    if settings.cloud is Platform.LOCAL:
+        # Nothing can be reserved of fake nodes.
+        return {name: each for name, each in facts.items() if name is not CapacityType.RESERVED}
+    return facts
+
+
+def _classes(settings: PlatformSettings, problems: list[SettingsProblem]) -> dict[str, WorkloadClass]:
+    """Every class by name: the shipped ones, changed as the settings say, and the settings' own."""
+    classes = dict(shipped_classes())
+    for name, changes in settings.classes.items():
+        shipped = classes.get(name)
+        fields = shipped.model_dump() if shipped else {}
+        fields |= {field: getattr(changes, field) for field in changes.model_fields_set}
+        try:
+            classes[name] = WorkloadClass.model_validate(fields)
+        except ValidationError as error:
+            problems += _class_problems(name, error)
+    return classes
+
+
+def _class_problems(name: str, error: ValidationError) -> Iterator[SettingsProblem]:
+    errors = error.errors()
+    if lacking := sorted(str(each["loc"][0]) for each in errors if each["type"] == "missing"):
+        shipped = nearest(name, sorted(shipped_classes())).replace("allowed:", "shipped classes:")
+        allowed = f"a class of one's own says all of them; {shipped}"
+        yield SettingsProblem(f"classes.{name}", "", f"lacks {', '.join(lacking)}", allowed, "incomplete-class")
+    for each in errors:
+        if each["type"] != "missing":
+            written = each["input"]
+            # An order comes as capacity types, which are written as their words.
+            plain = [str(item) for item in cast("tuple[object, ...]", written)] if isinstance(written, tuple) else written
+            path = f"classes.{name}.{'.'.join(map(str, each['loc']))}"
+            yield SettingsProblem(path, shown(plain), *said(each))
+
+
+def _capacity_type(path: str, pool: PoolSettings, facts: dict[CapacityType, CapacityTypeFacts]) -> Iterator[SettingsProblem]:
+    if pool.capacity_type not in facts:
+        allowed = f"allowed: {', '.join(facts)}"
+        problem = "is not a capacity type of this cloud"
+        yield SettingsProblem(f"{path}.capacity_type", repr(pool.capacity_type.value), problem, allowed, "capacity-type-of-another-cloud")
+
+
+def _pool(  # noqa: PLR0913 -- a pool and what it may name, each from its own place
+    path: str,
+    pool: PoolSettings,
+    *,
+    machines: dict[str, Machine],
+    cloud: Vendor,
+    classes: dict[str, WorkloadClass],
+    problems: list[SettingsProblem],
+) -> ResolvedPool | None:
+    alternatives: tuple[str, ...] = getattr(pool, "alternatives", ())
+    places = {f"{path}.machine": pool.machine, **{f"{path}.alternatives.{n}": name for n, name in enumerate(alternatives)}}
+    before = len(problems)
+    for place, name in places.items():
+        problems += _machine(place, name, machines, cloud)
+    if len(problems) > before:
+        return None
+    found = tuple(machines[name] for name in places.values())
+    gpu = found[0].gpu
+    assert gpu is not None, "_machine refuses machines without GPUs"  # noqa: S101 -- tells the type checker what was checked
+    gpus_per_node = pool.gpus_per_node or gpu.count
+    problems += _same_gpus(path, found, gpu, gpus_per_node)
+    problems += _count(path, found[0], gpu, gpus_per_node, machines)
+    if len(problems) > before:
+        return None
+    max_nodes = pool.max_nodes or (pool.max_gpus or 0) // gpus_per_node
+    node = node_amount(found, gpus_per_node)
+    vcpu, memory_mib = max_nodes * node.vcpu, max_nodes * node.memory_mib
+    ceiling = Amount(
+        gpus=max_nodes * node.gpus,
+        vcpu=vcpu if pool.max_vcpu is None else min(vcpu, pool.max_vcpu),
+        memory_mib=memory_mib if pool.max_memory_gib is None else min(memory_mib, pool.max_memory_gib * 1024),
+    )
+    served = tuple(classes[name] for name in sorted(set(pool.serves)) if name in classes)
+    return ResolvedPool(path, pool, found, gpu, gpus_per_node, max_nodes, served, ceiling)
+
+
+_DESCRIBED = {Vendor.AWS: (EC2_MACHINE, "EC2"), Vendor.GCP: (GKE_MACHINE, "Compute Engine")}
+"""How a cloud's machines are called, and what a description says."""
+
+
+def _machine(path: str, name: str, machines: dict[str, Machine], cloud: Vendor) -> Iterator[SettingsProblem]:
+    machine = machines.get(name)
+    with_gpus = [each.name for each in machines.values() if each.gpu]
+    unserved = unserved_family(cloud, name) if machine is None else None
+    if unserved is not None:
+        yield SettingsProblem(path, repr(name), unserved.problem, unserved.instead, "machine-not-served")
+    elif machine is None:
+        allowed = nearest(name, with_gpus)
+        if re.fullmatch(_DESCRIBED[cloud][0], name):
+            allowed += f"; describe one that {_DESCRIBED[cloud][1]} has and the catalog does not know in `machines`"
+        yield SettingsProblem(path, repr(name), "is not a machine of the catalog", allowed, "unknown-machine")
+    elif machine.gpu is None:
+        yield SettingsProblem(path, repr(name), "has no GPU", f"pools are GPU pools; {nearest(name, with_gpus)}", "machine-without-gpu")
+
+
+def _same_gpus(path: str, machines: tuple[Machine, ...], gpu: Gpu, gpus_per_node: int) -> Iterator[SettingsProblem]:
+    # A flavor and a price are of one GPU: with several in a pool, neither would say what a job gets.
+    for number, machine in enumerate(machines[1:]):
+        other = machine.gpu
+        if other is None or other.name != gpu.name or other.memory_mib != gpu.memory_mib or gpus_per_node not in other.counts:
+            has = f"{other.counts[0]} x {other.model}" if other else "no GPU"
+            problem = f"has {has}, but {machines[0].name} has {gpus_per_node} x {gpu.model}"
+            remedy = "the machines of a pool have the same GPUs; make it a pool of its own"
+            yield SettingsProblem(f"{path}.alternatives.{number}", repr(machine.name), problem, remedy, "mixed-gpus-in-pool")
+
+
+def _count(path: str, machine: Machine, gpu: Gpu, asked: int, machines: dict[str, Machine]) -> Iterator[SettingsProblem]:
+    if asked in gpu.counts:
+        return
+    fitting = machines_with(machines, gpu.name, asked)
+    has = " or ".join(map(str, gpu.counts))
+    allowed = f"{', '.join(fitting)} has {asked}" if len(fitting) == 1 else f"with {asked}: {', '.join(fitting) or '(none)'}"
+    yield SettingsProblem(
+        f"{path}.gpus_per_node", str(asked), f"{machine.name} has {has} {gpu.name}", allowed, "machine-without-that-many-gpus"
+    )

@@ -1,0 +1,173 @@
+"""Teams: each one's namespace, what it may hold there, and who is in its groups of Kubernetes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.accelerators import ACCELERATORS, BY_RESOURCE, NVIDIA
+from flexspot.capacity.plan.model import Amount, TeamPlan
+from flexspot.capacity.values.quantities import count_quantity, gib_quantity, mib_quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flexspot.capacity.plan.model import CohortPlan, CpuAmount, CpuWorkPlan, FlavorPlan, QueuePlan
+    from flexspot.capacity.plan.resolve import ResolvedSettings
+    from flexspot.capacity.settings.teams import TeamSettings
+
+
+SUBMIT, VIEW = "submit", "view"
+"""The names of a team's two roles of Kubernetes."""
+
+
+def is_role(member: str) -> bool:
+    """Whether one of a team's submitters or viewers is a role of IAM, and not a group."""
+    return member.startswith("arn:")
+
+
+def group_of_roles(team: str, right: str) -> str:
+    """The group that all roles of IAM are in that a team names for a right."""
+    return f"flexspot:{team}:{right}"
+
+
+def _groups_of(team: str, members: Iterable[str], right: str) -> tuple[str, ...]:
+    """The groups that a team's right is bound to: its own, and one for all its roles of IAM."""
+    return tuple(sorted({group_of_roles(team, right) if is_role(each) else each for each in members}))
+
+
+def groups_by_role(teams: Iterable[TeamSettings]) -> dict[str, list[str]]:
+    """The groups of each role of IAM, of all teams together: EKS takes one access entry of a role."""
+    found: dict[str, set[str]] = {}
+    for team in teams:
+        for right, members in ((SUBMIT, team.submitters), (VIEW, team.viewers)):
+            for role in filter(is_role, members):
+                found.setdefault(role, set()).add(group_of_roles(team.name, right))
+    return {role: sorted(groups) for role, groups in sorted(found.items())}
+
+
+LEAST_PODS = 200
+"""A namespace's pods where nobody says how many: enough for what runs beside the GPUs, and few enough to end a loop that makes pods."""
+
+_PODS_PER_GPU = 2
+"""A pod that is being replaced counts until it is gone."""
+
+
+def team_plans(
+    resolved: ResolvedSettings,
+    flavors: tuple[FlavorPlan, ...],
+    cohorts: tuple[CohortPlan, ...],
+    queues: tuple[QueuePlan, ...],
+    cpu_work: CpuWorkPlan | None,
+) -> tuple[TeamPlan, ...]:
+    """Each team's namespace, by name. Its quota never refuses what its queue would admit."""
+    reach = _Reach(flavors, cohorts, queues)
+    resource_of = {flavor.name: flavor.resource for flavor in flavors}
+    by_team = {queue.namespace: queue for queue in queues}
+    every_queue = (*queues, *(cpu_work.queues if cpu_work else ()))
+    unqueued_classes = tuple(sorted(each.priority_class for each in resolved.classes.values() if not each.queued))
+    counted = counted_resources(resolved)
+    largest_node = _largest_node(resolved, cpu_work)
+    plans: list[TeamPlan] = []
+    for team in sorted(resolved.settings.teams, key=lambda each: each.name):
+        queue = by_team.get(team.name)
+        unqueued = dict.fromkeys(counted, 0)
+        for pool, gpus in team.unqueued.items():
+            unqueued[resolved.pools[pool].gpu.accelerator.resource] += gpus
+        most = dict(unqueued)
+        if queue is not None:
+            for quota in queue.quotas:
+                most[resource_of[quota.flavor]] += reach.of(queue, quota.flavor)
+        plans.append(
+            TeamPlan(
+                name=team.name,
+                namespace=team.name,
+                max_gpus=sum(most.values()),
+                hard=_hard(team, most),
+                unqueued_gpus=sum(unqueued.values()),
+                unqueued_priority_classes=unqueued_classes,
+                container_limits=largest_node,
+                submitters=_groups_of(team.name, team.submitters, SUBMIT),
+                viewers=_groups_of(team.name, team.viewers, VIEW),
+                cluster_queues=tuple(each.cluster_queue for each in every_queue if each.namespace == team.name),
+                projects=tuple(sorted(set(team.projects))),
+                monthly_budget_usd=team.monthly_budget_usd,
+                unqueued_of=unqueued if len(counted) > 1 else {},
+            )
+        )
+    return tuple(plans)
+
+
+_SMALL_OBJECTS = ("configmaps", "secrets", "count/cronjobs.batch")
+# Each: far more than work needs, and too few to fill the cluster's database (1 MiB each).
+_MOST_SMALL_OBJECTS = 500
+
+
+def counted_resources(resolved: ResolvedSettings) -> tuple[str, ...]:
+    """What namespaces have a quota of, beside NVIDIA's GPUs, which they always have one of: the devices of the pools."""
+    there = {pool.gpu.accelerator.resource for pool in resolved.pools.values()}
+    return tuple(each.resource for each in ACCELERATORS if each is NVIDIA or each.resource in there)
+
+
+def _devices(most: dict[str, int]) -> dict[str, str]:
+    """Each kind by itself; other names of its devices, under which no queue would count them, are nobody's."""
+    kinds = [BY_RESOURCE[resource] for resource in most]
+    uncounted = [f"requests.{part}" for kind in kinds for part in kind.parts]
+    return {kind.quota_key: count_quantity(most[kind.resource]) for kind in kinds} | dict.fromkeys(uncounted, count_quantity(0))
+
+
+def _hard(team: TeamSettings, most: dict[str, int]) -> dict[str, str]:
+    max_gpus = sum(most.values())
+    # Each GPU may be a pod of its own: with fewer pods than GPUs, Kueue would admit what the namespace then refuses.
+    pods = max(LEAST_PODS, _PODS_PER_GPU * max_gpus) if team.max_pods is None else max(team.max_pods, max_gpus)
+    return {
+        **_devices(most),
+        "pods": count_quantity(pods),
+        "count/jobs.batch": count_quantity(team.max_jobs),
+        **dict.fromkeys(_SMALL_OBJECTS, count_quantity(_MOST_SMALL_OBJECTS)),
+        "persistentvolumeclaims": count_quantity(team.max_volumes),
+        "requests.storage": gib_quantity(team.max_storage_gib),
+    }
+
+
+def _largest_node(resolved: ResolvedSettings, cpu_work: CpuWorkPlan | None) -> dict[str, str]:
+    """A container with more than the largest node would be admitted, and wait for ever."""
+    nodes: list[Amount | CpuAmount] = [*resolved.nodes_of(resolved.pools), *([cpu_work.largest] if cpu_work else [])]
+    return {"cpu": count_quantity(max(node.vcpu for node in nodes)), "memory": mib_quantity(max(node.memory_mib for node in nodes))}
+
+
+class _Reach:
+    """The most GPUs of a flavor that a queue can hold, borrowed ones included: no limit on the way to the root lets more through."""
+
+    def __init__(self, flavors: tuple[FlavorPlan, ...], cohorts: tuple[CohortPlan, ...], queues: tuple[QueuePlan, ...]) -> None:
+        self._ceiling = {flavor.name: flavor.ceiling.gpus for flavor in flavors}
+        self._parent = {cohort.name: cohort.parent for cohort in cohorts}
+        self._limit: dict[tuple[str, str], int] = {}
+        self._inside: dict[tuple[str, str], int] = {}
+        for cohort in cohorts:
+            for quota in cohort.quotas:
+                self._add(cohort.name, quota.flavor, quota.nominal.gpus)
+                if quota.borrowing_limit is not None:
+                    self._limit[cohort.name, quota.flavor] = quota.borrowing_limit.gpus
+        for queue in queues:
+            for quota in queue.quotas:
+                self._add(queue.cohort, quota.flavor, quota.nominal.gpus)
+
+    def of(self, queue: QueuePlan, flavor: str) -> int:
+        quota = next(each for each in queue.quotas if each.flavor == flavor)
+        most = self._ceiling[flavor]
+        if quota.borrowing_limit is not None:
+            most = min(most, quota.nominal.gpus + quota.borrowing_limit.gpus)
+        for cohort in self._way_up(queue.cohort):
+            if (limit := self._limit.get((cohort, flavor))) is not None:
+                most = min(most, self._inside[cohort, flavor] + limit)
+        return most
+
+    def _add(self, cohort: str, flavor: str, gpus: int) -> None:
+        for each in self._way_up(cohort):
+            self._inside[each, flavor] = self._inside.get((each, flavor), 0) + gpus
+
+    def _way_up(self, cohort: str) -> Iterable[str]:
+        at: str | None = cohort
+        while at is not None:
+            yield at
+            at = self._parent[at]

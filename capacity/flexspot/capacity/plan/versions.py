@@ -1,0 +1,98 @@
+"""Which version of everything a stack gets: the cluster's, its nodes', its add-ons' and its charts'."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.accelerators import NEURON, NVIDIA, of_ec2_machine
+from flexspot.capacity.catalog.versions import BEFORE_NODES, Addon, Chart, VersionTable, auto_mode, shipped_versions
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings
+
+if TYPE_CHECKING:
+    from flexspot.capacity.catalog.node_images import ImageBook
+    from flexspot.capacity.settings.platform import PlatformSettings
+
+EKS_DEFAULT = "default"
+"""What settings write for an add-on whose version EKS chooses."""
+
+
+@dataclass(frozen=True)
+class VersionPlan:
+    """The versions that are asked for. `addons` has those of EKS's add-ons that are pinned, or RECOMMENDED; EKS chooses all others.
+
+    `kubernetes` is None where somebody else chooses it, `system_release` where EKS does: the system nodes' image, as EKS calls it.
+    `charts` are those that the stack may install.
+    """
+
+    kubernetes: str | None
+    system_release: str | None
+    addons: dict[str, str]
+    charts: dict[str, str]
+
+    def parts(self) -> dict[str, str]:
+        """Every part with its version, in the order in which an upgrade reaches them; empty where EKS chooses."""
+        found: dict[str, str] = {}
+        if self.kubernetes is not None:
+            found["Kubernetes"] = self.kubernetes
+            found |= {name.value: self.addons.get(name, "") for name in BEFORE_NODES}
+            found["system nodes"] = self.system_release or ""
+            found |= {name.value: self.addons.get(name, "") for name in Addon if name not in BEFORE_NODES}
+        return found | {f"chart {name}": version for name, version in self.charts.items()}
+
+
+def version_plan(settings: PlatformSettings, images: ImageBook, table: VersionTable | None = None) -> VersionPlan:
+    """What the settings pin, and else what the table (default: the shipped one) has for the cluster's version."""
+    table = table or shipped_versions()
+    match settings:
+        case EksSettings():
+            cluster = settings.cluster
+            if cluster.existing is not None:
+                return VersionPlan(None, None, {}, _eks_charts(settings, table))
+            if not cluster.has_own_image:
+                pinned = {name: version for name, version in _addons(settings, table).items() if name not in auto_mode().addons}
+                return VersionPlan(cluster.version, None, pinned, _exporter(settings, table) | _queueing(settings, table))
+            return VersionPlan(
+                cluster.version, images.eks_release(cluster.image, cluster.version), _addons(settings, table), _eks_charts(settings, table)
+            )
+        case GkeSettings():
+            return VersionPlan(None, None, {}, _queueing(settings, table))
+        case _:
+            return VersionPlan(None, None, {}, {})
+
+
+def _addons(settings: EksSettings, table: VersionTable) -> dict[str, str]:
+    wanted = {**table.pinned(settings.cluster.version), **settings.cluster.addon_versions}
+    return {name.value: wanted[name] for name in Addon if wanted.get(name, EKS_DEFAULT) != EKS_DEFAULT}
+
+
+def _queueing(settings: EksSettings | GkeSettings, table: VersionTable) -> dict[str, str]:
+    wanted, charts = settings.controllers, dict[Chart, str | None]()
+    if not settings.queueing.existing_kueue:
+        charts[Chart.KUEUE] = wanted.kueue.version
+    if wanted.jobset.install:
+        charts[Chart.JOBSET] = wanted.jobset.version
+    return {name.value: version or table.chart(name).version for name, version in charts.items()}
+
+
+def _eks_charts(settings: EksSettings, table: VersionTable) -> dict[str, str]:
+    wanted = settings.controllers
+    charts = {} if settings.cluster.existing_karpenter is not None else {Chart.KARPENTER: wanted.karpenter.version}
+    kinds = {of_ec2_machine(pool.machine) for pool in settings.pools}
+    if settings.cluster.image.startswith("al2023@") and NVIDIA in kinds and not settings.cluster.existing_gpu_operator:
+        charts[Chart.NVIDIA_DEVICE_PLUGIN] = wanted.nvidia_device_plugin.version
+    if NEURON in kinds:
+        charts[Chart.NEURON_DEVICE_PLUGIN] = wanted.neuron_device_plugin.version
+    if any(pool.efa for pool in settings.pools):
+        charts[Chart.EFA_DEVICE_PLUGIN] = wanted.efa_device_plugin.version
+    if wanted.load_balancer_controller.install:
+        charts[Chart.LOAD_BALANCER_CONTROLLER] = wanted.load_balancer_controller.version
+    own = {name.value: version or table.chart(name).version for name, version in charts.items()}
+    return own | _exporter(settings, table) | _queueing(settings, table)
+
+
+def _exporter(settings: EksSettings, table: VersionTable) -> dict[str, str]:
+    if not settings.measurement.dcgm_exporter or settings.cluster.existing_gpu_operator:
+        return {}
+    name = Chart.DCGM_EXPORTER
+    return {name.value: settings.controllers.dcgm_exporter.version or table.chart(name).version}

@@ -1,0 +1,254 @@
+"""What GKE takes of a node pool of GPUs or TPUs: bounds, combinations, and of what size a slice over several hosts is.
+
+Settings are checked by it before a plan, components before a resource.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.accelerators import TPU
+from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
+from flexspot.capacity.catalog.gke_accelerators import hosts_of, is_slice_of, partitions_of, slices_of
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.settings.pools import GpuDriver, ReservationUse, SharingStrategy
+from flexspot.capacity.values.errors import SettingsProblem, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flexspot.capacity.catalog.machines import Confidential, Machine
+    from flexspot.capacity.settings.pools import GkeNodeOptions
+
+
+@dataclass(frozen=True)
+class AskedPool:
+    """What of a pool its machine and capacity type decide on; `zones` is how many it is in."""
+
+    capacity_type: CapacityType
+    machine: Machine
+    min_nodes: int
+    max_nodes: int
+    max_run_seconds: int | None
+    options: GkeNodeOptions
+    zones: int
+
+
+CRITICAL_PODS_SECONDS = 15
+"""How much of a Spot node's last seconds GKE keeps for system-critical pods."""
+
+_DWS = frozenset({CapacityType.FLEX_START, CapacityType.QUEUED})
+
+# GoogleCloudPlatform/cluster-toolkit, modules/compute/gke-node-pool: with flex-start, of all GPU machines.
+_COMPACT_WITH_FLEX_START = ("a3-ultragpu-", "a4-")
+
+
+def refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
+    """Everything that GKE would refuse of a pool, or do nothing for; the paths are the names of its options."""
+    yield from _run_time(pool)
+    yield from _shutdown_grace(pool)
+    yield from _dws(pool)
+    yield from _on_demand(pool)
+    yield from _compact_placement(pool)
+    yield from _reservation(pool)
+    yield from confidential_refusals("confidential_nodes", pool.options.confidential_nodes, pool.machine)
+    yield from _parts_of_gpus(pool)
+    yield from _local_disks(pool)
+    yield from _tpu_refusals(pool)
+
+
+def _local_disks(pool: AskedPool) -> Iterator[SettingsProblem]:
+    disks, most, taken = pool.options.local_ssd_disks, pool.machine.max_local_ssd_disks, pool.machine.local_ssd_disks
+    if disks > most:
+        why = f"{pool.machine.name} takes 0 to {most} disks besides its own"
+        yield _problem("too-many-local-disks", "local_ssd_disks", str(disks), why, "use fewer, or a machine with more")
+    elif disks and taken and disks not in taken:
+        why = f"Compute Engine makes no {pool.machine.name} with so many"
+        yield _problem("number-of-local-disks", "local_ssd_disks", str(disks), why, f"allowed: {', '.join(map(str, (0, *taken)))}")
+
+
+def _problem(rule: str, option: str, value: str, problem: str, allowed: str) -> SettingsProblem:
+    return SettingsProblem(option, value, problem, allowed, rule)
+
+
+def _run_time(pool: AskedPool) -> Iterator[SettingsProblem]:
+    run, option = pool.max_run_seconds, "max_run_seconds"
+    if run is None:
+        return
+    facts = facts_of("gke")[pool.capacity_type]
+    if pool.capacity_type is CapacityType.QUEUED:
+        remedy = f"leave it out; each request sets {facts.run_time_set_by}, for which a class has run_limit_hours"
+        yield _problem("run-time-on-queued-pool", option, str(run), "a queued pool has none", remedy)
+    elif pool.capacity_type is not CapacityType.FLEX_START:
+        why = f"it belongs to flex-start; this pool is {pool.capacity_type}"
+        yield _problem("run-time-without-flex-start", option, str(run), why, "leave it out")
+    elif not (facts.min_run_seconds or 0) <= run <= (facts.max_run_seconds or 0):
+        why = f"flex-start takes 10 minutes ({facts.min_run_seconds} s) to 7 days ({facts.max_run_seconds} s)"
+        yield _problem("run-time-too-long", option, str(run), why, "use one of these, and a checkpoint for what runs longer")
+
+
+def _shutdown_grace(pool: AskedPool) -> Iterator[SettingsProblem]:
+    grace = pool.options.shutdown_grace_seconds
+    if grace is not None and pool.capacity_type is not CapacityType.SPOT:
+        why = f"it belongs to spot; this pool is {pool.capacity_type}"
+        yield _problem("shutdown-grace-without-spot", "shutdown_grace_seconds", str(grace), why, "leave it out")
+
+
+def _dws(pool: AskedPool) -> Iterator[SettingsProblem]:
+    if pool.capacity_type not in _DWS:
+        return
+    if pool.min_nodes:
+        why = f"it is 0 for {pool.capacity_type}, which starts from nothing"
+        yield _problem("dws-pool-with-floor", "min_nodes", str(pool.min_nodes), why, "leave it out")
+    for option, value, said in (("surge", "given", pool.options.surge is not None), ("hold_upgrades", "true", pool.options.hold_upgrades)):
+        if said:
+            why = f"{pool.capacity_type} nodes are not upgraded: they stay as they are until their end"
+            yield _problem("upgrades-of-dws-pool", option, value, why, "leave it out")
+    if not pool.machine.flex_start:
+        given = sorted(each.name for each in machines_of(Vendor.GCP).values() if each.flex_start and each.gpu)
+        why = f"DWS does not give it, as {pool.capacity_type} needs"
+        yield _problem("machine-not-in-dws", "machine", pool.machine.name, why, nearest(pool.machine.name, given))
+
+
+def _on_demand(pool: AskedPool) -> Iterator[SettingsProblem]:
+    machine = pool.machine
+    if pool.capacity_type is CapacityType.ON_DEMAND and not machine.on_demand and machine.gpu is not None:
+        others = [
+            each.name for each in machines_of(Vendor.GCP).values() if each.on_demand and each.gpu and each.gpu.name == machine.gpu.name
+        ]
+        why, kinds = "Google does not sell it on demand", "spot or flex-start" if machine.flex_start else "spot"
+        remedy = f"make the pool {kinds}, or use a machine that it sells so: {', '.join(others) or 'none has its GPU'}"
+        yield _problem("machine-not-on-demand", "machine", machine.name, why, remedy)
+
+
+def _compact_placement(pool: AskedPool) -> Iterator[SettingsProblem]:
+    if not pool.options.compact_placement:
+        return
+    if pool.capacity_type is CapacityType.QUEUED:
+        why, remedy = "a queued pool has none", "leave it out: DWS places the nodes of a request itself"
+    elif pool.capacity_type is CapacityType.FLEX_START and not pool.machine.name.startswith(_COMPACT_WITH_FLEX_START):
+        why, remedy = f"with flex-start only a3-ultragpu and a4 have it, not {pool.machine.name}", "leave it out"
+    elif not pool.machine.compact_placement:
+        why, remedy = f"{pool.machine.name} cannot be placed compactly", "leave it out"
+    elif pool.zones != 1:
+        # GoogleCloudPlatform/cluster-toolkit, modules/compute/gke-node-pool/main.tf (read 2026-11-26): a single zone.
+        why = f"GKE places the nodes of a pool in one zone close together; this one is in {pool.zones}"
+        yield _problem("compact-over-zones", "compact_placement", "true", why, "set the pool's zones to one")
+        return
+    else:
+        return
+    yield _problem("no-compact-placement", "compact_placement", "true", why, remedy)
+
+
+def _reservation(pool: AskedPool) -> Iterator[SettingsProblem]:
+    reservation = pool.options.reservation
+    if pool.capacity_type is not CapacityType.RESERVED and reservation is not None:
+        why = f"it belongs to reserved; this pool is {pool.capacity_type}"
+        yield _problem("reservation-not-used", "reservation", reservation.use, why, "leave it out, or make the pool reserved")
+    elif pool.capacity_type is CapacityType.RESERVED and reservation is None:
+        remedy = "add {use: specific, name: NAME}, or {use: any}"
+        yield _problem("reserved-pool-without-reservation", "reservation", "missing", "a reserved pool draws on one", remedy)
+    elif reservation is not None and reservation.use is ReservationUse.ANY and reservation.project:
+        remedy = "leave out the project"
+        yield _problem("reservation-not-used", "reservation.project", reservation.project, "use: any draws on every open one", remedy)
+
+
+def confidential_refusals(option: str, technology: Confidential | None, machine: Machine) -> Iterator[SettingsProblem]:
+    """What Compute Engine would refuse of a machine whose memory `technology` is to encrypt; `option` is what asks for it."""
+    if technology is None or technology in machine.confidential:
+        return
+    if machine.confidential:
+        allowed = f"allowed: {', '.join(machine.confidential)}"
+    else:
+        kind = "with GPUs" if machine.gpu else "without GPUs"
+        others = [each for each in machines_of(Vendor.GCP).values() if technology in each.confidential]
+        named = [each.name for each in others if (each.gpu is None) == (machine.gpu is None)]
+        allowed = f"leave it out; machines {kind} that have it: {', '.join(named) or 'none'}"
+    why = f"the memory of {machine.name} is not encrypted by {technology}"
+    yield _problem("machine-not-confidential", option, technology, why, allowed)
+
+
+def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
+    partition, option, gpu, sharing = pool.options.mig_partition, "mig_partition", pool.machine.gpu, pool.options.gpu_sharing
+    if partition is None or gpu is None or gpu.accelerator is TPU:
+        return
+    allowed = partitions_of(gpu.name)
+    if not allowed:
+        remedy = "use gpu_sharing, or an A100 or later"
+        yield _problem("gpu-without-partitions", option, partition, f"GKE does not divide {gpu.name}", remedy)
+    elif partition not in allowed:
+        why = f"GKE's device plugin does not divide {gpu.name} so"
+        yield _problem("gpu-without-partitions", option, partition, why, f"allowed: {', '.join(allowed)}")
+    if sharing is not None and sharing.strategy is SharingStrategy.MPS:
+        why = f"MPS does not share MIG partitions ({partition})"
+        yield _problem("partitions-shared-by-mps", "gpu_sharing.strategy", "mps", why, "use time-sharing, or no partition")
+
+
+def _tpu_refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
+    """Everything that GKE would refuse of a pool of TPUs, or do nothing for; and a topology on a pool that has none."""
+    gpu, topology = pool.machine.gpu, pool.options.tpu_topology
+    if gpu is None or gpu.accelerator is not TPU:
+        if topology is not None:
+            why = f"it joins TPU chips, and {pool.machine.name} has none"
+            yield SettingsProblem("tpu_topology", repr(topology), why, "leave it out", "topology-without-tpus")
+        return
+    yield from _options_of_gpus(pool)
+    yield from _capacity(pool)
+    if topology is not None:
+        yield from _slice(pool, topology)
+
+
+def _options_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
+    options = pool.options
+    of_gpus = {
+        "gpu_driver": options.gpu_driver.value if options.gpu_driver is not GpuDriver.DEFAULT else None,
+        "gpu_sharing": options.gpu_sharing and options.gpu_sharing.strategy.value,
+        "mig_partition": options.mig_partition,
+    }
+    for option, value in of_gpus.items():
+        if value is not None:
+            why = f"it belongs to NVIDIA's GPUs, and {pool.machine.name} has TPU chips"
+            yield SettingsProblem(option, repr(value), why, "leave it out", "gpu-option-of-tpus")
+
+
+def _capacity(pool: AskedPool) -> Iterator[SettingsProblem]:
+    if pool.capacity_type is CapacityType.QUEUED:
+        why = "queued nodes come by a request for NVIDIA's GPUs, and no page of Google's says that it serves TPUs"
+        yield SettingsProblem("capacity_type", "queued", why, "use flex-start, spot, reserved or on-demand", "tpus-not-queued")
+    reservation = pool.options.reservation
+    if reservation is not None and reservation.use is ReservationUse.ANY:
+        # GoogleCloudPlatform/accelerated-platforms, ComputeClasses of TPUs: "TPU currently only supports Specific affinity" (2026-11-26).
+        why = "GKE draws on a reservation of TPUs by its name alone"
+        yield SettingsProblem("reservation.use", "any", why, "write use: specific, and the name", "tpu-reservation-without-name")
+
+
+def _slice(pool: AskedPool, topology: str) -> Iterator[SettingsProblem]:
+    machine, option = pool.machine, "tpu_topology"
+    if topology == machine.tpu_topology:
+        why = f"it is what one {machine.name} has by itself, and GKE refuses it for such a pool"
+        yield SettingsProblem(option, repr(topology), why, "leave it out", "topology-of-one-host")
+    elif machine.one_host:
+        why = f"a {machine.name} is never a part of a larger slice"
+        remedy = "leave it out, or use the machine of its family with four chips"
+        yield SettingsProblem(option, repr(topology), why, remedy, "topology-of-one-host")
+    elif not is_slice_of(machine, topology):
+        sides = "; also three sides that are multiples of 4, none smaller than the one before" if topology.count("x") > 1 else ""
+        why = f"is no form of a slice of {machine.name}"
+        yield SettingsProblem(option, repr(topology), why, f"allowed: {', '.join(slices_of(machine))}{sides}", "unknown-tpu-topology")
+    else:
+        yield from _whole(pool, topology, hosts_of(machine, topology))
+
+
+def _whole(pool: AskedPool, topology: str, hosts: int) -> Iterator[SettingsProblem]:
+    of_it = f"a slice of {topology} is {hosts} {pool.machine.name}, which GKE makes and removes together"
+    if pool.max_nodes != hosts:
+        remedy = f"write max_nodes: {hosts}; another slice is another pool"
+        yield SettingsProblem("max_nodes", str(pool.max_nodes), of_it, remedy, "slice-not-whole")
+    if pool.min_nodes not in {0, hosts}:
+        yield SettingsProblem("min_nodes", str(pool.min_nodes), of_it, f"allowed: 0 or {hosts}", "slice-not-whole")
+    if pool.zones != 1:
+        why = f"the nodes of a slice are in one zone; this pool is in {pool.zones}"
+        yield SettingsProblem("zones", str(pool.zones), why, "set the pool's zones to one", "slice-over-zones")
+    if pool.options.surge is not None:
+        yield SettingsProblem("surge", "given", of_it, "leave it out", "surge-of-a-slice")

@@ -1,0 +1,130 @@
+"""When GKE may upgrade a cluster by itself, and when not."""
+
+from __future__ import annotations
+
+from datetime import date
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from flexspot.capacity.catalog.data_files import DescribedRecord
+from flexspot.capacity.values.names import DAY, TIME_OF_DAY, Name
+
+HOURS_IN_32_DAYS = 48
+"""Hours in which GKE must be free to upgrade, of 32 days, counted in windows of four hours or more
+(https://docs.cloud.google.com/kubernetes-engine/docs/how-to/maintenance-windows-and-exclusions, read 2026-11-25).
+"""
+
+EXCLUSIONS = 20
+"""The most that a cluster takes, of all kinds (documentation of the provider's google_container_cluster, read 2026-11-25)."""
+
+
+WITHOUT_UPGRADES, WITHOUT_UPGRADES_DAYS = 3, 30
+"""The most exclusions of all upgrades, and the most days of one, as a copy of Google's page on maintenance exclusions has them (read
+2026-11-25, the copy older). Google's page of today was not read to its end.
+"""
+
+
+class Weekday(StrEnum):
+    """A day of the week, as in RFC 5545."""
+
+    MON = "mon"
+    TUE = "tue"
+    WED = "wed"
+    THU = "thu"
+    FRI = "fri"
+    SAT = "sat"
+    SUN = "sun"
+
+
+class ExclusionScope(StrEnum):
+    """What an exclusion prevents GKE from doing."""
+
+    NO_UPGRADES = "no_upgrades"
+    NO_MINOR_UPGRADES = "no_minor_upgrades"
+    NO_MINOR_OR_NODE_UPGRADES = "no_minor_or_node_upgrades"
+
+
+def _of_the_calendar(written: str) -> str:
+    try:
+        date.fromisoformat(written)
+    except ValueError as error:
+        raise ValueError(f"{written} is not a day of the calendar; use one as 2026-12-20") from error
+    return written
+
+
+Day = Annotated[str, Field(pattern=DAY), AfterValidator(_of_the_calendar)]
+
+
+class MaintenanceExclusion(DescribedRecord):
+    """Days on which GKE does not upgrade by itself. Remove an exclusion once it has ended: GKE rejects one that is already over."""
+
+    name: Name
+    """Its name, unique in the cluster."""
+
+    scope: ExclusionScope = ExclusionScope.NO_UPGRADES
+    """`no_upgrades`: no upgrades at all. `no_minor_upgrades`: only patches. `no_minor_or_node_upgrades`: only patches of the control
+    plane, so that no node is replaced."""
+
+    starts: Day
+    """First day, in quotes, such as "2026-12-20"; the exclusion starts at 00:00 UTC."""
+
+    ends: Day | None = None
+    """The day on which GKE may upgrade again, in quotes. `no_upgrades` requires it. Default: when support for the cluster's version
+    ends."""
+
+    @model_validator(mode="after")
+    def _it_ends(self) -> Self:
+        if self.ends is None and self.scope is ExclusionScope.NO_UPGRADES:
+            raise ValueError("no_upgrades has no day on which it ends; say ends, or another scope")
+        if self.ends is not None and self.ends <= self.starts:
+            raise ValueError(f"ends on {self.ends}, which is not after {self.starts}; use a later day")
+        return self
+
+    @property
+    def days(self) -> int | None:
+        """How long it is; None where only GKE knows."""
+        return None if self.ends is None else (date.fromisoformat(self.ends) - date.fromisoformat(self.starts)).days
+
+
+class Maintenance(DescribedRecord):
+    """When GKE may upgrade by itself: a maintenance window, in UTC, and exclusions."""
+
+    start_utc: Annotated[str, Field(pattern=TIME_OF_DAY)] = "02:00"
+    """Start of the window, as HH:MM in UTC."""
+
+    hours: Annotated[int, Field(ge=4, le=24)] = 4
+    """Length of the window in hours. GKE does not count windows shorter than four hours, and requires 48 hours in 32 days."""
+
+    days: tuple[Weekday, ...] = ()
+    """Days on which the window starts, such as sat. Default: every day."""
+
+    exclusions: Annotated[tuple[MaintenanceExclusion, ...], Field(max_length=EXCLUSIONS)] = ()
+    """Days on which GKE does not upgrade, such as during a product release. Default: none."""
+
+    @model_validator(mode="after")
+    def _gke_takes_it(self) -> Self:
+        if len(set(self.days)) < len(self.days):
+            raise ValueError("days names a day twice; name it once")
+        names = [each.name for each in self.exclusions]
+        if len(set(names)) < len(names):
+            raise ValueError("two exclusions have the same name; give each its own")
+        # Any 32 days have each day of the week four times at least.
+        if self.days and (open_hours := 4 * len(self.days) * self.hours) < HOURS_IN_32_DAYS:
+            least = -(-HOURS_IN_32_DAYS // (4 * len(self.days)))
+            told = f"{self.hours} hours on {', '.join(self.days)} are {open_hours} hours in 32 days"
+            raise ValueError(f"{told}, and GKE wants {HOURS_IN_32_DAYS}; use {least} hours, or more days")
+        return self
+
+    @property
+    def hours_between_windows(self) -> int:
+        """From the beginning of a window to that of the next, at most."""
+        order = list(Weekday)
+        begun = sorted(order.index(day) for day in self.days or order)
+        return 24 * max((later - earlier - 1) % len(order) + 1 for earlier, later in zip(begun, [*begun[1:], begun[0]], strict=True))
+
+    @property
+    def holds_nodes(self) -> bool:
+        """Whether nodes stay as they are until the support of their version ends."""
+        return any(each.scope is ExclusionScope.NO_MINOR_OR_NODE_UPGRADES and each.ends is None for each in self.exclusions)

@@ -1,0 +1,147 @@
+"""What of the team's own a workload's pods are given: keys of Secrets and ConfigMaps, volumes, pull secrets, other resources of a node.
+
+All of it is in the team's namespace and there before the pods are. Amounts beside vCPU, memory and GPUs are in no queue's quota.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import Field, model_validator
+
+from flexspot.capacity.catalog.accelerators import ACCELERATORS, RESOURCES
+from flexspot.capacity.catalog.data_files import Record
+from flexspot.capacity.catalog.node_labels import EFA_RESOURCE
+from flexspot.capacity.values.errors import SettingsProblem
+from flexspot.capacity.values.names import AMOUNT, MOUNT_PATH, OBJECT_NAME, RESOURCE_KEY, VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ObjectName = Annotated[str, Field(pattern=OBJECT_NAME)]
+Key = Annotated[str, Field(min_length=1, max_length=253)]
+MountPath = Annotated[str, Field(pattern=MOUNT_PATH)]
+ResourceKey = Annotated[str, Field(pattern=RESOURCE_KEY)]
+Amount = Annotated[str, Field(pattern=AMOUNT)]
+
+VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
+"""By this variable NVIDIA's runtime shows a container GPUs that nobody gave it."""
+
+HUGE_PAGES = "hugepages-"
+"""How the resources begin that are large pages of memory."""
+
+
+class SecretKey(Record):
+    """A key of a Secret in the team's namespace."""
+
+    secret: ObjectName
+    key: Key
+
+
+class ConfigMapKey(Record):
+    """A key of a ConfigMap in the team's namespace."""
+
+    config_map: ObjectName
+    key: Key
+
+
+class EnvironmentSource(Record):
+    """All keys of a Secret or a ConfigMap as variables, each with `prefix` before its name.
+
+    Without a prefix whoever may write the ConfigMap could set any variable, NVIDIA_VISIBLE_DEVICES among them, which the cluster refuses.
+    """
+
+    secret: ObjectName | None = None
+    config_map: ObjectName | None = None
+    prefix: Annotated[str, Field(pattern=VARIABLE)]
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.secret is None) is (self.config_map is None):
+            raise ValueError("has secret and config_map, or neither; give one of them")
+        if VISIBLE_DEVICES.startswith(self.prefix):
+            raise ValueError(f"has the prefix {self.prefix}, with which {VISIBLE_DEVICES} begins; take another one")
+        return self
+
+
+class OwnVolume(Record):
+    """A volume of the team's own: a `claim`, the files of a `secret` or of a `config_map`. The last two are for reading alone."""
+
+    claim: ObjectName | None = None
+    secret: ObjectName | None = None
+    config_map: ObjectName | None = None
+    read_only: bool = False
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if sum(each is not None for each in (self.claim, self.secret, self.config_map)) != 1:
+            raise ValueError("has not exactly one of claim, secret and config_map; give one of them")
+        return self
+
+    def source(self) -> dict[str, Any]:
+        """The fields of the pod's volume beside its name."""
+        if self.secret is not None:
+            return {"secret": {"secretName": self.secret}}
+        if self.config_map is not None:
+            return {"configMap": {"name": self.config_map}}
+        return {"persistentVolumeClaim": {"claimName": self.claim, **({"readOnly": True} if self.read_only else {})}}
+
+
+def variables_of(secrets: Mapping[str, SecretKey], config_maps: Mapping[str, ConfigMapKey]) -> list[dict[str, Any]]:
+    """The variables whose value is in a Secret or a ConfigMap, by name."""
+    from_secrets = {name: {"secretKeyRef": {"name": each.secret, "key": each.key}} for name, each in secrets.items()}
+    from_maps = {name: {"configMapKeyRef": {"name": each.config_map, "key": each.key}} for name, each in config_maps.items()}
+    return [{"name": name, "valueFrom": source} for name, source in sorted((from_secrets | from_maps).items())]
+
+
+def environment_of(sources: Iterable[EnvironmentSource]) -> list[dict[str, Any]]:
+    """The field envFrom of a container."""
+    return [
+        {"prefix": each.prefix, **({"secretRef": {"name": each.secret}} if each.secret else {"configMapRef": {"name": each.config_map}})}
+        for each in sources
+    ]
+
+
+def volumes_of(volumes: Mapping[str, OwnVolume]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Volumes of the pod and mounts of its container, by path. A claim that is mounted twice is one volume: a disk is in a pod once."""
+    made: list[dict[str, Any]] = []
+    mounts: list[dict[str, Any]] = []
+    for path, each in sorted(volumes.items()):
+        source = each.source()
+        name = next((volume["name"] for volume in made if {**volume, "name": None} == {"name": None, **source}), None)
+        if name is None:
+            name = f"own-{len(made)}"
+            made.append({"name": name, **source})
+        mounts.append({"name": name, "mountPath": path, **({} if each.claim and not each.read_only else {"readOnly": True})})
+    return made, mounts
+
+
+def resource_problems(resources: Mapping[str, str]) -> list[SettingsProblem]:
+    """Other resources that have an input of their own, or that no node has: pods that ask for them would wait for ever."""
+    found: list[SettingsProblem] = []
+    for key, amount in sorted(resources.items()):
+        if key in _OF_THEIR_OWN:
+            found.append(SettingsProblem(f"resources.{key}", amount, "has an input of its own", f"use {_OF_THEIR_OWN[key]}"))
+        elif key.startswith(HUGE_PAGES):
+            problem = "is asked of nodes that have such pages, and neither Karpenter nor GKE's autoscaler makes one for a pod"
+            found.append(SettingsProblem(f"resources.{key}", amount, problem, "leave it out"))
+        elif key.startswith(_UNCOUNTED):
+            found.append(SettingsProblem(f"resources.{key}", amount, "is a GPU that no queue counts", "ask for gpus, which are whole ones"))
+    return found
+
+
+_OF_THEIR_OWN = {"cpu": "cpu", "memory": "memory", **dict.fromkeys(RESOURCES, "gpus"), EFA_RESOURCE: "fast_network"}
+
+_UNCOUNTED = ("nvidia.com/", *(part for each in ACCELERATORS for part in each.parts))
+"""How other names of the same devices begin."""
+
+
+def mount_problems(volumes: Mapping[str, OwnVolume], taken: Iterable[str]) -> list[SettingsProblem]:
+    """Volumes at or above a path where the pod has another one, of which one would hide the other."""
+    found: list[SettingsProblem] = []
+    for path in sorted(volumes):
+        over = next((each for each in sorted(taken) if each == path or each.startswith(f"{path}/")), None)
+        if over is not None:
+            problem = f"would hide what the pod has at {over}"
+            found.append(SettingsProblem(f"volumes.{path}", "", problem, "take another path, such as /data"))
+    return found

@@ -1,0 +1,312 @@
+"""A notebook that costs nothing while nobody works in it: its pod with a sidecar that ends it, and the job or service around that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flexspot.capacity.catalog.platform import Platform
+from flexspot.capacity.catalog.workload_classes import Removal
+from flexspot.capacity.plan.queues import KARPENTER_STAY_ANNOTATION, STAY_ANNOTATION
+from flexspot.capacity.workloads.jobs import queued_job
+from flexspot.capacity.workloads.notebook_stop import (
+    CREDENTIALS_VARIABLE,
+    IDLE_VARIABLE,
+    LIMIT_VARIABLE,
+    NIGHT_VARIABLE,
+    NOTEBOOK_VARIABLE,
+    SCALE_VARIABLE,
+    TOKEN_VARIABLE,
+)
+from flexspot.capacity.workloads.place import find_place
+from flexspot.capacity.workloads.pods import KubeObject, pod_template
+from flexspot.capacity.workloads.requests import SERVICE_ACCOUNT, SecretKey, WorkloadType, refuse
+from flexspot.capacity.workloads.services import (
+    as_job_request,
+    count_problems,
+    own_labels,
+    relabelled,
+    selector_of,
+    service_of,
+    with_mounts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from flexspot.capacity.plan.model import Plan
+    from flexspot.capacity.workloads.place import Place
+    from flexspot.capacity.workloads.requests import NotebookRequest
+
+
+_SCRIPT = Path(__file__).with_name("notebook_stop.py")
+
+_CREDENTIALS_VOLUME, _CREDENTIALS_PATH = "stop-credentials", "/var/run/flexspot"
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A container, and the volumes that it alone mounts."""
+
+    container: KubeObject
+    volumes: tuple[KubeObject, ...]
+
+
+def scale_path(namespace: str, name: str) -> str:
+    """Where Kubernetes is told how many pods a Deployment has, and nothing else of it."""
+    return f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale"
+
+
+def watch_of(request: NotebookRequest, standing: Place | None = None) -> Watch:
+    """The watch of a session, which shuts down the server; or of a Deployment at a place, which scales it to zero.
+
+    The nightly stop is its business as well, and not a CronJob's: each Job of a team's namespace goes into the team's queue, and from there
+    to a GPU node, which would be started to stop what may not even run (Kueue 0.19, jobframework/defaults.go, ApplyDefaultLocalQueue).
+    """
+    told = {IDLE_VARIABLE: str(request.idle_seconds), NIGHT_VARIABLE: request.nightly_stop}
+    mounts: list[dict[str, Any]] = []
+    volumes: tuple[KubeObject, ...] = ()
+    if standing is not None:
+        told |= {SCALE_VARIABLE: scale_path(standing.namespace, request.name), CREDENTIALS_VARIABLE: _CREDENTIALS_PATH}
+        if standing.route.max_run_seconds is not None:
+            told[LIMIT_VARIABLE] = str(standing.route.max_run_seconds)
+        mounts = [{"name": _CREDENTIALS_VOLUME, "mountPath": _CREDENTIALS_PATH, "readOnly": True}]
+        volumes = (_credentials(),)
+    container: KubeObject = {
+        "name": "idle-stop",
+        # The notebook's own, which its node has anyway.
+        "image": request.image,
+        # A sidecar of Kubernetes' own sort: it does not keep the Job of an ended server from being complete.
+        "restartPolicy": "Always",
+        "command": ["python3", "-c", _SCRIPT.read_text(encoding="utf-8")],
+        "env": [{"name": name, "value": value} for name, value in told.items()],
+        "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "64Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+        "volumeMounts": mounts,
+    }
+    return Watch(container, volumes)
+
+
+def _credentials() -> KubeObject:
+    """What a pod has of itself where Kubernetes' token is mounted without being asked for, in a volume that one container mounts."""
+    sources = [
+        {"serviceAccountToken": {"path": "token", "expirationSeconds": 3600}},
+        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+    ]
+    # Readable for the pod's fsGroup: it belongs to root.
+    return {"name": _CREDENTIALS_VOLUME, "projected": {"defaultMode": 0o440, "sources": sources}}
+
+
+PORT, PORT_NAME = 8888, "notebook"
+
+_CULL_SECONDS = 60
+_START_SECONDS = 600
+
+
+def notebook_container(request: NotebookRequest) -> NotebookRequest:
+    """The request with the server's command, its arguments, its home and its token.
+
+    Kernels and terminals are culled first, those of an open tab too (`cull_connected`), but no kernel that is at work; a server without any
+    shuts itself down. Options of jupyter_server 2 and jupyter_server_terminals.
+    """
+    token = SecretKey(secret=request.token_secret or f"{request.name}-token", key="token")
+    return request.model_copy(
+        update={
+            "command": request.command or ("jupyter", "lab"),
+            "args": (*_options(request), *request.args),
+            "env": {"HOME": request.home, **request.env},
+            "secrets": {TOKEN_VARIABLE: token, **request.secrets},
+        }
+    )
+
+
+def _options(request: NotebookRequest) -> tuple[str, ...]:
+    idle = request.idle_seconds
+    return (
+        # In the pod's network alone: its namespace's policy and the missing ingress keep everybody else out.
+        "--ip=0.0.0.0",
+        f"--port={PORT}",
+        "--ServerApp.port_retries=0",
+        "--no-browser",
+        f"--ServerApp.root_dir={request.home}",
+        f"--ServerApp.shutdown_no_activity_timeout={idle}",
+        f"--MappingKernelManager.cull_idle_timeout={idle}",
+        f"--MappingKernelManager.cull_interval={_CULL_SECONDS}",
+        "--MappingKernelManager.cull_connected=True",
+        f"--TerminalManager.cull_inactive_timeout={idle}",
+        f"--TerminalManager.cull_interval={_CULL_SECONDS}",
+    )
+
+
+def with_notebook(template: KubeObject, request: NotebookRequest, watch: Watch) -> KubeObject:
+    """The template of the server's pod with its home, its port, its probes and its watch.
+
+    The watch has the notebook's token; what people run in the notebook has nothing of the watch's.
+    """
+    with_mounts(
+        template,
+        [{"name": "home", "persistentVolumeClaim": {"claimName": f"{request.name}-home"}}],
+        [{"name": "home", "mountPath": request.home}],
+    )
+    spec = template["spec"]
+    # A new disk belongs to root.
+    spec["securityContext"] |= {"fsGroup": request.run_as_user, "fsGroupChangePolicy": "OnRootMismatch"}
+    main = spec["containers"][0]
+    # The one path that the server answers without the token.
+    answers = {"httpGet": {"path": "/api", "port": PORT_NAME}, "periodSeconds": 10}
+    main["ports"] = [{"name": PORT_NAME, "containerPort": PORT, "protocol": "TCP"}]
+    main["startupProbe"] = {**answers, "failureThreshold": _START_SECONDS // 10}
+    main["readinessProbe"] = answers
+    token = next(each for each in main["env"] if each["name"] == TOKEN_VARIABLE)
+    address = {"name": NOTEBOOK_VARIABLE, "value": f"http://127.0.0.1:{PORT}"}
+    sidecar = {**watch.container, "env": [address, token, *watch.container["env"]]}
+    spec["initContainers"] = [*spec.get("initContainers", []), sidecar]
+    spec["volumes"] += [dict(each) for each in watch.volumes]
+    return template
+
+
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def roles(place: Place, name: str, labels: Mapping[str, str]) -> tuple[KubeObject, ...]:
+    """A role and its binding for each who needs a right.
+
+    The watch of a Deployment may scale it, as the service account of the team's workloads, whose token it alone has in its pod. A session's
+    watch needs nothing of Kubernetes. Who may submit in the namespace may make Jobs already, and may here read the pattern of a session, or
+    scale the Deployment.
+    """
+    may_start = [{"apiGroup": _RBAC, "kind": "Group", "name": group} for group in place.team.submitters]
+    if place.queue is not None:
+        start = [_rule("batch", "cronjobs", name, "get")]
+        return _role(place, f"{name}-start", labels, start, may_start)
+    account = {"kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": place.namespace}
+    start = [_rule("apps", "deployments", name, "get"), _rule("apps", "deployments/scale", name, "get", "patch", "update")]
+    return (
+        *_role(place, f"{name}-stop", labels, [_rule("apps", "deployments/scale", name, "patch")], [account]),
+        *_role(place, f"{name}-start", labels, start, may_start),
+    )
+
+
+def _role(
+    place: Place, name: str, labels: Mapping[str, str], rules: Sequence[KubeObject], subjects: Sequence[KubeObject]
+) -> tuple[KubeObject, ...]:
+    if not subjects:
+        return ()
+    version = f"{_RBAC}/v1"
+    metadata: dict[str, Any] = {"name": name, "namespace": place.namespace, "labels": dict(labels)}
+    reference = {"apiGroup": _RBAC, "kind": "Role", "name": name}
+    return (
+        {"apiVersion": version, "kind": "Role", "metadata": metadata, "rules": list(rules)},
+        {"apiVersion": version, "kind": "RoleBinding", "metadata": metadata, "roleRef": reference, "subjects": list(subjects)},
+    )
+
+
+def _rule(group: str, resource: str, name: str, *verbs: str) -> KubeObject:
+    return {"apiGroups": [group], "resources": [resource], "resourceNames": [name], "verbs": list(verbs)}
+
+
+def stay_annotations(place: Place) -> dict[str, str]:
+    """The annotation of a notebook's pods where a pool that they may run on has its work moved; none elsewhere.
+
+    Pools whose nodes go when empty need none, and are without a limit to how long a drain waits for such a pod. On GKE Autopilot the
+    annotation would change what sort of pod it is (extended run time), so it is left out there.
+    """
+    if not any(pool.removal is Removal.UNDERUTILIZED for pool in place.pools):
+        return {}
+    if place.plan.cloud is not Platform.GKE:
+        return {KARPENTER_STAY_ANNOTATION: "true"}
+    on_autopilot = any(pool.pool_label is None for pool in place.pools)
+    return {} if on_autopilot else {STAY_ANNOTATION: "false"}
+
+
+NOTEBOOK = "Notebook"
+
+_NEVER = "0 0 1 1 *"
+"""A schedule that a suspended CronJob must have and does not follow."""
+
+_KEPT_SECONDS = 60
+"""How long an ended session is kept: the next one has the same name."""
+
+
+def notebook(plan: Plan, request: NotebookRequest) -> tuple[KubeObject, ...]:
+    """Disk, Service, the rights to stop and to start, and what makes the pod, in this order.
+
+    A class that waits in a queue has its notebooks as sessions: a suspended CronJob is the pattern, and each `kubectl create job NAME
+    --from=cronjob/NAME` is a Job that the queue admits, that ends when idle and gives its quota back. Queues take no Deployments. Without a
+    queue it is a Deployment of one pod, which `kubectl scale` starts. Raises WorkloadError for a request that has no place.
+    """
+    place = find_place(plan, request, NOTEBOOK)
+    if place.queue is None:
+        refuse(f"{NOTEBOOK} {request.name}", count_problems(place, "gpus", 1, request.gpus))
+        maker = _deployment(place, request)
+        template = maker["spec"]["template"]
+    else:
+        maker = _sessions(plan, request)
+        template = maker["spec"]["jobTemplate"]["spec"]["template"]
+    if stay := stay_annotations(place):
+        template["metadata"].setdefault("annotations", {}).update(stay)
+    labels = own_labels(template)
+    return (
+        _home(place, request, labels),
+        service_of(request.name, place.namespace, labels, selector_of(request.name, WorkloadType.NOTEBOOK), PORT_NAME),
+        *roles(place, request.name, labels),
+        maker,
+    )
+
+
+def _sessions(plan: Plan, request: NotebookRequest) -> KubeObject:
+    as_job = as_job_request(notebook_container(request), keep_seconds=_KEPT_SECONDS)
+    [made] = queued_job(plan, as_job)
+    job = relabelled(made, WorkloadType.NOTEBOOK)
+    with_notebook(job["spec"]["template"], request, watch_of(request))
+    metadata = job["metadata"]
+    own = {name: value for name, value in metadata.items() if name not in {"name", "namespace"}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": request.name, "namespace": metadata["namespace"], "labels": own_labels(job["spec"]["template"])},
+        "spec": {
+            "suspend": True,
+            "schedule": _NEVER,
+            "concurrencyPolicy": "Forbid",
+            "jobTemplate": {"metadata": own, "spec": job["spec"]},
+        },
+    }
+
+
+def _deployment(place: Place, request: NotebookRequest) -> KubeObject:
+    template = pod_template(place, notebook_container(request), WorkloadType.NOTEBOOK)
+    with_notebook(template, request, watch_of(request, place))
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": request.name, "namespace": place.namespace, "labels": own_labels(template)},
+        "spec": {
+            # It is made asleep. An apply by kubectl puts it to sleep again; the component leaves the number alone.
+            "replicas": 0,
+            "selector": {"matchLabels": selector_of(request.name, WorkloadType.NOTEBOOK)},
+            # The disk is attached to one node: the old pod goes first.
+            "strategy": {"type": "Recreate"},
+            "revisionHistoryLimit": 1,
+            "template": template,
+        },
+    }
+
+
+def _home(place: Place, request: NotebookRequest, labels: Mapping[str, str]) -> KubeObject:
+    storage_class = {} if request.storage_class is None else {"storageClassName": request.storage_class}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": f"{request.name}-home", "namespace": place.namespace, "labels": dict(labels)},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            **storage_class,
+            "resources": {"requests": {"storage": f"{request.home_gib}Gi"}},
+        },
+    }

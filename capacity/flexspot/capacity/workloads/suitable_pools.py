@@ -1,0 +1,342 @@
+"""Which pools of a class suit a request, what its pods ask for, and how they say so to Kueue and to the autoscaler."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
+from flexspot.capacity.catalog.platform import Platform
+from flexspot.capacity.plan.own_machines import machines_of_pool
+from flexspot.capacity.plan.pools import shared_labels
+from flexspot.capacity.values.errors import SettingsProblem
+from flexspot.capacity.values.quantities import count_quantity, mib_quantity
+from flexspot.capacity.workloads.fast_network import has_fast_network, how_to_have_it, interfaces_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from flexspot.capacity.plan.model import Plan, PoolPlan, QueuePlan, RoutePlan, RoutePool, TeamPlan
+    from flexspot.capacity.workloads.requests import WorkloadRequest
+
+
+@dataclass(frozen=True)
+class SuitablePools:
+    """`route` is the class's, narrowed to `pools`; where there are problems, it is not. `flavor_labels` as in Place."""
+
+    route: RoutePlan
+    pools: tuple[PoolPlan, ...]
+    flavor_labels: tuple[dict[str, str], ...]
+    problems: tuple[SettingsProblem, ...]
+
+
+def wishes(request: WorkloadRequest) -> dict[str, str]:
+    """The inputs by which a request chooses among the pools of its class, as written; those that it does not give are left out."""
+    written = {
+        "capacity": ", ".join(each.value for each in request.capacity),
+        "gpu_models": ", ".join(request.gpu_models),
+        "gpu_memory_gb": str(request.gpu_memory_gb or ""),
+        "fast_network": "true" if request.fast_network else "",
+    }
+    return {wish: told for wish, told in written.items() if told}
+
+
+def suitable_pools(plan: Plan, request: WorkloadRequest, team: TeamPlan, route: RoutePlan, queue: QueuePlan | None) -> SuitablePools:
+    """The pools of the class that the team has a part in, that are as wished, and whose nodes can hold a pod of the request.
+
+    Where no wish can be told apart from the rest of the class, it is refused: GKE takes nothing beside a compute class, and on Autopilot
+    no label names a pool.
+    """
+    narrowing = _Narrowing(plan, request, team, route, queue)
+    candidates = narrowing.suitable()
+    pools = tuple(narrowing.pool_of[each.pool] for each in candidates)
+    narrowed, flavor_labels = route, ()
+    if not narrowing.problems:
+        narrowed = _narrowed(route, candidates, pools, wished=bool(narrowing.unwished))
+        flavor_labels = _flavor_labels(plan, narrowed, left_out=(each for each in narrowing.reachable if each not in candidates))
+        if not _tells_apart(narrowed, (narrowing.pool_of[name] for name in narrowing.unwished)):
+            narrowing.problems.append(_inseparable(request, route, pools))
+    return SuitablePools(narrowed, pools, flavor_labels, tuple(narrowing.problems))
+
+
+def _narrowed(route: RoutePlan, candidates: tuple[RoutePool, ...], pools: tuple[PoolPlan, ...], *, wished: bool) -> RoutePlan:
+    """A route without the pools that are left out. Kueue passes over a flavor whose pool the affinity does not name: else it would admit
+    a pod of eight GPUs to nodes of two, where it would wait until it is thrown out.
+    """
+    if candidates == route.pools:
+        return route
+    taints = sorted({taint for pool in pools for taint in pool.taints}, key=lambda taint: (taint.key, taint.value))
+    affinity = None if route.node_affinity is None else (route.node_affinity[0], tuple(candidate.pool for candidate in candidates))
+    unnamed = wished and all(pool.pool_label is None for pool in pools) and COMPUTE_CLASS_LABEL not in route.node_selector
+    selector = shared_labels(pool.labels for pool in pools) if unnamed else route.node_selector
+    return replace(route, pools=candidates, node_affinity=affinity, node_selector=selector, tolerations=tuple(taints))
+
+
+def _flavor_labels(plan: Plan, route: RoutePlan, *, left_out: Iterable[RoutePool]) -> tuple[dict[str, str], ...]:
+    """The labels of the flavors that are left where those that are not would look the same to Kueue.
+
+    Of an affinity Kueue reads the keys that its flavors have. A flavor of several pools, among which the autoscaler chooses, does not name
+    any of them.
+    """
+    if route.node_affinity is None or not route.queued:
+        return ()
+    kept = list(dict.fromkeys(each.flavor for each in route.pools))
+    others = {each.flavor for each in left_out} - set(kept)
+    labels = {flavor.name: flavor.node_labels for flavor in plan.flavors}
+    if all(route.node_affinity[0] in labels[name] for name in others if name):
+        return ()
+    return tuple(labels[name] for name in kept if name)
+
+
+def _tells_apart(route: RoutePlan, left_out: Iterable[PoolPlan]) -> bool:
+    """Whether pods of the route stay off the nodes of those pools."""
+    if route.node_affinity is not None:
+        return True
+    return all(any(pool.labels.get(key) != value for key, value in route.node_selector.items()) for pool in left_out)
+
+
+def _inseparable(request: WorkloadRequest, route: RoutePlan, pools: tuple[PoolPlan, ...]) -> SettingsProblem:
+    written = wishes(request)
+    fitting, every = (", ".join(each) for each in ([pool.name for pool in pools], [each.pool for each in route.pools]))
+    problem = f"is met by {fitting} alone, and GKE chooses among all pools of class {route.workload_class} ({every})"
+    remedy = "leave it out, or give the stack a class of its own for them"
+    return SettingsProblem(", ".join(written), "; ".join(written.values()), problem, remedy)
+
+
+class _Narrowing:
+    """Leaves out pool after pool; where none is left, `problems` says which wish took the last.
+
+    `reachable` are those that the team has a part in, `unwished` the names of those that a wish left out and not their size.
+    """
+
+    def __init__(self, plan: Plan, request: WorkloadRequest, team: TeamPlan, route: RoutePlan, queue: QueuePlan | None) -> None:
+        self.problems: list[SettingsProblem] = []
+        self.pool_of = {pool.name: pool for pool in plan.pools}
+        self.reachable: tuple[RoutePool, ...] = ()
+        self.unwished: set[str] = set()
+        self._plan, self._request, self._team, self._route, self._queue = plan, request, team, route, queue
+
+    def suitable(self) -> tuple[RoutePool, ...]:
+        self.reachable = self._of_team(self._route.pools)
+        found = self.reachable
+        for narrow in (self._of_capacity, self._of_models, self._of_memory, self._of_network):
+            kept = narrow(found)
+            self.unwished |= {each.pool for each in found if each not in kept}
+            found = kept
+        return self._with_room(self._in_slices(self._with_gpus(self._on_whole_hosts(found))))
+
+    def _of_capacity(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
+        wanted = self._request.capacity
+        has = ", ".join(dict.fromkeys(candidate.capacity_type.value for candidate in candidates))
+        problem = f"is no capacity of class {self._route.workload_class} that team {self._team.name} has a share of"
+        remedy = f"it has {has}; name one of these, or add such a pool to the stack"
+        return self._wished("capacity", candidates, lambda each: not wanted or each.capacity_type in wanted, problem, remedy)
+
+    def _of_models(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
+        wanted = self._request.gpu_models
+        problem = f"is not a GPU that work of class {self._route.workload_class} of team {self._team.name} can have"
+        remedy = f"it can have {self._gpus(candidates)}{self._elsewhere(candidates)}"
+
+        def is_wanted(each: RoutePool) -> bool:
+            return not wanted or any(_is_model(self.pool_of[each.pool], name) for name in wanted)
+
+        return self._wished("gpu_models", candidates, is_wanted, problem, remedy)
+
+    def _of_memory(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
+        wanted = self._request.gpu_memory_gb or 0
+        problem = f"is more than a GPU has that work of class {self._route.workload_class} of team {self._team.name} can have"
+        remedy = f"it can have {self._gpus(candidates)}; spread the model over several GPUs, or add such a pool to the stack"
+        return self._wished("gpu_memory_gb", candidates, lambda each: self.pool_of[each.pool].gpu_memory_gb >= wanted, problem, remedy)
+
+    def _of_network(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
+        wanted, gpus = self._request.fast_network, self._request.gpus
+        pools = [pool for pool in self._plan.pools if has_fast_network(pool)]
+        what = "GPUDirect" if self._plan.cloud is Platform.GKE else "EFA interfaces"
+        problem = f"is for pools with {what}, and class {self._route.workload_class} has none with one for a pod of {gpus} GPU(s)"
+        told = [
+            f"{pool.name} ({interfaces_of(pool, pool.gpus_per_node)} for {pool.gpus_per_node} GPUs, for {', '.join(pool.serves)})"
+            for pool in pools
+        ]
+        where = ", ".join(told) or f"no pool ({how_to_have_it(self._plan, [self.pool_of[each.pool] for each in candidates])})"
+        remedy = f"the stack has them in {where}; leave it out for the nodes' ordinary network"
+
+        def has_share(each: RoutePool) -> bool:
+            return not wanted or interfaces_of(self.pool_of[each.pool], gpus) > 0
+
+        return self._wished("fast_network", candidates, has_share, problem, remedy)
+
+    def _wished(
+        self,
+        wish: str,
+        candidates: tuple[RoutePool, ...],
+        is_wanted: Callable[[RoutePool], bool],
+        problem: str,
+        remedy: str,
+    ) -> tuple[RoutePool, ...]:
+        found = tuple(filter(is_wanted, candidates))
+        if candidates and not found:
+            self.problems.append(SettingsProblem(wish, wishes(self._request)[wish], problem, remedy))
+        return found
+
+    def _gpus(self, candidates: Iterable[RoutePool]) -> str:
+        """Which GPUs there are, with their pools."""
+        pools: dict[str, list[str]] = {}
+        for each in candidates:
+            pool = self.pool_of[each.pool]
+            pools.setdefault(f"{pool.gpu_model} ({pool.gpu_memory_gb} GB", []).append(pool.name)
+        return ", ".join(f"{gpu}; {', '.join(names)})" for gpu, names in pools.items())
+
+    def _elsewhere(self, candidates: Iterable[RoutePool]) -> str:
+        """Where else in the stack such a GPU is."""
+        here = {each.pool for each in candidates}
+        wanted = self._request.gpu_models
+        others = [pool for pool in self._plan.pools if pool.name not in here and any(_is_model(pool, name) for name in wanted)]
+        told = [f"pool {pool.name} has it, for {', '.join(pool.serves)}" for pool in others]
+        return f"; {'; '.join(told)}" if told else "; name one of these, or add such a pool to the stack"
+
+    def _of_team(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
+        """Kueue gives a team flavors of its queue alone; without a queue it is the namespace's quota that counts."""
+        if self._route.queued:
+            flavors = {quota.flavor for quota in self._queue.quotas} if self._queue else set[str]()
+            found = tuple(candidate for candidate in candidates if candidate.flavor in flavors)
+        else:
+            found = candidates if self._team.most_unqueued(self._route.resource) else ()
+        if not found:
+            names = ", ".join(candidate.pool for candidate in candidates)
+            problem = f"has no share of the pools of class {self._route.workload_class} ({names})"
+            where = "shares" if self._route.queued else "unqueued"
+            remedy = f"classes that it has a share of: {', '.join(self._classes()) or '(none)'}; or give it one in teams.{where}"
+            self.problems.append(SettingsProblem("team", repr(self._team.name), problem, remedy))
+        return found
+
+    def _classes(self) -> list[str]:
+        flavors = {quota.flavor for queue in self._plan.queues if queue.namespace == self._team.namespace for quota in queue.quotas}
+        return [
+            route.workload_class
+            for route in self._plan.routes
+            if (any(candidate.flavor in flavors for candidate in route.pools) if route.queued else self._team.most_unqueued(route.resource))
+        ]
+
+    def _on_whole_hosts(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
+        """GKE's scheduling of TPUs: a pod that asks for fewer chips than its node has is never started (GKE, "About TPUs in GKE")."""
+        hosts = {each.pool: self.pool_of[each.pool] for each in candidates if self.pool_of[each.pool].whole_hosts}
+        asked = self._request.gpus
+        found = tuple(each for each in candidates if each.pool not in hosts or hosts[each.pool].gpus_per_node == asked)
+        if candidates and not found:
+            nodes = ", ".join(f"{name} has {pool.gpus_per_node}" for name, pool in hosts.items())
+            problem = f"is not a whole node of class {self._route.workload_class} ({nodes}), and a pod takes all TPU chips of its node"
+            allowed = " or ".join(map(str, sorted({pool.gpus_per_node for pool in hosts.values()})))
+            self.problems.append(SettingsProblem("gpus", str(asked), problem, f"ask for {allowed} a pod"))
+        return found
+
+    def _in_slices(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
+        """Pods on a part of a slice would wait for the others for ever, and those of several slices are jobs of their own."""
+        slices = {each.pool: self.pool_of[each.pool].slice_nodes for each in candidates if self.pool_of[each.pool].slice_nodes}
+        pods: int = getattr(self._request, "pods", 1)
+        found = tuple(each for each in candidates if slices.get(each.pool, pods) == pods)
+        if candidates and not found:
+            has = ", ".join(f"{name} has {nodes}" for name, nodes in slices.items())
+            problem = f"are not all nodes of a slice of class {self._route.workload_class} ({has}), and a job takes a slice as a whole"
+            remedy = f"ask for {' or '.join(map(str, sorted(set(slices.values()))))} pods of a CheckpointedJob or a FlexStartJob"
+            self.problems.append(SettingsProblem("pods", str(pods), problem, remedy))
+        return found
+
+    def _with_gpus(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
+        asked = self._request.gpus
+        counts = {candidate.pool: self.pool_of[candidate.pool].gpus_per_node for candidate in candidates}
+        found = tuple(candidate for candidate in candidates if counts[candidate.pool] >= asked)
+        # Without a label that names the pool, Autopilot's pods cannot say which of several shapes they mean: all must do.
+        unnamed = any(self.pool_of[candidate.pool].pool_label is None for candidate in candidates) and len(found) < len(candidates)
+        if candidates and (not found or unnamed):
+            most = min(counts.values()) if unnamed else max(counts.values())
+            nodes = ", ".join(f"{pool} has {count}" for pool, count in counts.items())
+            problem = f"is more than a node of class {self._route.workload_class} has ({nodes}), and a pod runs on one node"
+            self.problems.append(SettingsProblem("gpus", str(asked), problem, f"ask for 1 to {most} a pod, and for more with more pods"))
+            return ()
+        return found
+
+    def _with_room(self, candidates: tuple[RoutePool, ...]) -> tuple[RoutePool, ...]:
+        found = tuple(candidate for candidate in candidates if fits(self._plan, self.pool_of[candidate.pool], self._request))
+        if candidates and not found:
+            machines = dict.fromkeys(name for candidate in candidates for name in self.pool_of[candidate.pool].machines)
+            problem = f"is more than a node with {self._request.gpus} GPU(s) of class {self._route.workload_class} can give"
+            remedy = f"its machines: {', '.join(machines)}; leave both out for the GPUs' share of one"
+            asked = f"{self._request.cpu or 'the default'} and {self._request.memory or 'the default'}"
+            self.problems.append(SettingsProblem("cpu, memory", asked, problem, remedy))
+        return found
+
+
+def _is_model(pool: PoolPlan, asked: str) -> bool:
+    """Whether a pool's GPU is one that a person means by h100, h100-80gb or the cloud's own nvidia-h100-80gb."""
+    names = (pool.gpu_model, pool.accelerator, pool.accelerator.removeprefix("nvidia-"))
+    return asked in names or pool.gpu_model.startswith(f"{asked}-")
+
+
+_CPU = re.compile(r"(?P<number>\d+(\.\d{1,3})?)(?P<unit>m?)")
+_MEMORY = re.compile(r"(?P<number>\d+(\.\d{1,3})?)(?P<unit>Mi|Gi|Ti)")
+_MIB = {"Mi": 1, "Gi": 1024, "Ti": 1024 * 1024}
+
+_KEPT_BY_THE_NODE = 4
+"""One part in so many is left to the kubelet, to daemons and, on GKE, to the sidecar that mounts buckets. GKE reserves a sixth of a machine
+with 16 GiB and less of larger ones: https://docs.cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes
+"""
+
+MIB_OF_GIB = 1024
+
+
+def millicores(written: str) -> int | None:
+    """Thousandths of a vCPU of 8, 1.5 or 500m; None for anything else, and for parts of a thousandth."""
+    match = _CPU.fullmatch(written)
+    return None if match is None else _whole(Decimal(match["number"]) * (1 if match["unit"] else 1000))
+
+
+def mebibytes(written: str) -> int | None:
+    """MiB of 512Mi, 32Gi or 1.5Ti; None for anything else, and for parts of a MiB."""
+    match = _MEMORY.fullmatch(written)
+    return None if match is None else _whole(Decimal(match["number"]) * _MIB[match["unit"]])
+
+
+def quantity_problems(request: WorkloadRequest) -> list[SettingsProblem]:
+    """Amounts of vCPU and memory that are none."""
+    problems: list[SettingsProblem] = []
+    if request.cpu is not None and not millicores(request.cpu):
+        problems.append(SettingsProblem("cpu", repr(request.cpu), "is not a number of vCPU above 0", "write one such as 8, 1.5 or 500m"))
+    if request.memory is not None and not mebibytes(request.memory):
+        problem = "is not an amount of memory above 0"
+        problems.append(SettingsProblem("memory", repr(request.memory), problem, "write one such as 512Mi or 32Gi"))
+    return problems
+
+
+def fits(plan: Plan, pool: PoolPlan, request: WorkloadRequest) -> bool:
+    """Whether a node of the pool, its largest machine, can hold a pod of the request. A node never gives away all it has."""
+    cpu, memory = millicores(request.cpu or "") or 0, mebibytes(request.memory or "") or 0
+    nodes = machines_of_pool(plan, pool)
+    return any(cpu < node.vcpu * 1000 and memory < node.memory_mib for node in nodes)
+
+
+def requests_of(plan: Plan, pools: Iterable[PoolPlan], request: WorkloadRequest) -> dict[str, str]:
+    """The cpu and memory that a pod asks for, in the API server's own spelling: as written, else its share of the smallest machine."""
+    shares = [(node, pool.gpus_per_node) for pool in pools for node in machines_of_pool(plan, pool)]
+    cpu, mib = amounts_without_gpus(request)
+    if request.gpus:
+        vcpu = min(1000 * node.vcpu * request.gpus // gpus for node, gpus in shares)
+        memory = min(node.memory_mib * request.gpus // gpus for node, gpus in shares)
+        cpu = millicores(request.cpu or "") or _rounded(vcpu - vcpu // _KEPT_BY_THE_NODE, 1000)
+        mib = mebibytes(request.memory or "") or _rounded(memory - memory // _KEPT_BY_THE_NODE, MIB_OF_GIB)
+    return {"cpu": count_quantity(cpu // 1000) if cpu % 1000 == 0 else f"{cpu}m", "memory": mib_quantity(mib)}
+
+
+def amounts_without_gpus(request: WorkloadRequest) -> tuple[int, int]:
+    """Thousandths of a vCPU and MiB of a pod without GPUs: as written, else those of a small machine's core."""
+    return millicores(request.cpu or "") or 1000, mebibytes(request.memory or "") or 4 * MIB_OF_GIB
+
+
+def _rounded(amount: int, step: int) -> int:
+    """Down to a whole step, where there is one."""
+    return amount // step * step or amount
+
+
+def _whole(number: Decimal) -> int | None:
+    return int(number) if number == number.to_integral_value() else None

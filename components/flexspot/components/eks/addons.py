@@ -1,0 +1,428 @@
+"""EKS's own add-ons, and what tells Kubernetes of GPUs, Neuron devices and EFA interfaces: NVIDIA's and AWS's device plugins.
+
+An add-on is of a version that a stack names, or of AWS's default for its Kubernetes, by the provider's own data source.
+"""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+import asyncio
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+from pulumi_aws import eks
+
+from flexspot.capacity.catalog.accelerators import NEURON, NVIDIA, Accelerator
+from flexspot.capacity.catalog.machines import Vendor, machines_of
+from flexspot.capacity.catalog.node_labels import INSTANCE_TYPE_LABEL, KARPENTER_INSTANCE
+from flexspot.capacity.catalog.platform import PrometheusKind
+from flexspot.capacity.catalog.versions import RECOMMENDED, Addon, Chart, shipped_versions
+from flexspot.capacity.values.names import CHART_VERSION
+from flexspot.components.cloud_names import check_form
+from flexspot.components.eks.cluster_args import AddonsShape
+from flexspot.components.eks.system_nodes import CRITICAL_ADDONS, role_name
+from flexspot.components.iam import GrantedRole, RoleShape, granted_role, pod_trust
+from flexspot.components.in_cluster import chart_release
+from flexspot.components.measurement import INTERVAL_SECONDS, checked_kind
+
+_ON_SYSTEM_NODES = [{"key": CRITICAL_ADDONS, "operator": "Exists"}]
+_EVERYWHERE = [{"operator": "Exists"}]
+
+
+@dataclass(frozen=True)
+class EksAddon:
+    """An add-on: its name, its configuration, and the service account and policy of the role it has, if it has one."""
+
+    name: Addon
+    configuration: dict[str, Any] | None = None
+    service_account: str | None = None
+    policy: str | None = None
+
+
+POD_IDENTITY_AGENT = EksAddon(Addon.POD_IDENTITY_AGENT)
+KUBE_PROXY = EksAddon(Addon.KUBE_PROXY)
+"""Both are on every node, whatever its taints (the agent's chart in aws/eks-pod-identity-agent; for kube-proxy the add-on has no such
+setting, aws/containers-roadmap issue 2604), and so is vpc-cni."""
+
+VPC_CNI = EksAddon(
+    Addon.VPC_CNI,
+    # Without it a NetworkPolicy is accepted and does nothing. The schema asks for a string (EKS user guide, network policies).
+    {"enableNetworkPolicy": "true"},
+    service_account="aws-node",
+    policy="AmazonEKS_CNI_Policy",
+)
+
+AFTER_NODES = (
+    # It tolerates the system nodes' taint by default as well; said here, because without DNS nothing else starts.
+    EksAddon(Addon.COREDNS, {"tolerations": _ON_SYSTEM_NODES}),
+    EksAddon(
+        Addon.EBS_DRIVER,
+        {"controller": {"tolerations": _ON_SYSTEM_NODES}, "node": {"tolerateAllTaints": True}},
+        service_account="ebs-csi-controller-sa",
+        # Narrower than AmazonEBSCSIDriverPolicy and its V2: it touches only what is tagged with the cluster that Pod Identity names.
+        policy="AmazonEBSCSIDriverEKSClusterScopedPolicy",
+    ),
+    # The controller tolerates nothing by default (the chart in awslabs/mountpoint-s3-csi-driver), and the add-on is not healthy before it
+    # runs. v2.0.0 refused its tolerations (aws/containers-roadmap issue 2676). No role: pods mount with their own identity.
+    EksAddon(Addon.S3_DRIVER, {"controller": {"tolerations": _ON_SYSTEM_NODES}, "node": {"tolerateAllTaints": True}}),
+    # The agent itself is on every node. What it asks about GPUs (DCGM) tolerates nothing by default, and where that is missing, each GPU
+    # node is reported as broken (aws/containers-roadmap issue 2567; charts/configuration.schema.json in aws/eks-node-monitoring-agent).
+    EksAddon(Addon.NODE_MONITORING, {"dcgmAgent": {"tolerations": _EVERYWHERE}}),
+)
+"""Those that wait for a node to run on."""
+
+EFS_DRIVER = EksAddon(
+    Addon.EFS_DRIVER,
+    # Its chart's own defaults, said here as those of the other drivers are: charts/aws-efs-csi-driver/values.yaml in
+    # kubernetes-sigs/aws-efs-csi-driver. The role is the controller's, which no volume of ours needs: nodes mount without one.
+    {"controller": {"tolerations": _ON_SYSTEM_NODES}, "node": {"tolerations": _EVERYWHERE}},
+    service_account="efs-csi-controller-sa",
+    policy="service-role/AmazonEFSCSIDriverPolicy",
+)
+"""Where something is in EFS."""
+
+LUSTRE_DRIVER = EksAddon(
+    Addon.LUSTRE_DRIVER,
+    # Its chart's own defaults, said here as those of the other drivers are: charts/aws-fsx-csi-driver/values.yaml at 05bcb51 in
+    # kubernetes-sigs/aws-fsx-csi-driver. No role: it would be the controller's, to make and delete file systems for classes of volumes
+    # (AWS's policy for it is AmazonFSxFullAccess), and there is no such class; nodes mount without one.
+    {"controller": {"tolerations": _ON_SYSTEM_NODES}, "node": {"tolerateAllTaints": True}},
+)
+"""Where something is in Lustre."""
+
+METRICS_SERVER = EksAddon(Addon.METRICS_SERVER, {"replicas": 2, "tolerations": _ON_SYSTEM_NODES})
+"""An add-on of the community, which EKS installs and its project answers for (EKS user guide, "Community add-ons"). What is said here are
+its defaults: without it, no autoscaler of pods and no `kubectl top` works."""
+
+ADDONS = (POD_IDENTITY_AGENT, KUBE_PROXY, VPC_CNI, *AFTER_NODES, EFS_DRIVER, LUSTRE_DRIVER, METRICS_SERVER)
+
+_NAMESPACE = "kube-system"
+
+
+@dataclass(frozen=True)
+class AddonInstaller:
+    """Installs add-ons on one cluster; `name` is what their Pulumi names begin with."""
+
+    name: str
+    shape: AddonsShape
+    cluster: pulumi.Input[str]
+    parent: pulumi.Resource
+
+    def before_nodes(self) -> list[pulumi.Resource]:
+        """The add-ons without which no node becomes ready.
+
+        The agent before vpc-cni, which gets its credentials from it and would otherwise take the node's; those may do nothing to the
+        network (terraform-aws-eks issue 3260).
+        """
+        agent = self._install(POD_IDENTITY_AGENT, [])
+        return [agent, self._install(KUBE_PROXY, []), self._install(VPC_CNI, [agent])]
+
+    def after_nodes(self, nodes: Sequence[pulumi.Resource], *, but: Collection[Addon] = ()) -> list[pulumi.Resource]:
+        """The other add-ons, which EKS reports as healthy only once they run on `nodes`; `but` are those that the cluster has in itself."""
+        wanted = [each for each in AFTER_NODES if each.name not in but]
+        if self.shape.efs_driver:
+            wanted.append(EFS_DRIVER)
+        if self.shape.lustre_driver:
+            wanted.append(LUSTRE_DRIVER)
+        if self.shape.metrics_server:
+            wanted.append(METRICS_SERVER)
+        return [self._install(addon, nodes) for addon in wanted]
+
+    def _install(self, addon: EksAddon, after: Sequence[pulumi.Resource]) -> pulumi.Resource:
+        waits_for = [*after]
+        identities: list[eks.AddonPodIdentityAssociationArgs] | None = None
+        if addon.service_account and addon.policy:
+            granted = self._role(addon.name, addon.service_account, addon.policy)
+            identities = [eks.AddonPodIdentityAssociationArgs(role_arn=granted.role.arn, service_account=addon.service_account)]
+            waits_for += granted.grants
+        return eks.Addon(
+            f"{self.name}-{addon.name}",
+            addon_name=addon.name.value,
+            cluster_name=self.cluster,
+            addon_version=self._version(addon.name),
+            configuration_values=None if addon.configuration is None else configuration_text(addon.configuration),
+            pod_identity_associations=identities,
+            # What somebody changed by hand is changed back: the program is where the configuration is.
+            resolve_conflicts_on_create="OVERWRITE",
+            resolve_conflicts_on_update="OVERWRITE",
+            tags=self.shape.tags,
+            opts=pulumi.ResourceOptions(parent=self.parent, depends_on=waits_for),
+        )
+
+    def _version(self, addon: Addon) -> pulumi.Input[str] | None:
+        wanted = self.shape.addon_versions.get(addon)
+        return _recommended_version(addon.value, self.shape.version, self.parent) if wanted == RECOMMENDED else wanted
+
+    def _role(self, addon: str, service_account: str, policy: str) -> GrantedRole:
+        shape = RoleShape(
+            name=role_name(self.shape.cluster, addon),
+            description=f"EKS add-on {addon}",
+            trust=pod_trust(self.shape.arn, _NAMESPACE, service_account),
+            partition=self.shape.partition,
+            policies=[policy],
+            tags=self.shape.tags,
+            iam_path=self.shape.iam_path,
+            permissions_boundary=self.shape.permissions_boundary,
+        )
+        return granted_role(f"{self.name}-{addon}-role", shape, self.parent)
+
+
+def _recommended_version(addon: str, kubernetes: str, parent: pulumi.Resource) -> pulumi.Output[str]:
+    """What AWS recommends; unknown where nobody was asked, as in an offline preview.
+
+    Without `most_recent` the provider answers the version that EKS's DescribeAddonVersions calls the default of this Kubernetes, and a run
+    ends where EKS has no version of the add-on for it (terraform-provider-aws, internal/service/eks/addon_version_data_source.go).
+    """
+    answer = eks.get_addon_version_output(
+        addon_name=addon, kubernetes_version=kubernetes, most_recent=False, opts=pulumi.InvokeOutputOptions(parent=parent)
+    )
+    return answer.apply(_told)
+
+
+def _told(answer: eks.GetAddonVersionResult) -> pulumi.Output[str]:
+    version: str | None = answer.version
+    return pulumi.Output.from_input(version) if version else _unknown()
+
+
+def _unknown() -> pulumi.Output[str]:
+    """A value that a preview shows as one that is not known yet."""
+    value, known, secret = asyncio.Future[str](), asyncio.Future[bool](), asyncio.Future[bool]()
+    value.set_result("")
+    known.set_result(False)
+    secret.set_result(False)
+    return pulumi.Output(set(), value, known, secret)
+
+
+def configuration_text(configuration: dict[str, Any]) -> str:
+    """A configuration as EKS takes it, the same text for the same configuration always."""
+    return json.dumps(configuration, separators=(",", ":"), sort_keys=True)
+
+
+EKS_CHARTS = "https://aws.github.io/eks-charts"
+"""The repository of AWS's own charts."""
+
+EFA_NODE_LABEL = ("vpc.amazonaws.com/efa.present", "true")
+"""The label by which nodes say that they were launched with EFA interfaces; the NodePool gives it to them, as one of `node_labels`."""
+
+NEURON_CHART = f"oci://public.ecr.aws/neuron/{Chart.NEURON_DEVICE_PLUGIN.value}"
+"""https://docs.aws.amazon.com/eks/latest/userguide/device-management-neuron.html keeps to the plugin for nodes that Karpenter makes: the
+DRA driver is not for these (read 2026-11-26)."""
+
+
+class GpuPluginsArgs(TypedDict):
+    """Arguments of GpuPlugins."""
+
+    ami: str
+    """Alias of the node image, such as al2023@v20260903. bottlerocket@... images include NVIDIA's plugin."""
+
+    efa: NotRequired[bool]
+    """Whether nodes have EFA interfaces, which pods request as vpc.amazonaws.com/efa. Default: False."""
+
+    efa_machines: NotRequired[list[str]]
+    """Machines on which the EFA plugin may run, such as p5.48xlarge. Default: the catalog's machines with EFA interfaces."""
+
+    efa_image: NotRequired[str | None]
+    """Repository of the EFA plugin's image, without a tag. Default: the chart's, 602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/...
+
+    That repository is in the aws partition. Other partitions, and nodes that cannot reach other regions, need their own."""
+
+    nvidia: NotRequired[bool]
+    """Whether nodes have NVIDIA GPUs. Default: True."""
+
+    neuron: NotRequired[bool]
+    """Whether nodes have AWS Trainium or Inferentia, which pods request as aws.amazon.com/neuron. Default: False."""
+
+    nvidia_version: NotRequired[str | None]
+    """Version of the NVIDIA chart. Default: that of flexspot/capacity/catalog/versions.yaml."""
+
+    neuron_version: NotRequired[str | None]
+    """Version of the Neuron chart. Default: that of flexspot/capacity/catalog/versions.yaml."""
+
+    efa_version: NotRequired[str | None]
+    """Version of the EFA plugin's chart. Default: that of flexspot/capacity/catalog/versions.yaml."""
+
+
+class GpuPlugins(pulumi.ComponentResource):
+    """NVIDIA's device plugin for nodes with NVIDIA GPUs that Karpenter launches, AWS's Neuron plugin for nodes with AWS accelerators, and
+    AWS's EFA plugin for nodes with EFA interfaces.
+
+    All of them tolerate every taint; otherwise no pod could request the GPUs of a pool with a taint of its own. NVIDIA's chart would wait
+    for labels of Node Feature Discovery, which is not installed; here it uses the label that Karpenter sets on a GPU node before it boots.
+    The Neuron chart has a list of machines that is as old as the chart; here it also uses Karpenter's label. Only the plugin of that chart
+    is installed: its scheduler would be a second one that bypasses taints and queues, and EKS's monitoring agent handles broken nodes. The
+    EFA plugin exits at once on a node without EFA interfaces, so it only runs on nodes with `EFA_NODE_LABEL`.
+
+    Raises ValueError, before anything is registered, for an image that is neither AL2023 nor Bottlerocket, and for `efa_image` or
+    `efa_machines` without `efa`. The charts were not installed here: their values are those of their repositories.
+    """
+
+    nvidia_version: pulumi.Output[str]
+    """Version of NVIDIA's chart; empty on Bottlerocket, which needs none, and without NVIDIA's GPUs."""
+
+    neuron_version: pulumi.Output[str]
+    """Version of the Neuron chart; empty without Neuron devices."""
+
+    efa_version: pulumi.Output[str]
+    """Version of the EFA plugin's chart; empty without EFA."""
+
+    def __init__(self, name: str, args: GpuPluginsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        family = args["ami"].partition("@")[0]
+        efa, efa_image, machines = args.get("efa", False), args.get("efa_image"), args.get("efa_machines")
+        if family not in {"al2023", "bottlerocket"}:
+            raise ValueError(f"GpuPlugins {name}: ami is {args['ami']!r}; it is al2023@RELEASE or bottlerocket@RELEASE; use one of these")
+        if efa_image is not None and not efa:
+            raise ValueError(f"GpuPlugins {name}: efa_image is {efa_image}; there is no EFA plugin without efa; set efa, or leave it out")
+        nvidia_version = args.get("nvidia_version") or shipped_versions().chart(Chart.NVIDIA_DEVICE_PLUGIN).version
+        efa_version = args.get("efa_version") or shipped_versions().chart(Chart.EFA_DEVICE_PLUGIN).version
+        neuron = args.get("neuron", False)
+        neuron_version = args.get("neuron_version") or shipped_versions().chart(Chart.NEURON_DEVICE_PLUGIN).version
+        check_form(f"GpuPlugins {name}: nvidia_version", nvidia_version, CHART_VERSION)
+        check_form(f"GpuPlugins {name}: neuron_version", neuron_version, CHART_VERSION)
+        check_form(f"GpuPlugins {name}: efa_version", efa_version, CHART_VERSION)
+        if machines is not None and not (efa and machines):
+            problem = "names no machine" if efa else "there is no EFA plugin without efa"
+            raise ValueError(f"GpuPlugins {name}: efa_machines is {', '.join(machines) or '[]'}; {problem}; leave it out")
+        super().__init__("flexspot:index:GpuPlugins", name, {**args}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        nvidia = family != "bottlerocket" and args.get("nvidia", True)
+        if nvidia:
+            repository = "https://nvidia.github.io/k8s-device-plugin"
+            chart_release(f"{name}-nvidia", Chart.NVIDIA_DEVICE_PLUGIN.value, nvidia_version, _nvidia(), child, repository=repository)
+        if neuron:
+            chart_release(f"{name}-neuron", NEURON_CHART, neuron_version, _neuron(), child)
+        if efa:
+            values = _efa(machines)
+            if efa_image is not None:
+                values["image"] = {"repository": efa_image}
+            chart_release(f"{name}-efa", Chart.EFA_DEVICE_PLUGIN.value, efa_version, values, child, repository=EKS_CHARTS)
+        self.nvidia_version = pulumi.Output.from_input(nvidia_version if nvidia else "")
+        self.neuron_version = pulumi.Output.from_input(neuron_version if neuron else "")
+        self.efa_version = pulumi.Output.from_input(efa_version if efa else "")
+        self.register_outputs(
+            {"nvidia_version": self.nvidia_version, "neuron_version": self.neuron_version, "efa_version": self.efa_version}
+        )
+
+
+def on_nvidia_gpus(instance_labels: str = KARPENTER_INSTANCE) -> dict[str, Any]:
+    """The affinity to nodes that Karpenter launched with NVIDIA GPUs, which have the label before they boot.
+
+    `instance_labels` is how the keys begin by which it says what a machine is.
+    """
+    return _on(NVIDIA, instance_labels)
+
+
+def _on(accelerator: Accelerator, instance_labels: str = KARPENTER_INSTANCE) -> dict[str, Any]:
+    key = f"{instance_labels}{accelerator.instance_label}-manufacturer"
+    on_devices = {"matchExpressions": [{"key": key, "operator": "In", "values": [accelerator.manufacturer]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_devices]}}}
+
+
+def _nvidia() -> dict[str, Any]:
+    # The chart's own terms, a list, are replaced by this one.
+    return {"affinity": on_nvidia_gpus(), "tolerations": [{"operator": "Exists"}]}
+
+
+def _neuron() -> dict[str, Any]:
+    # The names of values are those of `helm show values` for 1.10.0; both lists replace the chart's own.
+    plugin = {"affinity": _on(NEURON), "tolerations": [{"operator": "Exists"}]}
+    return {"devicePlugin": plugin, "npd": {"enabled": False}, "scheduler": {"enabled": False}}
+
+
+def _efa(machines: list[str] | None) -> dict[str, Any]:
+    label, value = EFA_NODE_LABEL
+    # The chart brings its own list of instance types, which is as old as the chart.
+    known = [machine.name for machine in machines_of(Vendor.AWS).values() if machine.efa_interfaces]
+    return {
+        "supportedInstanceLabels": {"keys": [INSTANCE_TYPE_LABEL], "values": sorted(machines or known)},
+        "nodeSelector": {label: value},
+        "tolerations": [{"operator": "Exists"}],
+    }
+
+
+REPOSITORY = "https://nvidia.github.io/dcgm-exporter/helm-charts"
+PORT = 9400
+
+RESOURCES = {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
+"""More than the chart's own limit of 512 MiB, under which exporters of machines with eight GPUs are ended: they have 417 to 511 MiB at rest
+(pytorch/ci-infra issue 1011, which went to 1 GiB). The chart's 200m of CPU would make scrapes of such machines late (NVIDIA/dcgm-exporter
+pull request 741)."""
+
+
+class DcgmExporterArgs(TypedDict):
+    """Arguments of DcgmExporter."""
+
+    prometheus: str
+    """Which Prometheus scrapes it: `operator` (the Prometheus Operator), or `annotations`."""
+
+    monitor_labels: NotRequired[dict[str, str]]
+    """Additional labels of the ServiceMonitor, by which the operator's Prometheus selects it. Default: none."""
+
+    instance_labels: NotRequired[str]
+    """Prefix of the label keys with which Karpenter describes a machine; eks.amazonaws.com/instance- in Auto Mode. Default:
+    karpenter.k8s.aws/instance-."""
+
+    version: NotRequired[str | None]
+    """Chart version. Default: that of flexspot/capacity/catalog/versions.yaml."""
+
+
+class DcgmExporter(pulumi.ComponentResource):
+    """NVIDIA's DCGM exporter on nodes with NVIDIA GPUs that Karpenter launches, and the object that has Prometheus scrape it.
+
+    It tolerates every taint, requests no GPU, and sees all GPUs of a node through the nodes' default runtime, which is NVIDIA's on both
+    images (AL2023 and Bottlerocket). It has the capability SYS_ADMIN: without it there are no profiling series, and on Bottlerocket no
+    series at all (bottlerocket-os/bottlerocket issue 3992). It therefore runs in kube-system and not beside kube-state-metrics, where Pod
+    Security is `restricted`.
+
+    EKS's node monitoring agent runs its own DCGM engine on the same nodes. Only one engine per node can read profiling series
+    (DCGM_FI_PROF_*) (aws/eks-node-monitoring-agent issue 256). The agent reads none; another exporter, such as the GPU operator's or the
+    CloudWatch add-on's, takes them away from this one.
+
+    Raises ValueError for an unknown `prometheus`, for Google's, and for monitor labels that nothing would read. The chart was not installed
+    here: its values are those of its repository.
+    """
+
+    version: pulumi.Output[str]
+    """The version of the chart and the exporter, known once the release is there."""
+
+    def __init__(self, name: str, args: DcgmExporterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        where = f"DcgmExporter {name}"
+        prometheus, labels = checked_kind(where, args["prometheus"]), args.get("monitor_labels", {})
+        if prometheus is PrometheusKind.MANAGED:
+            raise ValueError(
+                f"{where}: prometheus is {prometheus}, Google's service, which reads nothing on EKS; use operator or annotations"
+            )
+        if labels and prometheus is not PrometheusKind.OPERATOR:
+            raise ValueError(f"{where}: monitor_labels are given; with prometheus {prometheus} nobody selects by them; leave them out")
+        version = args.get("version") or shipped_versions().chart(Chart.DCGM_EXPORTER).version
+        check_form(f"{where}: version", version, CHART_VERSION)
+        super().__init__("flexspot:index:DcgmExporter", name, {**args}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        release = chart_release(
+            f"{name}-release",
+            Chart.DCGM_EXPORTER.value,
+            version,
+            _values(prometheus, labels, args.get("instance_labels", KARPENTER_INSTANCE)),
+            child,
+            repository=REPOSITORY,
+        )
+        self.version = release.id.apply(lambda _: version)
+        self.register_outputs({"version": self.version})
+
+
+def _values(prometheus: PrometheusKind, monitor_labels: dict[str, str], instance_labels: str) -> dict[str, Any]:
+    by_operator = prometheus is PrometheusKind.OPERATOR
+    found = {"prometheus.io/scrape": "true", "prometheus.io/port": str(PORT)}
+    # The chart has a monitor by default, whose kind is the operator's: without it the release would fail.
+    monitor: dict[str, Any] = {"enabled": by_operator}
+    if by_operator:
+        # `honorLabels`: the pod that holds the GPU, and not the exporter's own.
+        monitor |= {"interval": f"{INTERVAL_SECONDS}s", "honorLabels": True, "additionalLabels": monitor_labels}
+    return {
+        "affinity": on_nvidia_gpus(instance_labels),
+        "tolerations": [{"operator": "Exists"}],
+        "securityContext": {"runAsNonRoot": False, "runAsUser": 0, "capabilities": {"add": ["SYS_ADMIN"]}},
+        "resources": RESOURCES,
+        "service": {"annotations": {} if by_operator else found},
+        "serviceMonitor": monitor,
+    }

@@ -1,0 +1,422 @@
+"""An EKS cluster, who reaches and administers it, and what is refused of it before anything is registered."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+import re
+
+import pulumi
+from pulumi_aws import cloudwatch, ec2, eks, iam, kms, vpc
+
+from flexspot.capacity.catalog.versions import RECOMMENDED, Addon, shipped_versions, version_order
+from flexspot.capacity.settings.cluster import Support
+from flexspot.capacity.settings.network import EKS_SERVICES, Access, fits_eks_services, too_wide
+from flexspot.capacity.values.names import ADDON_VERSION, AMI_ALIAS, EKS_VERSION
+from flexspot.components.cloud_names import (
+    DISCOVERY_TAG,
+    POLICY_NAME_CHARACTERS,
+    check_choice,
+    check_cluster_name,
+    check_form,
+    check_kms_key,
+    check_place,
+    fitted,
+)
+from flexspot.components.eks.addons import ADDONS, AddonInstaller
+from flexspot.components.eks.cluster_args import EksClusterArgs, EksClusterShape, EksSystemPoolShape
+from flexspot.components.eks.system_nodes import role_name, system_node_group
+from flexspot.components.iam import VERSION, PolicyDocument, RoleShape, Statement, as_json, granted_role, service_trust
+from flexspot.components.kubeconfig import eks_credentials_command, eks_kubeconfig, part_of
+from flexspot.components.shared_args import check_role_options, ipv4_range
+
+ACCESSES = [Access.PRIVATE.value, Access.PUBLIC_CIDRS.value]
+"""dns_iam is GKE's: EKS has no endpoint that IAM guards before the request reaches the API server."""
+
+RETENTIONS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
+"""Days that CloudWatch Logs takes (PutRetentionPolicy). Its 0, for ever, is left out: logs are finite."""
+
+_SMALLEST_DISK_GIB = 20
+
+_ARM = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\..*")
+"""Instance types with AWS's own processors: a g after the generation, as in m7g, c6gd or im4gn."""
+
+
+def check_cluster(name: str, shape: EksClusterShape) -> None:
+    """Raises ValueError for what EKS would refuse, and for what is neither safe nor finite."""
+    where = f"EksCluster {name}:"
+    check_cluster_name(where, shape.cluster)
+    check_place(where, shape.account, shape.partition, shape.region)
+    check_form(f"{where} version", shape.version, EKS_VERSION)
+    check_choice(f"{where} support", shape.support, list(Support))
+    check_choice(f"{where} access", shape.access, ACCESSES)
+    _check_services(where, shape.services_cidr)
+    _check_cidrs(where, shape)
+    if shape.log_retention_days not in RETENTIONS:
+        raise ValueError(
+            f"{where} log_retention_days is {shape.log_retention_days}; allowed: {', '.join(map(str, RETENTIONS))}; use 90 if in doubt"
+        )
+    _check_admins(where, shape)
+    _check_nodes(where, shape)
+    _check_versions(where, shape.addon_versions)
+    check_kms_key(where.removesuffix(":"), shape.logs_kms_key)
+    check_role_options(where, shape.iam_path, shape.permissions_boundary)
+
+
+def _check_nodes(where: str, shape: EksClusterShape) -> None:
+    for key, value in (("system_pool", shape.system_pool), ("ami", shape.ami)):
+        if (value is None) != shape.auto_mode:
+            given = "given" if value is not None else "not given"
+            raise ValueError(
+                f"{where} {key} is {given} with auto_mode {shape.auto_mode}; only one of the two can be set: in Auto Mode nodes are AWS's; "
+                f"{'leave it out' if shape.auto_mode else 'give it'}"
+            )
+    if not shape.auto_mode:
+        check_form(f"{where} ami", shape.ami or "", AMI_ALIAS)
+        _check_system_pool(where, shape.nodes)
+
+
+def _check_services(where: str, written: str) -> None:
+    ipv4_range(f"{where} services_cidr", written)
+    if not fits_eks_services(written):
+        raise ValueError(f"{where} services_cidr is {written!r}; it must be {EKS_SERVICES}; use 172.20.0.0/16 if in doubt")
+
+
+def _check_cidrs(where: str, shape: EksClusterShape) -> None:
+    for key, ranges in (("cidrs", shape.cidrs), ("private_cidrs", shape.private_cidrs)):
+        for written in ranges:
+            ipv4_range(f"{where} {key}", written)
+        if too_wide(ranges):
+            raise ValueError(
+                f"{where} {key} is {ranges!r}; no range may be wider than /8, a good part of the internet; name the ranges of your own "
+                "network"
+            )
+    if (shape.access == Access.PUBLIC_CIDRS) != bool(shape.cidrs):
+        raise ValueError(
+            f"{where} cidrs is {shape.cidrs!r} with access {shape.access}; it must have at least one range with public_cidrs and none with "
+            "private; name the ranges of your own network, or leave them out"
+        )
+
+
+def _check_admins(where: str, shape: EksClusterShape) -> None:
+    form = re.compile(rf"arn:{re.escape(shape.partition)}:iam::\d{{12}}:role/[\w+=,.@/-]+")
+    strangers = [arn for arn in shape.admin_role_arns if not form.fullmatch(arn)]
+    if strangers or len(set(shape.admin_role_arns)) < len(shape.admin_role_arns):
+        raise ValueError(
+            f"{where} admin_role_arns is {shape.admin_role_arns!r}; it must have ARNs of roles, each once, such as "
+            f"arn:{shape.partition}:iam::{shape.account}:role/platform-admin; a user or a session has none: name its role"
+        )
+
+
+def _check_system_pool(where: str, pool: EksSystemPoolShape) -> None:
+    if not re.fullmatch(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", pool.machine) or _ARM.fullmatch(pool.machine):
+        raise ValueError(
+            f"{where} system_pool.machine is {pool.machine!r}; it must be an instance type with an x86 processor; name one, such as "
+            "m6i.large"
+        )
+    if not 1 <= pool.min_nodes <= pool.max_nodes:
+        raise ValueError(
+            f"{where} system_pool has min_nodes {pool.min_nodes} and max_nodes {pool.max_nodes}; 1 <= min_nodes <= max_nodes must hold; "
+            "raise max_nodes"
+        )
+    if pool.disk_gib < _SMALLEST_DISK_GIB:
+        raise ValueError(f"{where} system_pool.disk_gib is {pool.disk_gib}; it must be at least {_SMALLEST_DISK_GIB}; use 50 if in doubt")
+
+
+def _check_versions(where: str, versions: dict[str, str]) -> None:
+    for addon, version in versions.items():
+        check_choice(f"{where} addon_versions names {addon!r}, which", addon, sorted(each.name for each in ADDONS))
+        if version == RECOMMENDED:
+            continue
+        if not re.fullmatch(ADDON_VERSION, version):
+            raise ValueError(
+                f"{where} addon_versions.{addon} is {version!r}; it must be {RECOMMENDED}, or a version as EKS spells it, such as "
+                "v1.14.3-eksbuild.3; `aws eks describe-addon-versions` lists them"
+            )
+        floor = shipped_versions().addons_at_least.get(Addon(addon))
+        if floor is not None and version_order(version) < version_order(floor.version):
+            raise ValueError(
+                f"{where} addon_versions.{addon} is {version!r}; it must be {floor.version} or newer, because "
+                f"{floor.because}; name a newer one"
+            )
+
+
+_ADMIN = "AmazonEKSClusterAdminPolicy"
+_HTTPS = 443
+
+
+def api_security_group(name: str, shape: EksClusterShape, parent: pulumi.Resource) -> ec2.SecurityGroup:
+    """A security group for the private endpoint's addresses, besides EKS's own, which lets in the nodes alone.
+
+    It is there without rules, too, so that the first range is a rule more and not a change of the cluster.
+    """
+    child = pulumi.ResourceOptions(parent=parent)
+    group = ec2.SecurityGroup(
+        f"{name}-api-security-group",
+        # AWS refuses names that begin with sg-, as a cluster's may.
+        name=f"api-{shape.cluster}",
+        description="HTTPS to the API server from inside the network",
+        vpc_id=shape.vpc_id,
+        tags=shape.named("api"),
+        opts=child,
+    )
+    for cidr in sorted(set(shape.private_cidrs)):
+        vpc.SecurityGroupIngressRule(
+            f"{name}-api-from-{re.sub('[./]', '-', cidr)}",
+            security_group_id=group.id,
+            description="HTTPS to the API server",
+            cidr_ipv4=cidr,
+            ip_protocol="tcp",
+            from_port=_HTTPS,
+            to_port=_HTTPS,
+            tags=shape.named("api"),
+            opts=child,
+        )
+    return group
+
+
+def admin_entries(name: str, shape: EksClusterShape, cluster: pulumi.Input[str], parent: pulumi.Resource) -> list[pulumi.Resource]:
+    """An access entry for each role that administers the cluster, with AWS's own policy for that; returns what gives access."""
+    granted: list[pulumi.Resource] = []
+    for arn in sorted(shape.admin_role_arns):
+        # The account too: roles of two accounts may be called the same.
+        _, account, role = arn.rsplit(":", 2)
+        logical = f"{name}-admin-{account}-{role.removeprefix('role/').replace('/', '-')}"
+        entry = eks.AccessEntry(
+            logical, cluster_name=cluster, principal_arn=arn, type="STANDARD", tags=shape.tags, opts=pulumi.ResourceOptions(parent=parent)
+        )
+        association = eks.AccessPolicyAssociation(
+            f"{logical}-policy",
+            cluster_name=cluster,
+            principal_arn=arn,
+            policy_arn=f"arn:{shape.partition}:eks::aws:cluster-access-policy/{_ADMIN}",
+            access_scope=eks.AccessPolicyAssociationAccessScopeArgs(type="cluster"),
+            opts=pulumi.ResourceOptions(parent=parent, depends_on=[entry]),
+        )
+        granted.append(association)
+    return granted
+
+
+LOGGED = ["api", "audit", "authenticator", "controllerManager", "scheduler"]
+"""All that a control plane logs."""
+
+_KEY_DELETION_DAYS = 30
+
+
+_ON_LOAD_BALANCING = eks.ClusterKubernetesNetworkConfigElasticLoadBalancingArgs(enabled=True)
+_ON_STORAGE = eks.ClusterStorageConfigArgs(block_storage=eks.ClusterStorageConfigBlockStorageArgs(enabled=True))
+
+
+class EksCluster(pulumi.ComponentResource):
+    """A cluster that is private and logged by default, with its add-ons and a few nodes for controllers.
+
+    The private endpoint always exists; stored data is encrypted with the caller's key or with a key of the cluster's own; identities are
+    access entries and Pod Identity, never the aws-auth ConfigMap. The identity that creates the cluster administers it, with or without
+    `admin_role_arns`: `up` must reach the API server before any other entry exists, and revoking this later would replace the cluster.
+
+    By default Karpenter is installed on it separately. With `auto_mode` AWS runs Karpenter, for a fee per node, and chooses images. The
+    built-in pools are not enabled, because they have no ceiling; so the cluster has no node role, and no node role can replace it. The
+    cluster security group needs no additional rule for EFA: EKS lets it reach itself in both directions (EKS user guide, "View Amazon EKS
+    security group requirements for clusters"), and refuses a duplicate rule.
+
+    With access `private`, `up` needs a runner inside the network, in one of `private_cidrs`. Raises ValueError, before anything is
+    registered, for what EKS would refuse and for what is not safe or not limited. Nothing here was applied to a live account.
+    """
+
+    cluster_name: pulumi.Output[str]
+    """The cluster's name; what uses it waits for the cluster."""
+
+    arn: pulumi.Output[str]
+    """The cluster's ARN."""
+
+    endpoint: pulumi.Output[str]
+    """The URL of the API server, with https://."""
+
+    certificate_authority: pulumi.Output[str]
+    """Certificate of the cluster's own authority, base64."""
+
+    security_group_id: pulumi.Output[str]
+    """Id of the security group that EKS makes for the control plane and all nodes; Karpenter finds it by karpenter.sh/discovery."""
+
+    kubeconfig: pulumi.Output[str]
+    """A kubeconfig without secrets, as JSON. Whoever uses it needs the AWS CLI, and with `private` a place in the network."""
+
+    credentials_command: pulumi.Output[str]
+    """The command of the AWS CLI that writes the cluster into a person's own kubeconfig."""
+
+    def __init__(self, name: str, args: EksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        shape = EksClusterShape(**args)  # pyrefly: ignore[open-unpacking] -- no other keys
+        check_cluster(name, shape)
+        # What most clusters are not is not among a component's inputs: a cluster that is there would seem to change.
+        inputs = {key: value for key, value in vars(shape).items() if key != "auto_mode" or value}
+        super().__init__("flexspot:index:EksCluster", name, inputs, opts)
+        cluster = self._cluster(name, shape)
+        self.cluster_name = cluster.name
+        self.arn = cluster.arn
+        self.endpoint = cluster.endpoint
+        self.certificate_authority = part_of(cluster.certificate_authority, lambda authority: authority.data)
+        # Not an output: where the security groups of its nodes belong.
+        self.vpc_id: pulumi.Output[str] = pulumi.Output.from_input(args["vpc_id"])
+        self.security_group_id = part_of(cluster.vpc_config, lambda network: network.cluster_security_group_id)
+        found_by_karpenter = ec2.Tag(
+            f"{name}-discovery-tag",
+            resource_id=self.security_group_id,
+            key=DISCOVERY_TAG,
+            value=shape.cluster,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        # Not an output: what gives people access, for whoever needs it to the end.
+        self.access: list[pulumi.Resource] = admin_entries(name, shape, cluster.name, self)
+        # Not an output: what everything inside the cluster waits for. Before these, pods have neither nodes nor names nor disks.
+        self.ready: list[pulumi.Resource] = [found_by_karpenter]
+        if not shape.auto_mode:
+            addons = AddonInstaller(name, shape, cluster.name, self)
+            before = addons.before_nodes()
+            nodes = system_node_group(name, shape, cluster.name, self, before)
+            self.ready += [*before, nodes, *addons.after_nodes([nodes])]
+
+        self.kubeconfig = pulumi.Output.all(cluster.endpoint, self.certificate_authority).apply(
+            lambda known: eks_kubeconfig(shape.arn, shape.cluster, shape.region, known[0], known[1])
+        )
+        self.credentials_command = cluster.name.apply(lambda _: eks_credentials_command(shape.cluster, shape.region))
+        self.register_outputs(
+            {
+                "cluster_name": self.cluster_name,
+                "arn": self.arn,
+                "endpoint": self.endpoint,
+                "certificate_authority": self.certificate_authority,
+                "security_group_id": self.security_group_id,
+                "kubeconfig": self.kubeconfig,
+                "credentials_command": self.credentials_command,
+            }
+        )
+
+    def _cluster(self, name: str, shape: EksClusterShape) -> eks.Cluster:
+        granted = granted_role(
+            f"{name}-role",
+            RoleShape(
+                name=role_name(shape.cluster, "cluster"),
+                description="The cluster's control plane",
+                trust=service_trust("eks.amazonaws.com", tags_session=shape.auto_mode),
+                partition=shape.partition,
+                policies=["AmazonEKSClusterPolicy", *(AUTO_MODE_POLICIES if shape.auto_mode else ())],
+                tags=shape.tags,
+                iam_path=shape.iam_path,
+                permissions_boundary=shape.permissions_boundary,
+            ),
+            self,
+        )
+        grants = [*granted.grants, *([own_tags(name, shape, granted.role, self)] if shape.auto_mode else [])]
+        # EKS would make it by itself, and keep everything for ever.
+        logs = cloudwatch.LogGroup(
+            f"{name}-logs",
+            name=f"/aws/eks/{shape.cluster}/cluster",
+            retention_in_days=shape.log_retention_days,
+            kms_key_id=shape.logs_kms_key,
+            tags=shape.tags,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        is_public = shape.access == Access.PUBLIC_CIDRS
+        return eks.Cluster(
+            f"{name}-cluster",
+            name=shape.cluster,
+            role_arn=granted.role.arn,
+            version=shape.version,
+            vpc_config=eks.ClusterVpcConfigArgs(
+                subnet_ids=shape.subnet_ids if shape.control_plane_subnet_ids is None else shape.control_plane_subnet_ids,
+                security_group_ids=[api_security_group(name, shape, self).id],
+                endpoint_private_access=True,
+                endpoint_public_access=is_public,
+                public_access_cidrs=sorted(set(shape.cidrs)) if is_public else None,
+            ),
+            kubernetes_network_config=eks.ClusterKubernetesNetworkConfigArgs(
+                ip_family="ipv4",
+                service_ipv4_cidr=shape.services_cidr,
+                # The three parts of Auto Mode are on, or off, together.
+                elastic_load_balancing=_ON_LOAD_BALANCING if shape.auto_mode else None,
+            ),
+            compute_config=eks.ClusterComputeConfigArgs(enabled=True, node_pools=[]) if shape.auto_mode else None,
+            storage_config=_ON_STORAGE if shape.auto_mode else None,
+            access_config=eks.ClusterAccessConfigArgs(authentication_mode="API", bootstrap_cluster_creator_admin_permissions=True),
+            encryption_config=eks.ClusterEncryptionConfigArgs(
+                provider=eks.ClusterEncryptionConfigProviderArgs(key_arn=self._key(name, shape)),
+                # It means all that is stored; the API takes no other word (EKS user guide, "Default envelope encryption").
+                resources=["secrets"],
+            ),
+            enabled_cluster_log_types=LOGGED,
+            upgrade_policy=eks.ClusterUpgradePolicyArgs(support_type=shape.support.upper()),
+            # Away from a zone that AWS reports as impaired.
+            zonal_shift_config=eks.ClusterZonalShiftConfigArgs(enabled=True),
+            # Otherwise EKS installs some of its own, which nobody then configures or upgrades.
+            bootstrap_self_managed_addons=False,
+            deletion_protection=shape.deletion_protection,
+            tags=shape.tags,
+            # EKS refuses the deletion when everything on the cluster is gone already; the engine refuses it in the preview.
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[*grants, logs], protect=shape.deletion_protection),
+        )
+
+    def _key(self, name: str, shape: EksClusterShape) -> pulumi.Input[str]:
+        if shape.kms_key is not None:
+            return shape.kms_key
+        child = pulumi.ResourceOptions(parent=self)
+        key = kms.Key(
+            f"{name}-key",
+            description=f"What EKS cluster {shape.cluster} stores",
+            enable_key_rotation=True,
+            deletion_window_in_days=_KEY_DELETION_DAYS,
+            tags=shape.named("key"),
+            opts=child,
+        )
+        kms.Alias(f"{name}-key-alias", name=f"alias/eks/{shape.cluster}", target_key_id=key.id, opts=child)
+        return key.arn
+
+
+AUTO_MODE_POLICIES = ("AmazonEKSComputePolicy", "AmazonEKSBlockStoragePolicy", "AmazonEKSLoadBalancingPolicy", "AmazonEKSNetworkingPolicy")
+"""Besides AmazonEKSClusterPolicy: machines, volumes, load balancers and network interfaces.
+
+awsdocs/amazon-eks-user-guide, latest/ug/automode/automode-get-started-cli.adoc at 01385604, "Cluster IAM Role" (read 2026-11-25).
+"""
+
+_OF_THE_CLUSTER = {"aws:RequestTag/eks:eks-cluster-name": "${aws:PrincipalTag/eks:eks-cluster-name}"}
+"""EKS takes the role with this tag of its session, so that one role makes nothing for another cluster."""
+
+
+def tag_document() -> PolicyDocument:
+    """Lets Auto Mode set tags of ours on what it makes for NodeClasses: AWS's own policies allow a list of keys of EKS's.
+
+    The statements `Compute` and `Networking` of AWS's example (auto-learn-iam.adoc at 1fe584bb, "Custom AWS tags for EKS Auto resources").
+    Those for volumes of claims, load balancers and Shield are left out: nothing here tags these.
+    """
+    return {
+        "Version": VERSION,
+        "Statement": [
+            _statement(
+                "Compute",
+                ["ec2:CreateFleet", "ec2:RunInstances", "ec2:CreateLaunchTemplate"],
+                ["eks:kubernetes-node-class-name", "eks:kubernetes-node-pool-name"],
+            ),
+            _statement("Networking", ["ec2:CreateNetworkInterface"], ["eks:kubernetes-cni-node-name"]),
+        ],
+    }
+
+
+def _statement(sid: str, actions: list[str], marks: list[str]) -> Statement:
+    return {
+        "Sid": sid,
+        "Effect": "Allow",
+        "Action": actions,
+        "Resource": "*",
+        "Condition": {"StringEquals": _OF_THE_CLUSTER, "StringLike": {f"aws:RequestTag/{mark}": "*" for mark in marks}},
+    }
+
+
+def own_tags(name: str, shape: EksClusterShape, role: iam.Role, parent: pulumi.Resource) -> pulumi.CustomResource:
+    """The policy for tags, attached to the cluster's role; returns the attachment."""
+    child = pulumi.ResourceOptions(parent=parent)
+    policy = iam.Policy(
+        f"{name}-own-tags-policy",
+        name=fitted(f"{shape.cluster}-auto-mode-tags", POLICY_NAME_CHARACTERS),
+        path=shape.iam_path,
+        description=f"Tags of nodes that Auto Mode makes for {shape.cluster}",
+        policy=as_json(tag_document()),
+        tags=shape.tags,
+        opts=child,
+    )
+    return iam.RolePolicyAttachment(f"{name}-own-tags-attachment", role=role.name, policy_arn=policy.arn, opts=child)

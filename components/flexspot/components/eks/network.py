@@ -1,0 +1,447 @@
+"""A network for an EKS cluster: private subnets for nodes and pods, public ones for load balancers, ways out, AWS's endpoints."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network
+from itertools import combinations
+from typing import NotRequired, TypedDict
+
+import pulumi
+from pulumi_aws import ec2, vpc
+
+from flexspot.capacity.catalog.machines import zone_id_prefix
+from flexspot.capacity.catalog.platform import default_services
+from flexspot.capacity.catalog.zone_ids import is_zone_id
+from flexspot.capacity.settings import network as network_settings
+from flexspot.capacity.settings.network import AWS_NARROWEST, AWS_WIDEST, EKS_ZONES, Nat
+from flexspot.capacity.values.names import AWS_REGION
+from flexspot.components.cloud_names import DISCOVERY_TAG, check_choice, check_cluster_name, check_form, fitted
+from flexspot.components.shared_args import ipv4_range
+
+_SERVICE = r"[a-z][a-z0-9]*([.-][a-z0-9]+)*"
+
+
+class EksNetworkArgs(TypedDict):
+    """Arguments of EksNetwork; all are plain because they shape the network."""
+
+    cluster: str
+    """Name of the cluster that will use the network: Karpenter discovers the private subnets by it, and resource names start with it."""
+
+    region: str
+    """The region, such as us-east-1."""
+
+    vpc_cidr: str
+    """IPv4 range of the VPC, /16 to /28."""
+
+    zones: list[str]
+    """Two to six zones of the region, all by name, such as us-east-1a, or all by id, such as use1-az1. EKS needs two."""
+
+    private_cidrs: list[str]
+    """IPv4 ranges of the private subnets for nodes and pods, one per zone in the order of `zones`, inside `vpc_cidr`."""
+
+    public_cidrs: list[str]
+    """IPv4 ranges of the public subnets, likewise. Load balancers and NAT gateways use them; nodes never do."""
+
+    control_plane_zones: NotRequired[list[str]]
+    """Zones of the control plane's own addresses, two to six; they cannot change on an existing cluster. Default: the first two of
+    `zones`."""
+
+    control_plane_cidrs: NotRequired[list[str]]
+    """IPv4 ranges of the control plane's own addresses, one per control plane zone, inside `vpc_cidr`. Nothing else uses them. Default:
+    the last of `vpc_cidr`, a /28 each."""
+
+    deletion_protection: NotRequired[bool]
+    """While this is true, a preview fails if it would delete the VPC or the control plane's subnets. Default: True."""
+
+    nat: NotRequired[str]
+    """`per-zone`: one NAT gateway in each zone, so that losing one zone does not cut off the others. `single`: one gateway for all
+    zones, which costs only one gateway, plus cross-zone traffic. Default: per-zone."""
+
+    endpoints: NotRequired[list[str] | None]
+    """AWS services that get an interface endpoint, such as sqs; each is billed per hour and zone. Other services are reached through
+    NAT. Default: the services that nodes, Karpenter, the EBS driver and Pod Identity call, where the region has them."""
+
+    tags: NotRequired[dict[str, str]]
+    """Tags of everything in the network. Default: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkShape:
+    """EksNetworkArgs with their defaults. `nat` is as it was written until the checks have passed."""
+
+    cluster: str
+    region: str
+    vpc_cidr: str
+    zones: list[str]
+    private_cidrs: list[str]
+    public_cidrs: list[str]
+    control_plane_zones: list[str] = field(default_factory=list[str])
+    control_plane_cidrs: list[str] = field(default_factory=list[str])
+    deletion_protection: bool = True
+    nat: str = network_settings.EksNetworkSettings.default("nat").value
+    endpoints: list[str] | None = None
+    tags: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def services(self) -> list[str]:
+        """The services that get an interface endpoint, in one order always."""
+        return default_services(self.region) if self.endpoints is None else sorted(self.endpoints)
+
+    @property
+    def control_plane(self) -> dict[str, str]:
+        """The ranges of the control plane's own addresses by zone."""
+        zones = self.control_plane_zones or self.zones[: network_settings.CONTROL_PLANE_ZONES]
+        return dict(zip(zones, self.control_plane_cidrs or network_settings.control_plane_ranges(self.vpc_cidr, len(zones)), strict=True))
+
+    @property
+    def nat_zones(self) -> list[str]:
+        """The zones that have a NAT gateway."""
+        return self.zones if self.nat == Nat.PER_ZONE else [min(self.zones)]
+
+    def named(self, part: str) -> dict[str, str]:
+        """The tags of a part of the network, with the name that AWS's console shows."""
+        return {**self.tags, "Name": f"{self.cluster}-{part}"}
+
+
+def check_network(name: str, shape: NetworkShape) -> None:
+    """Raises ValueError for what AWS would refuse, and for ranges that cannot all be there."""
+    where = f"EksNetwork {name}:"
+    check_cluster_name(where, shape.cluster)
+    check_form(f"{where} region", shape.region, AWS_REGION)
+    check_choice(f"{where} nat", shape.nat, list(Nat))
+    _check_zones(where, "zones", shape.zones, shape.region)
+    if shape.control_plane_zones:
+        _check_zones(where, "control_plane_zones", shape.control_plane_zones, shape.region)
+    _check_ranges(where, shape)
+    strangers = [service for service in shape.services if not re.fullmatch(_SERVICE, service)]
+    if strangers or len(set(shape.services)) < len(shape.services):
+        raise ValueError(
+            f"{where} endpoints is {shape.endpoints!r}; it must have short names of services, each once, such as ecr.api; leave out what "
+            "stands before: com.amazonaws and the region"
+        )
+
+
+def _check_zones(where: str, key: str, zones: list[str], region: str) -> None:
+    forms = (re.escape(region) + "[a-z]", re.escape(zone_id_prefix(region)) + r"\d+")
+    alike = any(all(re.fullmatch(form, zone) for zone in zones) for form in forms)
+    if len(zones) not in EKS_ZONES or not alike or len(set(zones)) < len(zones):
+        raise ValueError(
+            f"{where} {key} is {zones!r}; it must have two to six zones of {region}, each once, all by name or all by id; name "
+            f"some, such as {region}a and {region}b, or {zone_id_prefix(region)}1 and {zone_id_prefix(region)}2"
+        )
+
+
+def _check_ranges(where: str, shape: NetworkShape) -> None:
+    vpc = _sized(f"{where} vpc_cidr", shape.vpc_cidr)
+    subnets: list[tuple[str, IPv4Network]] = []
+    for key, written in (("private_cidrs", shape.private_cidrs), ("public_cidrs", shape.public_cidrs)):
+        if len(written) != len(shape.zones):
+            raise ValueError(
+                f"{where} {key} is {written!r} for {len(shape.zones)} zones; it must have one range for each zone, in the order of zones; "
+                "add or remove some"
+            )
+        subnets += [(f"{key} {each}", _sized(f"{where} {key}", each)) for each in written]
+    zones = shape.control_plane_zones or shape.zones[: network_settings.CONTROL_PLANE_ZONES]
+    if shape.control_plane_cidrs and len(shape.control_plane_cidrs) != len(zones):
+        raise ValueError(
+            f"{where} control_plane_cidrs is {shape.control_plane_cidrs!r} for {len(zones)} zones of the control plane; it must have one "
+            "range for each zone, in the order of control_plane_zones; add or remove some"
+        )
+    subnets += [(f"control_plane_cidrs {each}", _sized(f"{where} control_plane_cidrs", each)) for each in shape.control_plane.values()]
+    for named, subnet in subnets:
+        if not subnet.subnet_of(vpc):
+            raise ValueError(f"{where} {named} is outside vpc_cidr, {vpc}; a subnet is inside its VPC; move it, or widen vpc_cidr")
+    for (one, its), (other, others) in combinations(subnets, 2):
+        if its.overlaps(others):
+            raise ValueError(f"{where} {one} overlaps with {other}; subnets share no address; move one of them")
+
+
+def _sized(where: str, written: str) -> IPv4Network:
+    found = ipv4_range(where, written)
+    if not AWS_WIDEST <= found.prefixlen <= AWS_NARROWEST:
+        raise ValueError(f"{where} is {written!r}; its size must be from /{AWS_WIDEST} to /{AWS_NARROWEST}, which is what AWS takes")
+    return found
+
+
+S3 = "s3"
+"""Images' layers, checkpoints and datasets: by a gateway endpoint, which costs nothing."""
+
+_OF_CHINA = {"ec2", "ecr.api", "ecr.dkr", "eks", "sqs", "sts"}
+"""Services whose endpoints have another prefix in China (aws-cdk, vpc-endpoint.ts, getDefaultEndpointPrefix)."""
+
+
+def service_name(service: str, region: str) -> str:
+    """The full name of a service's endpoint, such as com.amazonaws.us-east-1.sqs."""
+    prefix = "cn.com.amazonaws" if region.startswith("cn-") and service in _OF_CHINA else "com.amazonaws"
+    return f"{prefix}.{region}.{service}"
+
+
+_HTTPS = 443
+
+
+def s3_endpoint(
+    name: str, shape: NetworkShape, vpc_id: pulumi.Input[str], route_table_ids: Sequence[pulumi.Input[str]], parent: pulumi.Resource
+) -> None:
+    """S3 by the private route tables: models and checkpoints would otherwise be paid for by the gigabyte at the NAT."""
+    ec2.VpcEndpoint(
+        f"{name}-s3-endpoint",
+        vpc_id=vpc_id,
+        service_name=service_name(S3, shape.region),
+        vpc_endpoint_type="Gateway",
+        route_table_ids=route_table_ids,
+        tags=shape.named("s3"),
+        opts=pulumi.ResourceOptions(parent=parent),
+    )
+
+
+def interface_endpoints(
+    name: str, shape: NetworkShape, vpc_id: pulumi.Input[str], subnet_ids: Sequence[pulumi.Input[str]], parent: pulumi.Resource
+) -> None:
+    """An endpoint for each service of the shape, under the service's usual name, which takes HTTPS from the VPC alone."""
+    child = pulumi.ResourceOptions(parent=parent)
+    if not shape.services:
+        return
+    group = ec2.SecurityGroup(
+        f"{name}-endpoints-security-group",
+        # AWS refuses names that begin with sg-, as a cluster's may.
+        name=f"endpoints-{shape.cluster}",
+        description="HTTPS from the VPC to endpoints of AWS services",
+        vpc_id=vpc_id,
+        tags=shape.named("endpoints"),
+        opts=child,
+    )
+    vpc.SecurityGroupIngressRule(
+        f"{name}-endpoints-https",
+        security_group_id=group.id,
+        description="HTTPS from the VPC",
+        cidr_ipv4=shape.vpc_cidr,
+        ip_protocol="tcp",
+        from_port=_HTTPS,
+        to_port=_HTTPS,
+        tags=shape.named("endpoints-https"),
+        opts=child,
+    )
+    for service in shape.services:
+        ec2.VpcEndpoint(
+            f"{name}-{service.replace('.', '-')}-endpoint",
+            vpc_id=vpc_id,
+            service_name=service_name(service, shape.region),
+            vpc_endpoint_type="Interface",
+            private_dns_enabled=True,
+            subnet_ids=subnet_ids,
+            security_group_ids=[group.id],
+            tags=shape.named(service),
+            opts=child,
+        )
+
+
+_ANYWHERE = "0.0.0.0/0"
+
+
+class NetworkBuilder:
+    """Makes the parts of one network; `name` is what their Pulumi names begin with."""
+
+    def __init__(self, name: str, shape: NetworkShape, vpc_id: pulumi.Input[str], parent: pulumi.Resource) -> None:
+        self._name = name
+        self._shape = shape
+        self._vpc_id = vpc_id
+        self._parent = parent
+        self._child = pulumi.ResourceOptions(parent=parent)
+
+    def public_subnets(self, gateway: ec2.InternetGateway) -> dict[str, ec2.Subnet]:
+        """The public subnets by zone. They share one route table, because they have one way out."""
+        table = ec2.RouteTable(f"{self._name}-public-routes", vpc_id=self._vpc_id, tags=self._shape.named("public"), opts=self._child)
+        ec2.Route(
+            f"{self._name}-public-out",
+            route_table_id=table.id,
+            destination_cidr_block=_ANYWHERE,
+            gateway_id=gateway.id,
+            opts=self._child,
+        )
+        return {
+            zone: self._subnet(f"public-{zone}", zone, cidr, {"kubernetes.io/role/elb": "1"}, table)[0]
+            for zone, cidr in zip(self._shape.zones, self._shape.public_cidrs, strict=True)
+        }
+
+    def control_plane_subnets(self) -> list[tuple[ec2.Subnet, list[pulumi.Resource]]]:
+        """The subnets of the control plane's own addresses, without a way out, which it does not take through the VPC.
+
+        Neither Karpenter nor load balancers find them. The zones of these stay as long as the cluster, so nothing else is in them.
+        """
+        protected = pulumi.ResourceOptions(parent=self._parent, protect=self._shape.deletion_protection)
+        tags = self._shape.named("control-plane")
+        table = ec2.RouteTable(f"{self._name}-control-plane-routes", vpc_id=self._vpc_id, tags=tags, opts=self._child)
+        made = [self._subnet(f"control-plane-{zone}", zone, cidr, {}, table, protected) for zone, cidr in self._shape.control_plane.items()]
+        return [(subnet, [association]) for subnet, association in made]
+
+    def nat_gateway(self, zone: str, subnet: ec2.Subnet, gateway: ec2.InternetGateway) -> ec2.NatGateway:
+        """A NAT gateway in a zone's public subnet. It works once the internet gateway is there, which AWS does not wait for by itself."""
+        tags = self._shape.named(f"nat-{zone}")
+        after_gateway = pulumi.ResourceOptions(parent=self._parent, depends_on=[gateway])
+        address = ec2.Eip(f"{self._name}-nat-{zone}-address", domain="vpc", tags=tags, opts=after_gateway)
+        return ec2.NatGateway(f"{self._name}-nat-{zone}", allocation_id=address.id, subnet_id=subnet.id, tags=tags, opts=after_gateway)
+
+    def private_subnet(self, zone: str, cidr: str, nat: ec2.NatGateway) -> tuple[ec2.Subnet, ec2.RouteTable, list[pulumi.Resource]]:
+        """A zone's private subnet, its route table, and what makes the way out."""
+        table = ec2.RouteTable(
+            f"{self._name}-private-{zone}-routes", vpc_id=self._vpc_id, tags=self._shape.named(f"private-{zone}"), opts=self._child
+        )
+        route = ec2.Route(
+            f"{self._name}-private-{zone}-out",
+            route_table_id=table.id,
+            destination_cidr_block=_ANYWHERE,
+            nat_gateway_id=nat.id,
+            opts=self._child,
+        )
+        tags = {DISCOVERY_TAG: self._shape.cluster, "kubernetes.io/role/internal-elb": "1"}
+        subnet, association = self._subnet(f"private-{zone}", zone, cidr, tags, table)
+        return subnet, table, [route, association]
+
+    def _subnet(  # noqa: PLR0913, PLR0917 -- what a subnet is, and what becomes of it
+        self, part: str, zone: str, cidr: str, tags: dict[str, str], table: ec2.RouteTable, opts: pulumi.ResourceOptions | None = None
+    ) -> tuple[ec2.Subnet, ec2.RouteTableAssociation]:
+        subnet = ec2.Subnet(
+            f"{self._name}-{part}",
+            vpc_id=self._vpc_id,
+            # An id is the same zone in every account; in the oldest regions a name is not.
+            availability_zone=None if is_zone_id(zone) else zone,
+            availability_zone_id=zone if is_zone_id(zone) else None,
+            cidr_block=cidr,
+            # Not in the public ones either: a load balancer brings its own address, and a machine that strays there gets none.
+            map_public_ip_on_launch=False,
+            tags={**self._shape.named(part), **tags},
+            opts=opts or self._child,
+        )
+        association = ec2.RouteTableAssociation(
+            f"{self._name}-{part}-association", subnet_id=subnet.id, route_table_id=table.id, opts=self._child
+        )
+        return subnet, association
+
+
+class EksNetwork(pulumi.ComponentResource):
+    """A VPC over two to six zones in which no machine gets a public address.
+
+    Nodes reach the internet through NAT gateways, but S3 and the services in `endpoints` without them. Karpenter discovers the private
+    subnets by the tag karpenter.sh/discovery; load balancers discover theirs by kubernetes.io/role. The VPC's default security group, which
+    AWS attaches to everything that names none, has no rules. The control plane's own addresses have their own subnets, because AWS never
+    changes their zones; the nodes' zones can therefore change. Flow logs are not included.
+
+    Raises ValueError for what AWS would refuse, for ranges outside the VPC and for overlapping ranges: they cannot be changed once the
+    cluster exists.
+    """
+
+    vpc_id: pulumi.Output[str]
+    """The VPC's id."""
+
+    private_subnet_ids: pulumi.Output[list[str]]
+    """Ids of the private subnets in the order of `zones`, known once they have their way out: nodes that start before cannot join."""
+
+    public_subnet_ids: pulumi.Output[list[str]]
+    """Ids of the public subnets in the order of `zones`."""
+
+    control_plane_subnet_ids: pulumi.Output[list[str]]
+    """Ids of the subnets for the control plane's own addresses."""
+
+    def __init__(self, name: str, args: EksNetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        shape = NetworkShape(**args)  # pyrefly: ignore[open-unpacking] -- no other keys
+        check_network(name, shape)
+        super().__init__("flexspot:index:EksNetwork", name, {**vars(shape), "endpoints": shape.services}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        vpc = ec2.Vpc(
+            f"{name}-vpc",
+            cidr_block=shape.vpc_cidr,
+            # Both are needed for the API server's private name and for those of interface endpoints.
+            enable_dns_hostnames=True,
+            enable_dns_support=True,
+            tags=shape.named("vpc"),
+            opts=pulumi.ResourceOptions(parent=self, protect=shape.deletion_protection),
+        )
+        ec2.DefaultSecurityGroup(
+            f"{name}-default-security-group", vpc_id=vpc.id, ingress=[], egress=[], tags=shape.named("default"), opts=child
+        )
+        gateway = ec2.InternetGateway(f"{name}-internet-gateway", vpc_id=vpc.id, tags=shape.named("internet"), opts=child)
+        builder = NetworkBuilder(name, shape, vpc.id, self)
+        public = builder.public_subnets(gateway)
+        nats = {zone: builder.nat_gateway(zone, public[zone], gateway) for zone in shape.nat_zones}
+        private = [
+            builder.private_subnet(zone, cidr, nats.get(zone, nats[shape.nat_zones[0]]))
+            for zone, cidr in zip(shape.zones, shape.private_cidrs, strict=True)
+        ]
+        private_ids = [subnet.id for subnet, _, _ in private]
+        s3_endpoint(name, shape, vpc.id, [table.id for _, table, _ in private], self)
+        interface_endpoints(name, shape, vpc.id, private_ids, self)
+
+        self.vpc_id = vpc.id
+        # Not an output: the private subnets by zone, for what is in each and needs no way out.
+        self.private_subnets: dict[str, pulumi.Input[str]] = dict(zip(shape.zones, private_ids, strict=True))
+        ways_out = [resource.urn for _, _, parts in private for resource in parts]
+        self.private_subnet_ids = pulumi.Output.all(*private_ids, *ways_out).apply(lambda known: known[: len(private_ids)])
+        control_plane = builder.control_plane_subnets()
+        tied = [resource.urn for _, parts in control_plane for resource in parts]
+        self.control_plane_subnet_ids = pulumi.Output.all(*(subnet.id for subnet, _ in control_plane), *tied).apply(
+            lambda known: known[: len(control_plane)]
+        )
+        self.public_subnet_ids = pulumi.Output.all(*(subnet.id for subnet in public.values()))
+        self.register_outputs(
+            {
+                "vpc_id": self.vpc_id,
+                "private_subnet_ids": self.private_subnet_ids,
+                "public_subnet_ids": self.public_subnet_ids,
+                "control_plane_subnet_ids": self.control_plane_subnet_ids,
+            }
+        )
+
+
+NAME_CHARACTERS = 255
+"""EC2's limit for the name (API reference, CreateSecurityGroup)."""
+
+
+class EfaSecurityGroupArgs(TypedDict):
+    """Arguments of EfaSecurityGroup."""
+
+    cluster: str
+    """The cluster's name."""
+
+    vpc_id: pulumi.Input[str]
+    """The VPC of the nodes."""
+
+    tags: dict[str, str]
+    """Tags of the group; not the tag by which Karpenter discovers the groups of all nodes."""
+
+
+class EfaSecurityGroup(pulumi.ComponentResource):
+    """Allows all traffic between its members, for the EFA interfaces of all EFA pools of a cluster.
+
+    Only rules that name a security group, in both directions, allow EFA's own traffic (SRD); the usual egress rule to 0.0.0.0/0 does not.
+    "An EFA requires a security group that allows all inbound and outbound traffic to and from the security group itself" (EC2 User Guide,
+    efa-start; gardener-extension-provider-aws, docs/usage, says why; both read 2026-11-24). EKS creates such rules in the security group of
+    a new cluster (EKS User Guide, sec-group-reqs), where another one would be refused as a duplicate; the group of an old or restricted
+    cluster may have none. A separate group works for all, as eksctl creates one for `efaEnabled` (pkg/cfn/builder, addEFASecurityGroup).
+
+    The nodes also have the cluster's group, for everything else. A different name or VPC replaces the group. Raises ValueError for an empty
+    cluster name, before anything is registered.
+    """
+
+    security_group_id: pulumi.Output[str]
+    """The group's id, known once it is there."""
+
+    def __init__(self, name: str, args: EfaSecurityGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        if not args["cluster"]:
+            raise ValueError(f"EfaSecurityGroup {name}: cluster is ''; it is part of the group's name; give the cluster's name")
+        super().__init__("flexspot:index:EfaSecurityGroup", name, {**args}, opts)
+        # AWS refuses names that begin with sg-, as a cluster's may.
+        called = fitted(f"efa-{args['cluster']}", NAME_CHARACTERS)
+        group = ec2.SecurityGroup(
+            f"{name}-security-group",
+            name=called,
+            description="EFA between the nodes that have it",
+            vpc_id=args["vpc_id"],
+            ingress=[ec2.SecurityGroupIngressArgs(description="EFA", protocol="-1", from_port=0, to_port=0, self=True)],
+            egress=[ec2.SecurityGroupEgressArgs(description="EFA", protocol="-1", from_port=0, to_port=0, self=True)],
+            tags=args["tags"] | {"Name": called},
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.security_group_id = group.id
+        self.register_outputs({"security_group_id": self.security_group_id})

@@ -1,0 +1,399 @@
+"""The arguments of GkeCluster, the same with their defaults filled in, and what is refused."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+import re
+from dataclasses import dataclass, field
+from typing import NotRequired, TypedDict
+
+import pulumi
+
+from flexspot.capacity.catalog.machines import BootDisk, Confidential, Vendor, machines_of
+from flexspot.capacity.settings.cluster import GkeClusterSettings, GkeMode, ReleaseChannel, SystemPool
+from flexspot.capacity.settings.gke_rules import confidential_refusals
+from flexspot.capacity.settings.gke_security import GkeSecurity
+from flexspot.capacity.settings.maintenance import Maintenance
+from flexspot.capacity.settings.network import CONTROL_PLANE_PREFIX, WIDEST, Access, GkeNetworkSettings, too_wide
+from flexspot.capacity.settings.spending import Observability
+from flexspot.capacity.values.names import DOMAIN
+from flexspot.components.cloud_names import CLUSTER_NAME_LENGTH, check_name, check_project
+from flexspot.components.shared_args import checked_options, ipv4_range, refuse_first
+
+
+class GkeSystemPoolArgs(TypedDict):
+    """The nodes for the controllers: on-demand, without GPUs."""
+
+    machine: str
+    """Machine type, such as e2-standard-4."""
+
+    min_nodes: NotRequired[int]
+    """Number of nodes that always run, in the whole pool, not per zone; at least 1. Default: 2."""
+
+    max_nodes: NotRequired[int]
+    """Maximum number of nodes in the whole pool; at least one per zone, because a regional pool starts with one in each. Default: 4."""
+
+    disk_gib: NotRequired[int]
+    """Size of a node's boot disk, in GiB; at least 10. Default: 100."""
+
+    boot_disk_type: NotRequired[str | None]
+    """`pd-balanced` or `hyperdisk-balanced`. Default: the type that the catalog lists for the machine; pd-balanced for machines that are
+    not in it."""
+
+    confidential_nodes: NotRequired[str | None]
+    """How the nodes encrypt their memory: `sev`, `sev_snp` or `tdx`, on machines that support it. Default: no encryption by the
+    processor."""
+
+
+class GkeAutoProvisioningArgs(TypedDict):
+    """Limits of the whole cluster. Declared pools also count towards them, so they must include what those may use."""
+
+    max_vcpu: int
+    """Maximum vCPU, at most 1,000,000."""
+
+    max_memory_gib: int
+    """Maximum memory in GiB, at most 1,000,000."""
+
+    accelerators: NotRequired[dict[str, int]]
+    """Maximum GPUs by GKE's name, such as nvidia-l4. GKE does not provision nodes with GPUs that are not listed. Default: none."""
+
+
+class GkeSecurityArgs(TypedDict):
+    """Security options beyond the cluster's defaults; formats and defaults are those of GkeSecurity in the settings."""
+
+    secrets_kms_key: NotRequired[str | None]
+    """Name of the Cloud KMS key in the region that encrypts Secrets in the cluster's database. GKE's service agent must first be allowed
+    to use it. Default: only Google's own keys."""
+
+    boot_disk_kms_key: NotRequired[str | None]
+    """Name of the Cloud KMS key in the region that encrypts the boot disks of system nodes and of nodes that GKE provisions by itself.
+    Compute Engine's service agent must first be allowed to use it. Default: Google's own keys."""
+
+    posture: NotRequired[str | None]
+    """Whether GKE reports insecure pod settings: `disabled` or `basic`. Default: GKE decides."""
+
+    vulnerability_scanning: NotRequired[str | None]
+    """Whether GKE scans running images for vulnerabilities: `disabled` or `enterprise`. Default: GKE decides."""
+
+    binary_authorization: NotRequired[str | None]
+    """Which images may start. `disabled`: all. `project_singleton_policy_enforce`: those that the project's policy admits. Default:
+    GKE's."""
+
+
+class GkeMaintenanceExclusionArgs(TypedDict):
+    """Days on which GKE does not upgrade by itself."""
+
+    name: str
+    """Its name, unique in the cluster."""
+
+    scope: NotRequired[str]
+    """`no_upgrades`, `no_minor_upgrades` or `no_minor_or_node_upgrades`. Default: no_upgrades."""
+
+    starts: str
+    """First day, as YYYY-MM-DD; the exclusion starts at 00:00 UTC."""
+
+    ends: NotRequired[str | None]
+    """The day on which GKE may upgrade again; required with `no_upgrades`. Default: when support for the cluster's version ends."""
+
+
+class GkeMaintenanceArgs(TypedDict):
+    """When GKE may upgrade the control plane and the nodes, in UTC; bounds and defaults are those of Maintenance in the settings."""
+
+    start_utc: NotRequired[str]
+    """Start, as HH:MM in UTC. Default: 02:00."""
+
+    hours: NotRequired[int]
+    """Length in hours, 4 to 24; GKE does not count windows shorter than four. Default: 4."""
+
+    days: NotRequired[list[str]]
+    """Days on which it starts, such as `sat`. Default: every day."""
+
+    exclusions: NotRequired[list[GkeMaintenanceExclusionArgs]]
+    """When GKE does not upgrade, at most 20. Default: none."""
+
+
+class GkeClusterArgs(TypedDict):
+    """Arguments of GkeCluster. Those that are not `Input` are plain, because they shape the cluster or are checked."""
+
+    cluster: str
+    """The cluster's name: up to 40 lower-case letters, digits and hyphens."""
+
+    project: str
+    """The id of the project."""
+
+    region: str
+    """The region of the control plane and the nodes, such as us-central1."""
+
+    zones: list[str]
+    """Zones of the region in which nodes may start, such as us-central1-a; at least one. Autopilot chooses its own."""
+
+    network: pulumi.Input[str]
+    """Id of the network."""
+
+    subnetwork: pulumi.Input[str]
+    """Id of the subnetwork of the nodes."""
+
+    pods_range: pulumi.Input[str]
+    """Name of the subnetwork's secondary range for pods."""
+
+    services_range: pulumi.Input[str]
+    """Name of the subnetwork's secondary range for Services."""
+
+    control_plane_cidr: NotRequired[str]
+    """IPv4 range of the control plane: a /28 that nothing else uses. Default: 172.16.0.0/28."""
+
+    access: NotRequired[str]
+    """How the API server is reached. `private`: only from the ranges of the cluster's nodes and pods. `dns_iam`: by its DNS name from
+    anywhere, protected by Google's IAM, and by no IP address. `public_cidrs`: by its IP address, from `cidrs`. Default: private."""
+
+    cidrs: NotRequired[list[str]]
+    """IPv4 ranges that may reach the API server; only with `public_cidrs`. Default: none."""
+
+    runner_cidrs: NotRequired[list[str]]
+    """IPv4 ranges, besides the cluster's own, that may reach the private address from any region; not with `dns_iam`. Default: none."""
+
+    release_channel: NotRequired[str]
+    """rapid, regular, stable or extended. Default: regular."""
+
+    min_version: NotRequired[str | None]
+    """Minimum version of the control plane: 1.35 for the newest 1.35 release, or one such as 1.35.0-gke.1171000. Default: the channel's."""
+
+    mode: NotRequired[str]
+    """`standard`: with declared node pools. `autopilot`: GKE manages all nodes. Default: standard."""
+
+    deletion_protection: NotRequired[bool]
+    """While this is true, the cluster cannot be destroyed. Default: True."""
+
+    node_service_account: pulumi.Input[str]
+    """Email address of the nodes' service account."""
+
+    resource_labels: NotRequired[dict[str, str]]
+    """Labels of the cluster and of its nodes' machines and disks, for billing. Default: none."""
+
+    owner_labels: NotRequired[dict[str, str]]
+    """Kubernetes labels of the system nodes that identify their owner in reports. Default: none."""
+
+    max_pods_per_node: NotRequired[int]
+    """Maximum pods per node: 8 to 256. Each node takes twice as many addresses. Autopilot chooses its own. Default: 110."""
+
+    system_pool: NotRequired[GkeSystemPoolArgs | None]
+    """The nodes for the controllers; required with `standard`, not allowed with `autopilot`. Default: none."""
+
+    auto_provisioning: NotRequired[GkeAutoProvisioningArgs | None]
+    """Limits for node auto-provisioning (NAP); only with `standard`. Default: GKE creates no node pools by itself."""
+
+    multi_networking: NotRequired[bool]
+    """Whether nodes and pods may have additional networks; only with `standard`. Default: False."""
+
+    managed_prometheus: NotRequired[bool]
+    """Whether Google Cloud Managed Service for Prometheus collects metrics in the cluster, including those of GPUs and workloads.
+    Autopilot always does. Default: True."""
+
+    groups_domain: NotRequired[str | None]
+    """The Google Workspace domain whose groups Kubernetes roles may be bound to, through its group gke-security-groups.
+
+    Default: none, so Kubernetes knows no group. https://docs.cloud.google.com/kubernetes-engine/docs/how-to/google-groups-rbac"""
+
+    maintenance: NotRequired[GkeMaintenanceArgs]
+    """When GKE may upgrade. Default: every day from 02:00 UTC, for 4 hours."""
+
+    security: NotRequired[GkeSecurityArgs]
+    """Security options beyond the cluster's defaults. Default: nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GkeSystemPoolShape:
+    """GkeSystemPoolArgs with their defaults."""
+
+    machine: str
+    min_nodes: int = SystemPool.default("min_nodes")
+    max_nodes: int = SystemPool.default("max_nodes")
+    disk_gib: int = 100
+    boot_disk_type: str | None = None
+    confidential_nodes: str | None = None
+
+    @property
+    def boot_disk(self) -> BootDisk:
+        """The type of its nodes' boot disks."""
+        if self.boot_disk_type is not None:
+            return BootDisk(self.boot_disk_type)
+        known = machines_of(Vendor.GCP).get(self.machine)
+        return BootDisk.PD_BALANCED if known is None else known.boot_disk
+
+
+@dataclass(frozen=True, kw_only=True)
+class GkeClusterShape:
+    """GkeClusterArgs with their defaults. `access`, `release_channel` and `mode` are as they were written until the checks have passed."""
+
+    cluster: str
+    project: str
+    region: str
+    zones: list[str]
+    network: pulumi.Input[str]
+    subnetwork: pulumi.Input[str]
+    pods_range: pulumi.Input[str]
+    services_range: pulumi.Input[str]
+    control_plane_cidr: str = GkeNetworkSettings.default("control_plane_cidr")
+    access: str = Access.PRIVATE.value
+    cidrs: list[str] = field(default_factory=list[str])
+    runner_cidrs: list[str] = field(default_factory=list[str])
+    release_channel: str = GkeClusterSettings.default("release_channel").value
+    min_version: str | None = None
+    mode: str = GkeClusterSettings.default("mode").value
+    deletion_protection: bool = True
+    node_service_account: pulumi.Input[str]
+    resource_labels: dict[str, str] = field(default_factory=dict[str, str])
+    owner_labels: dict[str, str] = field(default_factory=dict[str, str])
+    max_pods_per_node: int = GkeNetworkSettings.default("max_pods_per_node")
+    system_pool: GkeSystemPoolArgs | None = None
+    auto_provisioning: GkeAutoProvisioningArgs | None = None
+    multi_networking: bool = False
+    managed_prometheus: bool = Observability.default("managed_prometheus")
+    groups_domain: str | None = None
+    maintenance: GkeMaintenanceArgs = field(default_factory=GkeMaintenanceArgs)
+    security: GkeSecurityArgs = field(default_factory=GkeSecurityArgs)
+
+    @property
+    def is_autopilot(self) -> bool:
+        """Whether all nodes are GKE's."""
+        return self.mode == GkeMode.AUTOPILOT
+
+    @property
+    def nodes(self) -> GkeSystemPoolShape | None:
+        """The system pool with its defaults; None on Autopilot."""
+        return None if self.system_pool is None else GkeSystemPoolShape(**self.system_pool)  # pyrefly: ignore[open-unpacking] -- no other keys
+
+
+LARGEST_CEILING = 1_000_000
+"""Above it a ceiling holds nothing back; Google's own examples of 10**18 are none."""
+
+_SMALLEST_DISK_GIB = 10
+
+
+def check_cluster(name: str, shape: GkeClusterShape) -> None:
+    """Raises ValueError for what GKE would refuse, and for what is neither safe nor finite."""
+    where = f"GkeCluster {name}:"
+    check_name(f"{where} cluster", shape.cluster, CLUSTER_NAME_LENGTH)
+    check_project(f"{where} project", shape.project)
+    _check_zones(where, shape)
+    _check_choice(f"{where} mode", shape.mode, list(GkeMode))
+    _check_choice(f"{where} access", shape.access, list(Access))
+    _check_choice(f"{where} release_channel", shape.release_channel, list(ReleaseChannel))
+    if ipv4_range(f"{where} control_plane_cidr", shape.control_plane_cidr).prefixlen != CONTROL_PLANE_PREFIX:
+        raise ValueError(
+            f"{where} control_plane_cidr is {shape.control_plane_cidr!r}; it must be a /{CONTROL_PLANE_PREFIX}; GKE takes no other size"
+        )
+    _check_cidrs(where, shape)
+    least, most = GkeNetworkSettings.bounds("max_pods_per_node")
+    if not least <= shape.max_pods_per_node <= most:
+        raise ValueError(f"{where} max_pods_per_node is {shape.max_pods_per_node}; it must be {least} to {most}; use 110 if in doubt")
+    if shape.groups_domain is not None and not re.fullmatch(DOMAIN, shape.groups_domain):
+        raise ValueError(
+            f"{where} groups_domain is {shape.groups_domain!r}; it must be a domain; write it as in an address, such as acme.com"
+        )
+    checked_options(f"{where} maintenance", Maintenance, shape.maintenance)
+    checked_options(f"{where} security", GkeSecurity, shape.security)
+    if shape.is_autopilot:
+        _check_autopilot(where, shape)
+    else:
+        _check_standard(where, shape)
+
+
+def _check_zones(where: str, shape: GkeClusterShape) -> None:
+    strangers = [zone for zone in shape.zones if not re.fullmatch(re.escape(shape.region) + "-[a-z]", zone)]
+    if not shape.zones or strangers or len(set(shape.zones)) < len(shape.zones):
+        raise ValueError(
+            f"{where} zones is {shape.zones!r}; it must have zones of {shape.region}, each once and at least one; name some, such as "
+            f"{shape.region}-a"
+        )
+
+
+def _check_choice(where: str, value: str, allowed: list[str]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{where} is {value!r}; allowed: {', '.join(allowed)}; choose one of them")
+
+
+def _check_cidrs(where: str, shape: GkeClusterShape) -> None:
+    for written in shape.runner_cidrs:
+        ipv4_range(f"{where} runner_cidrs", written)
+    if too_wide(shape.runner_cidrs):
+        raise ValueError(
+            f"{where} runner_cidrs is {shape.runner_cidrs!r}; no range may be wider than /{WIDEST}; name the ranges of your runners"
+        )
+    if shape.runner_cidrs and shape.access == Access.DNS_IAM:
+        raise ValueError(
+            f"{where} runner_cidrs is {shape.runner_cidrs!r} with access dns_iam; allowed where the API server has an address; "
+            "leave it out, or use private"
+        )
+    ranges = [ipv4_range(f"{where} cidrs", written) for written in shape.cidrs]
+    if shape.access != Access.PUBLIC_CIDRS:
+        if ranges:
+            raise ValueError(f"{where} cidrs is {shape.cidrs!r} with access {shape.access}; allowed with public_cidrs alone; leave it out")
+        return
+    if not ranges or too_wide(shape.cidrs):
+        raise ValueError(
+            f"{where} cidrs is {shape.cidrs!r} with access public_cidrs; it must have at least one range, and none wider than /{WIDEST}; "
+            "name the ranges of your own network, or use dns_iam"
+        )
+
+
+def _check_autopilot(where: str, shape: GkeClusterShape) -> None:
+    for name, value in (("system_pool", shape.system_pool), ("auto_provisioning", shape.auto_provisioning)):
+        if value is not None:
+            raise ValueError(f"{where} {name} is {value!r} with mode autopilot; there all nodes are GKE's; leave it out, or use standard")
+
+
+def _check_standard(where: str, shape: GkeClusterShape) -> None:
+    if shape.nodes is None:
+        raise ValueError(
+            f"{where} system_pool is None with mode standard; controllers need nodes without GPUs; give one, such as e2-standard-4"
+        )
+    _check_system_pool(where, shape.nodes, len(shape.zones))
+    _check_confidential(where, shape.nodes)
+    if shape.auto_provisioning is not None:
+        _check_ceilings(where, shape.auto_provisioning)
+
+
+def _check_system_pool(where: str, pool: GkeSystemPoolShape, zones: int) -> None:
+    if not pool.machine:
+        raise ValueError(f"{where} system_pool.machine is empty; it must be a machine type; name one, such as e2-standard-4")
+    if not 1 <= pool.min_nodes <= pool.max_nodes:
+        raise ValueError(
+            f"{where} system_pool has min_nodes {pool.min_nodes} and max_nodes {pool.max_nodes}; 1 <= min_nodes <= max_nodes must hold; "
+            "raise max_nodes"
+        )
+    if pool.max_nodes < zones:
+        raise ValueError(
+            f"{where} system_pool.max_nodes is {pool.max_nodes} in {zones} zones; it must be at least {zones}, because the pool starts "
+            "with a node in each; raise it, or name fewer zones"
+        )
+    if pool.disk_gib < _SMALLEST_DISK_GIB:
+        raise ValueError(f"{where} system_pool.disk_gib is {pool.disk_gib}; it must be at least {_SMALLEST_DISK_GIB}; use 100 if in doubt")
+    if pool.boot_disk_type is not None:
+        _check_choice(f"{where} system_pool.boot_disk_type", pool.boot_disk_type, list(BootDisk))
+
+
+def _check_confidential(where: str, pool: GkeSystemPoolShape) -> None:
+    if pool.confidential_nodes is None:
+        return
+    _check_choice(f"{where} system_pool.confidential_nodes", pool.confidential_nodes, list(Confidential))
+    known = machines_of(Vendor.GCP).get(pool.machine)
+    if known is not None:
+        technology = Confidential(pool.confidential_nodes)
+        refuse_first(where.removesuffix(":"), confidential_refusals("system_pool.confidential_nodes", technology, known))
+
+
+def _check_ceilings(where: str, auto_provisioning: GkeAutoProvisioningArgs) -> None:
+    accelerators = auto_provisioning.get("accelerators", {})
+    ceilings: dict[str, int | None] = {
+        "max_vcpu": auto_provisioning.get("max_vcpu"),
+        "max_memory_gib": auto_provisioning.get("max_memory_gib"),
+        **{f"accelerators.{name}": gpus for name, gpus in accelerators.items()},
+    }
+    for name, ceiling in ceilings.items():
+        if ceiling is None or not 1 <= ceiling <= LARGEST_CEILING:
+            raise ValueError(
+                f"{where} auto_provisioning.{name} is {ceiling}; it must be 1 to {LARGEST_CEILING:,}; set what the whole cluster may "
+                "have at most, its declared pools included"
+            )
+    for name in accelerators:
+        if not re.fullmatch(r"[a-z][a-z0-9-]*-[a-z0-9-]*[a-z0-9]", name):
+            raise ValueError(f"{where} auto_provisioning.accelerators names {name!r}; it must be GKE's name of a GPU; write nvidia-l4")

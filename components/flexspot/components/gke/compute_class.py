@@ -1,0 +1,287 @@
+"""A GKE ComputeClass: the priorities by which pods that select it get their capacity, and how GKE takes them."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+import re
+from typing import Any, NotRequired, TypedDict, cast
+
+import pulumi
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+
+from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
+from flexspot.capacity.settings.gke_rules import CRITICAL_PODS_SECONDS
+from flexspot.capacity.settings.pools import GkePool
+from flexspot.components.gke.gpu_pool_args import AskedGpus, GkeMachineArgs, gpu_machine
+
+GPU_DRIVERS = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}
+
+_GRACES = (30, 120)
+# GKE's bounds of a node that is not flex-start: 30 seconds to 120 days (GoogleCloudPlatform/cluster-autoscaler).
+_SPOT_RUN_SECONDS = (30, 10_368_000)
+_ON_AUTOPILOT = tuple(str(name) for name, facts in facts_of("gke").items() if facts.autopilot is not None)
+_OF_ENDING_NODES = ("max_run_seconds", "shutdown_grace_seconds")
+_OF_CREATION = frozenset({"machine", "accelerator", "gpus", "capacity_type"})
+
+
+class ComputeClassReservationArgs(TypedDict):
+    """The reservation that a priority uses."""
+
+    name: str
+    """Its name."""
+
+    project: NotRequired[str | None]
+    """Project that owns it, when it is shared. Default: the cluster's."""
+
+
+class ComputeClassPriorityArgs(TypedDict):
+    """One priority: either `pools`, or a machine for which GKE creates pools itself (`machine`, `accelerator`, `gpus`, `capacity_type`)."""
+
+    pools: NotRequired[list[str] | None]
+    """Names of existing node pools; excludes all other fields of the priority. Default: none."""
+
+    machine: NotRequired[str | None]
+    """Machine type of the pools that GKE creates, such as g2-standard-8. Default: none; GKE creates no pool."""
+
+    accelerator: NotRequired[str | None]
+    """GKE's name for the machine's GPUs, such as nvidia-l4. Default: none."""
+
+    gpus: NotRequired[int | None]
+    """GPUs per node. Default: none."""
+
+    machine_description: NotRequired[GkeMachineArgs | None]
+    """Description of a machine that is not in the catalog. Default: it is in the catalog."""
+
+    capacity_type: NotRequired[str | None]
+    """`spot` or `flex-start`; on Autopilot also `reserved` and `on-demand`. Default: none."""
+
+    reservation: NotRequired[ComputeClassReservationArgs | None]
+    """The reservation of a `reserved` priority; required there. Default: none."""
+
+    zones: NotRequired[list[str] | None]
+    """Zones in which nodes may start, such as us-central1-a. Default: those of the cluster."""
+
+    driver: NotRequired[str | None]
+    """`default` or `latest`: the driver that GKE installs. `disabled`: something else installs one. Default: default."""
+
+    max_run_seconds: NotRequired[int | None]
+    """Seconds after which each node ends: 600 to 604800 for flex-start, 30 to 10368000 for Spot. Default: 604800 for flex-start."""
+
+    shutdown_grace_seconds: NotRequired[int | None]
+    """Seconds between the termination signal and the end of a Spot node, 30 or 120, of which the last 15 are for system pods. Default:
+    GKE's own, 30."""
+
+    boot_disk_gib: NotRequired[int | None]
+    """Size of a node's boot disk, in GiB; at least 10. Default: 200."""
+
+
+def makes_pools(priority: ComputeClassPriorityArgs) -> bool:
+    """Whether GKE makes node pools for this priority."""
+    return priority.get("pools") is None
+
+
+def priority_spec(where: str, priority: ComputeClassPriorityArgs, *, autopilot: bool = False) -> dict[str, Any]:
+    """The priority as one of a ComputeClass's priorities, with every value that GKE would fill in.
+
+    Raises ValueError, beginning with `where`, for what GKE's definition of the object would refuse, and for capacity without a ceiling. On
+    `autopilot` no priority has one, so every capacity type is made there, and none is a pool that exists.
+    """
+    given = {key for key, value in priority.items() if value is not None}
+    pools = priority.get("pools")
+    if pools is not None:
+        if autopilot:
+            raise ValueError(f"{where}: pools are {', '.join(pools)}; Autopilot has no node pools of ours; name machine and GPUs instead")
+        if beside := sorted(given - {"pools"}):
+            raise ValueError(f"{where}: pools stand beside {', '.join(beside)}; a priority of pools says nothing else; use two priorities")
+        if not pools or len(set(pools)) != len(pools):
+            raise ValueError(f"{where}: pools are {', '.join(pools) or 'empty'}; a priority names at least one pool, each once")
+        return {"nodepools": list(pools)}
+    if missing := sorted(_OF_CREATION - given):
+        raise ValueError(f"{where}: {', '.join(missing)} missing; a priority names existing pools, or {', '.join(sorted(_OF_CREATION))}")
+    return _created(where, priority, autopilot=autopilot)
+
+
+def _created(where: str, priority: ComputeClassPriorityArgs, *, autopilot: bool) -> dict[str, Any]:
+    capacity_type = priority.get("capacity_type")
+    if autopilot and capacity_type not in _ON_AUTOPILOT:
+        raise ValueError(f"{where}: capacity_type is {capacity_type}; Autopilot has {', '.join(_ON_AUTOPILOT)}; use one of these")
+    if not autopilot and capacity_type not in {CapacityType.SPOT, CapacityType.FLEX_START}:
+        raise ValueError(
+            f"{where}: capacity_type is {capacity_type}; GKE makes pools of spot and flex-start here; "
+            "for any other name a capped pool in pools, since pools that GKE makes have no ceiling of their own"
+        )
+    gpus, described = cast("int", priority.get("gpus")), priority.get("machine_description")
+    machine = gpu_machine(where, AskedGpus(str(priority.get("machine")), str(priority.get("accelerator")), gpus, described))
+    if capacity_type == CapacityType.FLEX_START and not machine.flex_start:
+        raise ValueError(f"{where}: machine is {machine.name}; DWS does not give it; use another machine, or spot")
+    if capacity_type == CapacityType.ON_DEMAND and not machine.on_demand:
+        raise ValueError(f"{where}: machine is {machine.name}; Google does not sell it on demand; use another machine, or spot")
+    driver = priority.get("driver") or "default"
+    if driver not in GPU_DRIVERS:
+        raise ValueError(f"{where}: driver is {driver}; it is {', '.join(GPU_DRIVERS)}; use one of these")
+    disk_gib = _given_or(GkePool.default("boot_disk_gib"), priority.get("boot_disk_gib"))
+    least, most = GkePool.bounds("boot_disk_gib")
+    if not least <= disk_gib <= most:
+        raise ValueError(f"{where}: boot_disk_gib is {disk_gib}; GKE takes {least} to {most}; images of GPU work want 100")
+    zones = priority.get("zones")
+    scarce = capacity_type in {CapacityType.SPOT, CapacityType.FLEX_START}
+    return {
+        "machineType": machine.name,
+        "gpu": {"type": priority.get("accelerator"), "count": priority.get("gpus"), "driverVersion": GPU_DRIVERS[driver]},
+        **_asked_by(where, str(capacity_type), priority),
+        "storage": {"bootDiskSize": disk_gib},
+        # Scarce capacity is where it is; balanced zones would wait for the emptiest of them.
+        "location": {**({"zones": list(zones)} if zones else {}), "locationPolicy": "ANY" if scarce else "BALANCED"},
+    }
+
+
+def _asked_by(where: str, capacity_type: str, priority: ComputeClassPriorityArgs) -> dict[str, Any]:
+    reservation = priority.get("reservation")
+    if (capacity_type == CapacityType.RESERVED) != (reservation is not None):
+        what = "is missing" if reservation is None else f"is {reservation['name']}"
+        raise ValueError(f"{where}: reservation {what} with capacity_type {capacity_type}; a reserved priority names one and no other does")
+    if capacity_type == CapacityType.SPOT:
+        return _spot(where, priority)
+    if capacity_type == CapacityType.FLEX_START:
+        return _flex_start(where, priority)
+    if beside := sorted(key for key in _OF_ENDING_NODES if priority.get(key) is not None):
+        raise ValueError(f"{where}: {', '.join(beside)} given; nodes of {capacity_type} do not end; leave it out")
+    if reservation is None:
+        # Nothing to say against open reservations: Autopilot uses none that is not named.
+        return {"spot": False}
+    project = reservation.get("project")
+    named = {"name": reservation["name"], **({} if project is None else {"project": project})}
+    return {"spot": False, "reservations": {"affinity": "Specific", "specific": [named]}}
+
+
+def _spot(where: str, priority: ComputeClassPriorityArgs) -> dict[str, Any]:
+    seconds, grace = priority.get("max_run_seconds"), priority.get("shutdown_grace_seconds")
+    shortest, longest = _SPOT_RUN_SECONDS
+    if seconds is not None and not shortest <= seconds <= longest:
+        raise ValueError(f"{where}: max_run_seconds is {seconds}; Spot takes {shortest} to {longest} (120 days); leave it out for no end")
+    if grace is not None and grace not in _GRACES:
+        raise ValueError(f"{where}: shutdown_grace_seconds is {grace}; a ComputeClass takes 30 or 120; pods get 15 seconds less")
+    kubelet = {"shutdownGracePeriodSeconds": grace, "shutdownGracePeriodCriticalPodsSeconds": CRITICAL_PODS_SECONDS}
+    return {
+        "spot": True,
+        **({} if seconds is None else {"maxRunDurationSeconds": seconds}),
+        **({} if grace is None else {"nodeSystemConfig": {"kubeletConfig": kubelet}}),
+    }
+
+
+def _flex_start(where: str, priority: ComputeClassPriorityArgs) -> dict[str, Any]:
+    if (grace := priority.get("shutdown_grace_seconds")) is not None:
+        raise ValueError(f"{where}: shutdown_grace_seconds is {grace}; it belongs to spot; leave it out")
+    facts = facts_of("gke")[CapacityType.FLEX_START]
+    shortest, longest = facts.min_run_seconds or 0, facts.max_run_seconds or 0
+    seconds = _given_or(longest, priority.get("max_run_seconds"))
+    if not shortest <= seconds <= longest:
+        raise ValueError(
+            f"{where}: max_run_seconds is {seconds}; flex-start takes {shortest} (10 minutes) to {longest} (7 days); "
+            "use one of these, and a checkpoint for what runs longer"
+        )
+    return {
+        "flexStart": {"enabled": True},
+        "maxRunDurationSeconds": seconds,
+    }
+
+
+def _given_or(default: int, given: int | None) -> int:
+    return default if given is None else given
+
+
+API_VERSION = "cloud.google.com/v1"
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_LONGEST_DELAY_MINUTES = 1440
+
+
+class ComputeClassArgs(TypedDict):
+    """Arguments of ComputeClass."""
+
+    name: str
+    """The class's name, which pods select as `cloud.google.com/compute-class`: up to 63 lower-case letters, digits and hyphens."""
+
+    labels: NotRequired[dict[str, str]]
+    """Labels of the object. Default: none."""
+
+    priorities: list[ComputeClassPriorityArgs]
+    """Priorities in the order to try them; at least one."""
+
+    consolidation_delay_minutes: NotRequired[int]
+    """Minutes without work after which a node is removed: 1 to 1440. Default: 10."""
+
+    service_account: NotRequired[pulumi.Input[str] | None]
+    """Email address of the service account of the nodes that GKE creates; required if, and only if, a priority creates pools. Default:
+    none."""
+
+    owner_labels: NotRequired[dict[str, str]]
+    """Labels of the nodes that GKE creates that identify their owner in reports. Default: none."""
+
+    autopilot: NotRequired[bool]
+    """Whether the cluster is an Autopilot cluster: GKE then creates the nodes of every priority, and no priority names a pool. Default:
+    False."""
+
+
+class ComputeClass(pulumi.ComponentResource):
+    """Capacity in priority order: it falls through when a priority is out of stock, and never uses machines that it does not name.
+
+    On-demand and reserved priorities are existing pools with a ceiling. GKE may also create pools for Spot and flex-start priorities,
+    within the cluster's limits for node auto-provisioning. On Autopilot (GKE 1.30.3-gke.1451000) GKE creates all of them, and only quotas
+    limit them: of queues, namespaces and the project. nodePoolAutoCreation is set there because Autopilot's example sets it, too:
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/autopilot-gpus. The field's reference only mentions Standard.
+
+    Raises ValueError for what GKE's CRD would refuse, before anything is registered.
+    """
+
+    name: pulumi.Output[str]
+    """The class's name."""
+
+    def __init__(self, name: str, args: ComputeClassArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        _check(name, args)
+        autopilot = args.get("autopilot", False)
+        priorities = [
+            priority_spec(f"ComputeClass {name}: priorities[{place}]", priority, autopilot=autopilot)
+            for place, priority in enumerate(args["priorities"])
+        ]
+        super().__init__("flexspot:index:ComputeClass", name, {**args}, opts)
+        creates = any(map(makes_pools, args["priorities"]))
+        # Autopilot has one image and streams it; GKE documents both fields for Standard.
+        image = {} if autopilot else {"imageType": "cos_containerd", "imageStreaming": {"enabled": True}}
+        # GKE's autoscaler puts them on the pools that it makes (GoogleCloudPlatform/cluster-autoscaler); on Autopilot this is not verified.
+        owner_labels = args.get("owner_labels", {})
+        owners = {"nodeLabels": dict(owner_labels)} if owner_labels else {}
+        nodes = {"serviceAccount": args.get("service_account"), **owners, **image}
+        CustomResource(
+            f"{name}-compute-class",
+            api_version=API_VERSION,
+            kind="ComputeClass",
+            metadata=ObjectMetaArgs(name=args["name"], labels=args.get("labels")),
+            # What has a default is written out: the server fills it in, and it would show as a change in every later preview.
+            spec={
+                "priorities": priorities,
+                "nodePoolAutoCreation": {"enabled": creates},
+                **({"nodePoolConfig": nodes} if creates else {}),
+                "whenUnsatisfiable": "DoNotScaleUp",
+                "activeMigration": {"optimizeRulePriority": False},
+                "autoscalingPolicy": {"consolidationDelayMinutes": args.get("consolidation_delay_minutes", 10)},
+            },
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.name = pulumi.Output.from_input(args["name"])
+        self.register_outputs({"name": self.name})
+
+
+def _check(name: str, args: ComputeClassArgs) -> None:
+    where = f"ComputeClass {name}"
+    if not _NAME.fullmatch(args["name"]):
+        raise ValueError(f"{where}: name is {args['name']}; it is up to 63 lower-case letters, digits and inner hyphens; rename the class")
+    if not args["priorities"]:
+        raise ValueError(f"{where}: priorities is empty; a class has at least one; name a pool, as in {{pools: [POOL]}}")
+    delay = args.get("consolidation_delay_minutes", 10)
+    if not 1 <= delay <= _LONGEST_DELAY_MINUTES:
+        raise ValueError(f"{where}: consolidation_delay_minutes is {delay}; GKE takes 1 to {_LONGEST_DELAY_MINUTES}; use one of these")
+    creates, account = any(map(makes_pools, args["priorities"])), args.get("service_account")
+    if creates and account is None:
+        raise ValueError(f"{where}: service_account is missing; pools that GKE makes would run as the project's default one; name one")
+    if not creates and account is not None:
+        raise ValueError(f"{where}: service_account is given; every priority names existing pools, which have their own; leave it out")

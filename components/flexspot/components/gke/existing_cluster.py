@@ -1,0 +1,216 @@
+"""A GKE cluster that somebody else made."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+from pulumi_gcp import container
+from pulumi_gcp.container.outputs import ClusterAddonsConfig, ClusterClusterAutoscaling, ClusterWorkloadIdentityConfig
+
+from flexspot.capacity.catalog.gke_versions import is_below
+from flexspot.capacity.catalog.versions import minor_version
+from flexspot.capacity.settings.cluster import GkeMode
+from flexspot.capacity.settings.network import Access
+from flexspot.components.in_cluster import answered
+from flexspot.components.kubeconfig import context_name, dns_name_of, gke_credentials_command, gke_kubeconfig, part_of
+
+
+class VersionNeedArgs(TypedDict):
+    """A minimum version that a feature requires."""
+
+    version: str
+    """The first GKE version that it works with, such as 1.32.2-gke.1652000."""
+
+    user: str
+    """What requires it, as error messages name it."""
+
+
+class ExistingGkeClusterArgs(TypedDict):
+    """Arguments of ExistingGkeCluster."""
+
+    cluster: str
+    """The cluster's name."""
+
+    project: str
+    """Its project."""
+
+    region: str
+    """Its region."""
+
+    zone: NotRequired[str | None]
+    """The zone of its control plane, such as us-central1-a. Default: the cluster is regional."""
+
+    access: NotRequired[str]
+    """How its API server is reached, as it was set up: private, dns_iam or public_cidrs. Default: private."""
+
+    mode: NotRequired[str | None]
+    """The required mode: standard or autopilot. Default: either."""
+
+    workload_identity: NotRequired[bool]
+    """Whether pods must be able to act as service accounts through the project's own workload identity pool. Default: False."""
+
+    gcs_fuse: NotRequired[bool]
+    """Whether it must have the Cloud Storage FUSE driver. Default: False."""
+
+    at_least: NotRequired[list[VersionNeedArgs]]
+    """GKE versions that features require. Default: none."""
+
+    room: NotRequired[dict[str, int]]
+    """Maximum resources of all node pools on it: `cpu`, `memory` in GiB, and GPUs by GKE's name. If node auto-provisioning is on, its
+    limits must not be lower. Default: nothing."""
+
+
+@dataclass(frozen=True)
+class FoundGkeCluster:
+    """What GKE says of a cluster, as far as a platform on it depends on it. `version` is None where nobody asked, as in an offline preview.
+
+    `workload_pool` is empty without Workload Identity. `limits` are those of node auto-provisioning, none where it is off.
+    """
+
+    version: str | None
+    autopilot: bool
+    workload_pool: str
+    gcs_fuse: bool
+    limits: dict[str, int]
+
+
+def _pool(identity: ClusterWorkloadIdentityConfig | None) -> str:
+    return (identity.workload_pool or "") if identity else ""
+
+
+def _has_gcs_fuse(addons: ClusterAddonsConfig | None) -> bool:
+    driver = addons.gcs_fuse_csi_driver_config if addons else None
+    return driver is not None and driver.enabled
+
+
+def _limits(autoscaling: ClusterClusterAutoscaling | None) -> dict[str, int]:
+    if autoscaling is None or not autoscaling.enabled:
+        return {}
+    return {each.resource_type: each.maximum for each in autoscaling.resource_limits or [] if each.maximum is not None}
+
+
+def problems(args: ExistingGkeClusterArgs, found: FoundGkeCluster) -> Iterator[str]:
+    """What a platform cannot do with on this cluster, each with what fixes it; nothing of one that nobody has read.
+
+    The flags are those of `gcloud container clusters update` and `upgrade` (docs.cloud.google.com/sdk/gcloud/reference/container/clusters,
+    and gcloud's own flags.py; read 2026-11-25).
+    """
+    if found.version is None:
+        return
+    cluster, project = args["cluster"], args["project"]
+    place = f"{cluster} --location {args.get('zone') or args['region']} --project {project}"
+    update = f"gcloud container clusters update {place}"
+    mode = args.get("mode")
+    if mode is not None and (mode == GkeMode.AUTOPILOT) is not found.autopilot:
+        has = GkeMode.AUTOPILOT if found.autopilot else GkeMode.STANDARD
+        # The provider makes a cluster anew for it (google-beta 8.0.0, container_cluster: enable_autopilot is ForceNew).
+        yield f"mode is {mode!r}, and {cluster} is {has}, which GKE never changes; say mode {has} (cluster.mode), or name another cluster"
+    # Autopilot has both of the next two by itself, whatever is answered (Google's pages on Workload Identity and on the driver's set-up).
+    pool = f"{project}.svc.id.goog"
+    if not found.autopilot and args.get("workload_identity") and found.workload_pool != pool:
+        is_now = f"has the pool {found.workload_pool}, not {pool}" if found.workload_pool else "is off"
+        yield (
+            f"Workload Identity of {cluster} {is_now}: no pod could act as its team's service account; its owner turns it on with "
+            f"`{update} --workload-pool={pool}`, which changes no node that is there"
+        )
+    if not found.autopilot and args.get("gcs_fuse") and not found.gcs_fuse:
+        yield (
+            f"the Cloud Storage FUSE driver of {cluster} is off: no pod that mounts a bucket would start; its owner turns it on with "
+            f"`{update} --update-addons=GcsFuseCsiDriver=ENABLED`"
+        )
+    yield from _too_old(args, found.version, f"gcloud container clusters upgrade {place} --master")
+    if not found.autopilot:
+        yield from _too_small(args, found.limits, f"{update} --enable-autoprovisioning")
+
+
+def _too_old(args: ExistingGkeClusterArgs, version: str, upgrade: str) -> Iterator[str]:
+    users: dict[str, list[str]] = {}
+    for need in args.get("at_least", []):
+        users.setdefault(need["version"], []).append(need["user"])
+    for least, named in users.items():
+        if is_below(version, least):
+            yield (
+                f"{args['cluster']} has GKE {version}, and {least} or newer is needed by {', '.join(named)}; its owner upgrades it, "
+                f"one minor version at a time, with `{upgrade} --cluster-version={minor_version(least)}`, or leave out what needs it"
+            )
+
+
+def _too_small(args: ExistingGkeClusterArgs, limits: dict[str, int], update: str) -> Iterator[str]:
+    """Limits of node auto-provisioning hold back the pools that are declared, too; what has no limit is not held back."""
+    room = args.get("room", {})
+    # gcloud takes the first two together alone (its api_adapter.py: "Must specify both --max-cpu and --max-memory").
+    both = " ".join(f"--max-{name} {max(limits.get(name, 0), room.get(name, 0))}" for name in ("cpu", "memory"))
+    for name, wanted in room.items():
+        limit = limits.get(name)
+        if limit is not None and limit < wanted:
+            own = "" if name in {"cpu", "memory"} else f" --max-accelerator type={name},count={wanted}"
+            yield (
+                f"node auto-provisioning of {args['cluster']} has a limit of {limit} for {name}, and the pools alone may come to {wanted}: "
+                f"at the limit no pool grows; its owner raises it with `{update} {both}{own}`, or lower the pools' ceilings"
+            )
+
+
+class ExistingGkeCluster(pulumi.ComponentResource):
+    """An existing cluster, which is only read and never changed. Its owner manages its network, limits and system nodes.
+
+    After reading it, also in a preview, the run ends with pulumi.RunError and one line per problem if it does not satisfy `mode`,
+    `workload_identity`, `gcs_fuse`, `at_least` and `room`. Nothing that waits for its name or its API server is then created. Raises
+    ValueError for an access or a mode that GKE does not have, and for a zone of another region.
+    """
+
+    cluster_name: pulumi.Output[str]
+    """The cluster's name; what uses it waits for the cluster to be found in order."""
+
+    kubeconfig: pulumi.Output[str]
+    """A kubeconfig without secrets, as JSON. Whoever uses it needs gke-gcloud-auth-plugin."""
+
+    credentials_command: pulumi.Output[str]
+    """The gcloud command that writes the cluster into a person's own kubeconfig."""
+
+    def __init__(self, name: str, args: ExistingGkeClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        where = f"ExistingGkeCluster {name}:"
+        access, mode = args.get("access", Access.PRIVATE.value), args.get("mode")
+        if access not in set(Access):
+            raise ValueError(f"{where} access is {access!r}; allowed: {', '.join(Access)}")
+        if mode is not None and mode not in set(GkeMode):
+            raise ValueError(f"{where} mode is {mode!r}; allowed: {', '.join(GkeMode)}")
+        called, region, zone = args["cluster"], args["region"], args.get("zone")
+        if zone is not None and not zone.startswith(f"{region}-"):
+            raise ValueError(f"{where} zone is {zone!r}; it must be a zone of {region}; name the cluster's own; a regional one has none")
+        location = zone or region
+        super().__init__("flexspot:index:ExistingGkeCluster", name, {**args}, opts)
+        # What depends on the system nodes of a cluster of ours depends on this one as a whole.
+        self.system_pool: container.NodePool | None = None
+        path = f"projects/{args['project']}/locations/{location}/clusters/{called}"
+        cluster = container.Cluster.get(f"{name}-cluster", path, pulumi.ResourceOptions(parent=self))
+
+        def in_order(parts: dict[str, Any]) -> str:
+            if told := [f"{where} {each}" for each in problems(args, FoundGkeCluster(**parts))]:
+                # Not ValueError, which the SDK would wrap in the name and the address of every Output on its way.
+                raise pulumi.RunError("\n".join(told))
+            return called
+
+        self.cluster_name = pulumi.Output.all(
+            version=answered(cluster.master_version, lambda version: version),
+            autopilot=answered(cluster.enable_autopilot, bool),
+            workload_pool=answered(cluster.workload_identity_config, _pool),
+            gcs_fuse=answered(cluster.addons_config, _has_gcs_fuse),
+            limits=answered(cluster.cluster_autoscaling, _limits),
+        ).apply(in_order)
+        by_name = access == Access.DNS_IAM
+        host = part_of(cluster.control_plane_endpoints_config, dns_name_of) if by_name else cluster.endpoint
+        certificate = pulumi.Output.unsecret(part_of(cluster.master_auth, lambda auth: auth.cluster_ca_certificate))
+        context = context_name(called, location, args["project"])
+        self.kubeconfig = pulumi.Output.all(host, certificate, self.cluster_name).apply(
+            lambda known: gke_kubeconfig(context, known[0], None if by_name else known[1])
+        )
+        self.credentials_command = pulumi.Output.from_input(gke_credentials_command(called, location, args["project"], access))
+        self.register_outputs(
+            {
+                "cluster_name": self.cluster_name,
+                "kubeconfig": self.kubeconfig,
+                "credentials_command": self.credentials_command,
+            }
+        )

@@ -1,0 +1,367 @@
+"""The arguments of GkeGpuNodePool, and what GKE or a policy would refuse of them."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NotRequired, TypedDict
+
+import pulumi
+
+from flexspot.capacity.catalog.accelerators import NVIDIA, ON_GKE, TPU
+from flexspot.capacity.catalog.capacity_type import CapacityType, Origin, facts_of
+from flexspot.capacity.catalog.machines import Machine, Vendor, machines_of, machines_with
+from flexspot.capacity.catalog.node_labels import GKE_TPU_TOPOLOGY_LABEL
+from flexspot.capacity.settings.gke_rules import AskedPool, refusals
+from flexspot.capacity.settings.machines import DescribedGkeMachine
+from flexspot.capacity.settings.network import GkeNetworkSettings
+from flexspot.capacity.settings.pools import GkeNodeOptions, GpuDriver, SharingStrategy
+from flexspot.capacity.values.errors import SettingsProblem
+from flexspot.capacity.values.names import FORMS, NAME
+from flexspot.components.shared_args import NodeTaint, checked_options, refuse, refuse_first
+
+
+class GkeMachineArgs(TypedDict):
+    """Description of a machine that is not in the catalog, without its GPUs; bounds and defaults are those of the settings' `machines`."""
+
+    vcpu: int
+    """vCPU."""
+
+    memory_mib: int
+    """Memory, in MiB."""
+
+    gpu_memory_mib: int
+    """Memory of one GPU, in MiB."""
+
+    bundled_local_ssd_disks: NotRequired[int]
+    """Number of built-in 375 GB disks. Default: 0."""
+
+    boot_disk: NotRequired[str]
+    """Boot disk type: hyperdisk-balanced or pd-balanced. Default: hyperdisk-balanced."""
+
+    compact_placement: NotRequired[bool]
+    """Whether it supports compact placement. Default: False."""
+
+    flex_start: NotRequired[bool]
+    """Whether DWS offers it. Default: False."""
+
+
+@dataclass(frozen=True)
+class AskedGpus:
+    """GPUs that a pool asks for: by machine, accelerator (GKE's name, such as nvidia-l4) and number, and what the machine is where the
+    catalog does not have it.
+    """
+
+    machine: str
+    accelerator: str
+    gpus: int
+    described: GkeMachineArgs | None = None
+
+
+def gpu_machine(where: str, asked: AskedGpus) -> Machine:
+    """The catalog's row of the machine that is asked for, or what its description says.
+
+    Raises ValueError, beginning with `where`, when there is no such machine, and names the machines that have those GPUs; and for a
+    description of a machine that the catalog has, or one that settings would refuse.
+    """
+    machine, accelerator, gpus = asked.machine, asked.accelerator, asked.gpus
+    machines = machines_of(Vendor.GCP)
+    if asked.described is not None:
+        if machine in machines:
+            raise ValueError(f"{where}: machine_description (is of {machine}): the machine catalog has it; leave it out")
+        gpu = {"name": accelerator, "count": gpus, "memory_mib": asked.described["gpu_memory_mib"]}
+        return checked_options(where, DescribedGkeMachine, {**asked.described, "name": machine, "gpu": gpu}).machine("")
+    fits = machines_with(machines, accelerator, gpus)
+    if machine in fits:
+        return machines[machine]
+    found = machines.get(machine)
+    if found is None:
+        has = "is not in the machine catalog (flexspot/capacity/catalog/gcp.yaml) and has no machine_description"
+    elif found.gpu is None:
+        has = "has no GPUs"
+    else:
+        has = f"has {' or '.join(map(str, found.gpu.counts))} of {found.gpu.name}"
+    if fits:
+        remedy = f"machines that have these are {', '.join(fits)}"
+    else:
+        kinds = sorted({each.gpu.name for each in machines.values() if each.gpu})
+        remedy = f"no machine has these; accelerators are {', '.join(kinds)}"
+    raise ValueError(f"{where}: machine {machine} {has}; asked for {gpus} of {accelerator}; {remedy}")
+
+
+class GkeReservationArgs(TypedDict):
+    """The reservation that the nodes use."""
+
+    use: str
+    """`specific`: only the named reservation. `any`: any open reservation that matches. With either, no node starts when it is full."""
+
+    name: NotRequired[str | None]
+    """The reservation's name; only with `specific`. Default: none."""
+
+    project: NotRequired[str | None]
+    """The project that owns a shared reservation. Default: the pool's own project."""
+
+    block: NotRequired[str | None]
+    """Name of the one reservation block that nodes come from; only with `specific`. Default: any."""
+
+    sub_block: NotRequired[str | None]
+    """Name of the one sub-block of `block` that nodes come from. Default: any."""
+
+
+class GkeGpuSharingArgs(TypedDict):
+    """Several containers share one GPU; each still requests one `nvidia.com/gpu`."""
+
+    strategy: str
+    """`time-sharing` or `mps`."""
+
+    clients_per_gpu: int
+    """Maximum containers per GPU, or per MIG partition: 2 to 48."""
+
+
+class GkeSurgeArgs(TypedDict):
+    """How many nodes an upgrade replaces at once: 1 to 20 together."""
+
+    max_surge: NotRequired[int]
+    """Extra nodes created before old ones are removed. Default: 0."""
+
+    max_unavailable: NotRequired[int]
+    """Nodes removed before their replacements are created. Default: 1."""
+
+
+class GkeNodeOptionsArgs(TypedDict):
+    """What a node is made of besides its machine; bounds and defaults are those of GkeNodeOptions in the settings."""
+
+    reservation: NotRequired[GkeReservationArgs | None]
+    """The reservation; required for a reserved pool, not allowed for others. Default: none."""
+
+    shutdown_grace_seconds: NotRequired[int | None]
+    """Seconds between the termination signal and the end of a Spot node, 30 to 120, of which the last 15 are for system pods. Default:
+    GKE's own, 30.
+
+    Needs a control plane of 1.35.0-gke.1171000 or later."""
+
+    gpu_driver: NotRequired[str]
+    """`default` or `latest`: the driver that GKE installs. `disabled`: something else installs one. Default: default."""
+
+    gpu_sharing: NotRequired[GkeGpuSharingArgs | None]
+    """How containers share a GPU. Default: GPUs are not shared."""
+
+    mig_partition: NotRequired[str | None]
+    """The MIG partition size into which every GPU is split, such as 1g.5gb. Default: GPUs are not split."""
+
+    compact_placement: NotRequired[bool]
+    """Whether nodes are placed close together, for traffic between them. Default: False."""
+
+    tpu_topology: NotRequired[str | None]
+    """How the TPU chips of several nodes form one slice, such as 4x4; the pool is this one slice. Default: each node has its own."""
+
+    local_ssd_disks: NotRequired[int]
+    """Number of 375 GB disks to add to each node as ephemeral storage. Default: 0."""
+
+    boot_disk_gib: NotRequired[int]
+    """Size of a node's boot disk, in GiB; at least 10. Default: 200."""
+
+    boot_disk_kms_key: NotRequired[str | None]
+    """Name of the Cloud KMS key in the region that encrypts the boot disks. Compute Engine's service agent must first be allowed to use
+    it. Default: a key of Google's."""
+
+    confidential_nodes: NotRequired[str | None]
+    """How the nodes encrypt their memory: `sev`, `sev_snp` or `tdx`, on machines that support it. Default: no encryption by the
+    processor."""
+
+    secondary_boot_disk_images: NotRequired[list[str]]
+    """Disk images with preloaded container images, such as projects/PROJECT/global/images/IMAGE. Default: none."""
+
+    surge: NotRequired[GkeSurgeArgs | None]
+    """How many nodes an upgrade replaces at once; not for flex-start and queued. Default: one, removed before its replacement is
+    created."""
+
+    hold_upgrades: NotRequired[bool]
+    """Whether GKE upgrades the nodes only when support for their version ends; not for flex-start and queued. Default: False."""
+
+
+class GkeNodeNetworkArgs(TypedDict):
+    """An additional network of the nodes, for one of their network cards."""
+
+    network: pulumi.Input[str]
+    """Name of the network."""
+
+    subnetwork: pulumi.Input[str]
+    """Name of the subnetwork, in the cluster's region."""
+
+
+class GkeGpuNodePoolArgs(GkeNodeOptionsArgs):
+    """Arguments of GkeGpuNodePool. Those that are not `Input` are plain, because they shape the pool or are checked."""
+
+    pool: str
+    """The node pool's name in GKE and in the plan: up to 40 lower-case letters, digits and hyphens."""
+
+    project: str
+    """The GCP project of the cluster."""
+
+    region: str
+    """The region of the cluster, such as us-central1."""
+
+    cluster_zone: NotRequired[str | None]
+    """Zone of the control plane of a zonal cluster, such as us-central1-a. Default: the cluster is regional."""
+
+    cluster: pulumi.Input[str]
+    """The cluster's name."""
+
+    zones: list[str]
+    """Zones of the region in which nodes may start, such as us-central1-a; at least one. Even in a zonal cluster, nodes may use all of
+    them."""
+
+    machine: str
+    """The machine type, such as g2-standard-8."""
+
+    accelerator: str
+    """GKE's name for the machine's GPUs, such as nvidia-l4, or for its TPU chips, such as tpu-v6e-slice."""
+
+    gpus_per_node: int
+    """GPUs or TPU chips per node: the machine's number, or one of the numbers that can be attached to it."""
+
+    machine_description: NotRequired[GkeMachineArgs | None]
+    """Description of a machine that is not in the catalog, which then has `gpus_per_node` GPUs of type `accelerator`. Default: it is in
+    the catalog."""
+
+    capacity_type: str
+    """Capacity type: reserved, flex-start, queued, spot or on-demand."""
+
+    min_nodes: NotRequired[int]
+    """Minimum nodes in the whole pool, not per zone; 0 for flex-start and queued. Default: 0."""
+
+    max_nodes: int
+    """Maximum nodes in the whole pool, not per zone; at least 1."""
+
+    node_labels: NotRequired[dict[str, str]]
+    """Node labels in addition to those that GKE sets. Default: none."""
+
+    taints: list[NodeTaint]
+    """Node taints in addition to those that GKE sets; one must have the key nvidia.com/gpu (google.com/tpu for TPUs) and the value
+    `present`."""
+
+    resource_labels: dict[str, str]
+    """Labels of the pool's virtual machines and disks, for billing."""
+
+    service_account: pulumi.Input[str]
+    """Email address of the nodes' service account."""
+
+    max_run_seconds: NotRequired[int | None]
+    """Seconds after which each node ends, 600 to 604800; only for flex-start. Default: 604800 for flex-start."""
+
+    max_pods_per_node: NotRequired[int | None]
+    """Maximum pods per node: 8 to 256. Default: the cluster's own."""
+
+    further_networks: NotRequired[list[GkeNodeNetworkArgs]]
+    """Additional networks of the nodes, on a cluster with multi-networking. Default: none."""
+
+
+@dataclass(frozen=True)
+class CheckedPool:
+    """A pool that can be made: its arguments, its options with their defaults, and its machine."""
+
+    args: GkeGpuNodePoolArgs
+    options: GkeNodeOptions
+    machine: Machine
+
+    @property
+    def capacity_type(self) -> CapacityType:
+        """How the capacity is bought."""
+        return CapacityType(self.args["capacity_type"])
+
+    @property
+    def is_spot(self) -> bool:
+        """Whether the cloud may take the nodes back."""
+        return self.capacity_type is CapacityType.SPOT
+
+    @property
+    def has_tpus(self) -> bool:
+        """Whether the nodes have TPU chips, and not GPUs."""
+        return self.machine.gpu is not None and self.machine.gpu.accelerator is TPU
+
+    @property
+    def is_dws(self) -> bool:
+        """Whether the Dynamic Workload Scheduler gives the nodes: flex-start, queued or not."""
+        return self.capacity_type in {CapacityType.FLEX_START, CapacityType.QUEUED}
+
+
+GPU_DRIVERS: dict[str, str] = {GpuDriver.DEFAULT: "DEFAULT", GpuDriver.LATEST: "LATEST", GpuDriver.DISABLED: "INSTALLATION_DISABLED"}
+SHARING_STRATEGIES: dict[str, str] = {SharingStrategy.TIME_SHARING: "TIME_SHARING", SharingStrategy.MPS: "MPS"}
+DEVICE_LABELS = frozenset((*(each.gke_label for each in ON_GKE), GKE_TPU_TOPOLOGY_LABEL))
+"""Labels that GKE sets on the nodes of a pool for its GPUs or TPU chips."""
+
+TAINT_EFFECTS = {"NoSchedule": "NO_SCHEDULE", "NoExecute": "NO_EXECUTE", "PreferNoSchedule": "PREFER_NO_SCHEDULE"}
+
+
+def checked_pool(name: str, args: GkeGpuNodePoolArgs) -> CheckedPool:
+    """A pool that can be made.
+
+    Raises ValueError otherwise: under the name of the policy's rule where there is one, else naming the argument, its value, what is
+    allowed and the next step. Values that may be Outputs are not looked at.
+    """
+    where = f"GkeGpuNodePool {name}"
+    types = list(facts_of("gke"))
+    if args["capacity_type"] not in types:
+        refuse(where, SettingsProblem("capacity_type", args["capacity_type"], f"GKE has {', '.join(types)}", "use one of these"))
+    _check_limits(where, args)
+    refuse_first(where, _taints_and_labels(where, args))
+    asked_for = AskedGpus(args["machine"], args["accelerator"], args["gpus_per_node"], args.get("machine_description"))
+    machine = gpu_machine(where, asked_for)
+    options = checked_options(where, GkeNodeOptions, args)
+    refuse_first(where, _place(args))
+    capacity_type, least, zones = CapacityType(args["capacity_type"]), args.get("min_nodes") or 0, len(args["zones"])
+    asked = AskedPool(capacity_type, machine, least, args["max_nodes"], args.get("max_run_seconds"), options, zones)
+    refuse_first(where, refusals(asked))
+    return CheckedPool(args, options, machine)
+
+
+def _check_limits(where: str, args: GkeGpuNodePoolArgs) -> None:
+    most, least = args["max_nodes"], args.get("min_nodes") or 0
+    if most < 1:
+        raise ValueError(f"gpu-pool-without-limit: {where} has max_nodes={most}; a GPU pool has a ceiling of at least one node")
+    if not 0 <= least <= most:
+        refuse(where, SettingsProblem("min_nodes", str(least), f"it is 0 to max_nodes, {most}", "change one of them"))
+
+
+def _taints_and_labels(where: str, args: GkeGpuNodePoolArgs) -> Iterator[SettingsProblem]:
+    taints, key = args["taints"], _taint_key(args)
+    of_gpus = [taint for taint in taints if taint["key"] == key]
+    if not any(taint["effect"] in {"NoSchedule", "NoExecute"} for taint in of_gpus):
+        found = ", ".join(f"{taint['key']}:{taint['effect']}" for taint in taints) or "none"
+        raise ValueError(
+            f"gpu-pool-without-taint: {where} has taints {found}; add {key}=present:NoSchedule, or other pods will fill its nodes"
+        )
+    for taint in of_gpus:
+        if taint["value"] != "present":
+            remedy = "write present, or it has two"
+            yield SettingsProblem(f"the taint on {key}", taint["value"], "GKE sets it with the value present", remedy)
+    for taint in taints:
+        if taint["effect"] not in TAINT_EFFECTS:
+            effects = f"effects are {', '.join(TAINT_EFFECTS)}"
+            yield SettingsProblem(f"the effect of taint {taint['key']}", taint["effect"], effects, "use one of these")
+    marks = facts_of("gke")[CapacityType(args["capacity_type"])].marks[Origin.NODE_POOL]
+    for own in sorted({taint["key"] for taint in taints} & {taint.key for taint in marks.taints}):
+        yield SettingsProblem("taints", own, "GKE sets that one by itself and refuses a second", "leave it out")
+    labels = args.get("node_labels") or {}
+    for own in sorted(labels.keys() & (marks.labels.keys() | DEVICE_LABELS)):
+        yield SettingsProblem("node_labels", own, "GKE sets that one by itself", "leave it out")
+
+
+def _taint_key(args: GkeGpuNodePoolArgs) -> str:
+    """Of a machine that the catalog does not have, that of GPUs: settings describe no others."""
+    known = machines_of(Vendor.GCP).get(args["machine"])
+    return known.gpu.accelerator.taint_key if known is not None and known.gpu is not None else NVIDIA.taint_key
+
+
+def _place(args: GkeGpuNodePoolArgs) -> Iterator[SettingsProblem]:
+    if not re.fullmatch(NAME, args["pool"]):
+        yield SettingsProblem("pool", args["pool"], f"a name is {FORMS[NAME]}", "rename the pool")
+    zones, region = args["zones"], args["region"]
+    if not zones or any(not zone.startswith(f"{region}-") for zone in zones):
+        yield SettingsProblem("zones", ", ".join(zones) or "empty", f"it lists zones of {region}", f"name one, such as {region}-a")
+    if (zone := args.get("cluster_zone")) is not None and not zone.startswith(f"{region}-"):
+        yield SettingsProblem("cluster_zone", zone, f"it is a zone of {region}", "name the cluster's own; a regional one has none")
+    pods, (least, most) = args.get("max_pods_per_node"), GkeNetworkSettings.bounds("max_pods_per_node")
+    if pods is not None and not least <= pods <= most:
+        yield SettingsProblem("max_pods_per_node", str(pods), f"GKE takes {least} to {most}", "use one of these")

@@ -1,0 +1,463 @@
+"""A Karpenter EC2NodeClass: what the EC2 instances of NodePools are made of, and how close to one another they are."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+import re
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+from pulumi_aws import ec2
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+
+from flexspot.capacity.settings.eks_nodes import MOST_USER_DATA, Kubelet, user_data_problem
+from flexspot.capacity.settings.pools import IMAGES_AND_SCRATCH, SYSTEM_ALONE, EksNodeDisk, Gp3Volume, ReservationKind
+from flexspot.capacity.values.errors import SettingsProblem
+from flexspot.capacity.values.names import AMI_ALIAS, AWS_ACCOUNT, CAPACITY_RESERVATION, FORMS
+from flexspot.components.cloud_names import DISCOVERY_TAG, fitted
+from flexspot.components.karpenter.node_pools import NodeClassRef
+from flexspot.components.shared_args import checked_options, refuse
+
+
+class KubeletArgs(TypedDict):
+    """Kubelet settings; bounds are those of Kubelet in the settings. A field that is left out keeps the image's value."""
+
+    max_pods: NotRequired[int | None]
+    """Maximum pods per node. Default: as many as its network interfaces have addresses for."""
+
+    pods_per_core: NotRequired[int | None]
+    """Maximum pods per vCPU, only on AL2023. Default: no limit."""
+
+    kube_reserved: NotRequired[dict[str, str]]
+    """Resources reserved for the kubelet and the container runtime, by cpu, memory, ephemeral-storage and pid. Default: what the image
+    computes."""
+
+    system_reserved: NotRequired[dict[str, str]]
+    """Resources reserved for system processes. Default: none."""
+
+    eviction_hard: NotRequired[dict[str, str]]
+    """Hard eviction thresholds by signal, as an amount or a percentage; below one, pods are evicted at once. Default: the image's own."""
+
+    eviction_soft: NotRequired[dict[str, str]]
+    """Soft eviction thresholds by signal, as an amount or a percentage; below one, pods are evicted after a grace period. Default: none."""
+
+    eviction_soft_grace_period: NotRequired[dict[str, str]]
+    """The grace period of each signal in `eviction_soft`. Default: none."""
+
+    image_gc_high_threshold_percent: NotRequired[int | None]
+    """Disk usage in percent at which the kubelet starts to delete unused images. Default: the kubelet's, 85."""
+
+    image_gc_low_threshold_percent: NotRequired[int | None]
+    """Disk usage in percent at which it stops deleting them. Default: the kubelet's, 80."""
+
+    cpu_cfs_quota: NotRequired[bool | None]
+    """Whether the kubelet enforces containers' CPU limits. Default: it does."""
+
+
+class NodeBootstrapArgs(TypedDict):
+    """How nodes boot."""
+
+    kubelet: NotRequired[KubeletArgs | None]
+    """Kubelet settings of the nodes. Default: nothing."""
+
+    user_data: NotRequired[str | None]
+    """User data, merged with Karpenter's own: on AL2023 a NodeConfig, a script with #! or a MIME archive; on Bottlerocket TOML. Default:
+    none."""
+
+
+def check_bootstrap(where: str, ami: str, args: NodeBootstrapArgs) -> None:
+    """Raises ValueError, beginning with `where`, for what Karpenter, the image or EC2 would refuse."""
+    kubelet, user_data = checked_options(f"{where}: kubelet", Kubelet, args.get("kubelet") or {}), args.get("user_data")
+    if kubelet.pods_per_core is not None and ami.startswith("bottlerocket@"):
+        refuse(
+            where, SettingsProblem("kubelet.pods_per_core", str(kubelet.pods_per_core), "Bottlerocket has no such setting", "leave it out")
+        )
+    if user_data is None:
+        return
+    if len(user_data) > MOST_USER_DATA:
+        refuse(where, SettingsProblem("user_data", f"{len(user_data)} characters", f"at most {MOST_USER_DATA}", "shorten it"))
+    if problem := user_data_problem(ami, user_data):
+        refuse(where, SettingsProblem("user_data", "", problem, "write it in a form of the image's family"))
+
+
+_FIELDS = {
+    "max_pods": "maxPods",
+    "pods_per_core": "podsPerCore",
+    "kube_reserved": "kubeReserved",
+    "system_reserved": "systemReserved",
+    "eviction_hard": "evictionHard",
+    "eviction_soft": "evictionSoft",
+    "eviction_soft_grace_period": "evictionSoftGracePeriod",
+    "image_gc_high_threshold_percent": "imageGCHighThresholdPercent",
+    "image_gc_low_threshold_percent": "imageGCLowThresholdPercent",
+    "cpu_cfs_quota": "cpuCFSQuota",
+}
+"""The fields of a kubelet as EC2NodeClass spells them."""
+
+
+def bootstrap_spec(args: NodeBootstrapArgs) -> dict[str, Any]:
+    """The fields of an EC2NodeClass's spec. What is empty is left out."""
+    given: dict[str, Any] = {**(args.get("kubelet") or {})}
+    kubelet = {_FIELDS[name]: value for name, value in given.items() if value is not None and value != {}}
+    user_data = args.get("user_data")
+    return {**({"kubelet": kubelet} if kubelet else {}), **({} if user_data is None else {"userData": user_data})}
+
+
+PLACEMENT_GROUP_CHARACTERS = 255
+"""EC2's limit for the name (API reference, CreatePlacementGroup)."""
+
+
+class EfaPlacementGroupArgs(TypedDict):
+    """Arguments of EfaPlacementGroup."""
+
+    cluster: str
+    """The cluster's name."""
+
+    pool: str
+    """The pool's name; the group serves it alone."""
+
+    tags: dict[str, str]
+    """Tags of the group."""
+
+
+class EfaPlacementGroup(pulumi.ComponentResource):
+    """A cluster placement group for the nodes of one pool, so that EFA traffic between them takes the shortest path.
+
+    All nodes are in the zone of the first node, and launches fail more often there for lack of capacity: give the NodePool one zone. The
+    name is CLUSTER-POOL, unique in the account's region, cut with a hash at 255 characters. A different name replaces the group.
+
+    Raises ValueError for an empty cluster or pool name, before anything is registered.
+    """
+
+    name: pulumi.Output[str]
+    """The group's name, known once it is there."""
+
+    def __init__(self, name: str, args: EfaPlacementGroupArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        for argument in ("cluster", "pool"):
+            if not args[argument]:
+                raise ValueError(f"EfaPlacementGroup {name}: {argument} is ''; it is part of the group's name; give the {argument}'s name")
+        super().__init__("flexspot:index:EfaPlacementGroup", name, {**args}, opts)
+        group_name = fitted(f"{args['cluster']}-{args['pool']}", PLACEMENT_GROUP_CHARACTERS)
+        group = ec2.PlacementGroup(
+            f"{name}-placement-group",
+            name=group_name,
+            strategy="cluster",
+            tags=args["tags"] | {"Name": group_name},
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.name = group.name
+        self.register_outputs({"name": self.name})
+
+
+class EksNodeDiskArgs(TypedDict):
+    """The volume with images, logs and ephemeral storage; bounds and defaults are those of EksNodeDisk in the settings."""
+
+    boot_disk_gib: NotRequired[int]
+    """Size of the volume, in GiB: 20 to 16384. Default: 200, and 30 with `local_nvme`."""
+
+    boot_disk_iops: NotRequired[int]
+    """IOPS of the volume (operations a second): 3000 to 16000, and at most 500 per GiB. Default: 6000, and 3000 with `local_nvme`."""
+
+    boot_disk_throughput_mib: NotRequired[int]
+    """Throughput of the volume, in MiB a second: 125 to 1000, and at most a quarter of `boot_disk_iops`. Default: 500, and 125 with
+    `local_nvme`."""
+
+
+class Ec2NodeClassArgs(EksNodeDiskArgs, NodeBootstrapArgs):
+    """Arguments of Ec2NodeClass. Those that are not `Input` are plain, because they shape the object or are checked."""
+
+    node_class: str
+    """Name of the EC2NodeClass, as NodePools refer to it."""
+
+    ami: str
+    """Image alias with its release: al2023@v20260903 or bottlerocket@1.65.0. GPU machines get its NVIDIA variant automatically."""
+
+    allow_latest_ami: NotRequired[bool]
+    """Whether `ami` may be `@latest`, with which every image release replaces the nodes. Default: False."""
+
+    cluster: str
+    """The cluster's name: the value of the tag karpenter.sh/discovery on its subnets and security groups."""
+
+    node_role: pulumi.Input[str]
+    """Name, not ARN, of the nodes' IAM role."""
+
+    subnet_ids: NotRequired[list[pulumi.Input[str]]]
+    """Subnets of the nodes. Default: those tagged karpenter.sh/discovery with the cluster's name."""
+
+    security_group_ids: NotRequired[list[pulumi.Input[str]]]
+    """Security groups of the nodes. Default: as for subnets."""
+
+    more_security_group_ids: NotRequired[list[pulumi.Input[str]]]
+    """Security groups of the nodes in addition to those, such as EfaSecurityGroup's. Default: none."""
+
+    zones: NotRequired[list[str]]
+    """Zones in which nodes may start, as in the NodePool; a capacity block needs exactly one. Default: the zones of the subnets."""
+
+    kms_key: NotRequired[pulumi.Input[str] | None]
+    """ARN, id or alias of the key that encrypts the volumes. Default: the account's EBS key."""
+
+    local_nvme: NotRequired[bool]
+    """Whether the machine's own NVMe disks, as one RAID 0, replace the volume for images, logs and ephemeral storage.
+
+    Default: False."""
+
+    efa_interfaces: NotRequired[int]
+    """Number of EFA interfaces per node, equal to its machine's network cards (p5.48xlarge 32, p4d.24xlarge 4, g6.8xlarge 1). Default: 0.
+
+    A machine with fewer is not launched, so all of the NodePool's machines must have the same number."""
+
+    efa_first_card: NotRequired[int]
+    """Index of the first network card that supports an EFA interface: 1 for p6-b300.48xlarge, whose card 0 does not. Default: 0."""
+
+    placement_group: NotRequired[pulumi.Input[str] | None]
+    """Name of the placement group in which the nodes start. Default: none."""
+
+    reservation_kind: NotRequired[str]
+    """Kind of reservation: on-demand (an ODCR) or capacity-block (for a fixed time). Default: on-demand."""
+
+    reservation_ids: NotRequired[list[str]]
+    """Capacity reservations that nodes may use, such as cr-0a1b2c3d4e5f60718. Default: none."""
+
+    reservation_tags: NotRequired[dict[str, str]]
+    """Tags of the capacity reservations that nodes may use; `*` is any value. Cannot be combined with ids. Default: none."""
+
+    reservation_owner: NotRequired[str | None]
+    """The account that owns the reservations, 12 digits; only with tags. Default: any."""
+
+    tags: dict[str, str]
+    """Tags of the instances, volumes, network interfaces and launch templates. Karpenter adds its own, including Name."""
+
+    labels: NotRequired[dict[str, str]]
+    """Labels of the EC2NodeClass object. Default: none."""
+
+
+# The name of a Kubernetes object: a DNS subdomain.
+_OBJECT_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+
+MOST_INTERFACES = 150
+"""So many networkInterfaces Karpenter's definition of EC2NodeClass takes (v1.14.1)."""
+
+_ALIAS_LENGTH = 30
+"""Karpenter's definition of EC2NodeClass takes no longer alias."""
+
+EBS_CLUSTER_TAG = "ebs.csi.aws.com/cluster-name"
+"""The tag by which the EBS driver may attach volumes to an instance: AmazonEBSCSIDriverEKSClusterScopedPolicy asks for it, or for
+eks:cluster-name, which EKS gives to the nodes of its own groups, or since its v2 for eks:eks-cluster-name, which Karpenter writes. All of
+them say the same; this one holds with each version of the policy.
+https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEBSCSIDriverEKSClusterScopedPolicy.html (v1, read 2026-11-24); v2 is
+the document in moto 5.2.5"""
+
+_RESERVED_TAGS = (
+    EBS_CLUSTER_TAG,
+    "eks:eks-cluster-name",
+    "karpenter.sh/nodepool",
+    "karpenter.sh/nodeclaim",
+    "karpenter.k8s.aws/ec2nodeclass",
+)
+_RESERVED_PREFIXES = ("kubernetes.io/cluster", "aws:")
+
+
+def check_node_class(name: str, args: Ec2NodeClassArgs) -> Gp3Volume:
+    """The volume of a node class that can be made.
+
+    Raises ValueError for what cannot be, or what no policy lets through: beginning with the rule's name where a policy has one, and naming
+    the argument, its value, what is allowed and the next step. Values that may be Outputs are not looked at.
+    """
+    where = f"Ec2NodeClass {name}"
+    if not _OBJECT_NAME.fullmatch(args["node_class"]):
+        allowed = "it has lower-case letters, digits, inner hyphens and dots, 253 at most"
+        refuse(where, SettingsProblem("node_class", repr(args["node_class"]), allowed, "rename it"))
+    _check_image(where, args)
+    check_bootstrap(where, args["ami"], args)
+    disk = checked_options(where, EksNodeDisk, args)
+    _check_reservation(where, args)
+    check_efa(where, args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0)
+    for key in sorted(args["tags"]):
+        if key in _RESERVED_TAGS or key.startswith(_RESERVED_PREFIXES) or not key:
+            own = ", ".join((*_RESERVED_TAGS, *(f"{prefix}..." for prefix in _RESERVED_PREFIXES)))
+            refuse(
+                where,
+                SettingsProblem("tags", repr(key), f"empty keys are refused, and Flexspot, Karpenter or AWS set {own}", "leave it out"),
+            )
+    return disk.volume(SYSTEM_ALONE if args.get("local_nvme") else IMAGES_AND_SCRATCH)
+
+
+def check_efa(where: str, efa: int, first: int) -> None:
+    """Raises ValueError, beginning with `where`, for interfaces that no machine has."""
+    most = MOST_INTERFACES - 1
+    if not 0 <= efa <= most:
+        allowed = f"it is the number of the machine's network cards with EFA, and beside one with an address there is room for {most}"
+        refuse(where, SettingsProblem("efa_interfaces", str(efa), allowed, "leave it out for none"))
+    if first < 0 or (first and not efa):
+        allowed = "it is a network card's number, from 0, of a machine with efa_interfaces"
+        refuse(where, SettingsProblem("efa_first_card", str(first), allowed, "leave it out for card 0"))
+
+
+def _check_image(where: str, args: Ec2NodeClassArgs) -> None:
+    ami = args["ami"]
+    if not re.fullmatch(AMI_ALIAS, ami) or len(ami) > _ALIAS_LENGTH:
+        allowed = f"it is al2023@RELEASE or bottlerocket@RELEASE, {_ALIAS_LENGTH} characters at most"
+        refuse(where, SettingsProblem("ami", repr(ami), allowed, "write one such as al2023@v20260903 or bottlerocket@1.65.0"))
+    if ami.endswith("@latest") and not args.get("allow_latest_ami"):
+        raise ValueError(
+            f"ami-not-pinned: {where} has ami={ami}, with which every release of the image replaces the nodes; pin one, such as "
+            "al2023@v20260903 or bottlerocket@1.65.0, or set allow_latest_ami"
+        )
+
+
+def _check_reservation(where: str, args: Ec2NodeClassArgs) -> None:
+    kind, ids, tags = _reservation(args)
+    if kind not in set(ReservationKind):
+        refuse(where, SettingsProblem("reservation_kind", kind, f"kinds are {' and '.join(ReservationKind)}", "use one of these"))
+    if ids and tags:
+        problem = "it stands beside reservation_tags, and a pool has one of them"
+        refuse(where, SettingsProblem("reservation_ids", ", ".join(ids), problem, "leave one out"))
+    for each in ids:
+        if not re.fullmatch(CAPACITY_RESERVATION, each):
+            refuse(where, SettingsProblem("reservation_ids", repr(each), f"an id is {FORMS[CAPACITY_RESERVATION]}", "copy it from there"))
+    _check_reservation_tags(where, tags, args.get("reservation_owner"))
+    if kind != ReservationKind.CAPACITY_BLOCK:
+        return
+    if not ids and not tags:
+        refuse(where, SettingsProblem("reservation_kind", kind, "no reservation is named", "give reservation_ids or reservation_tags"))
+    zones = args.get("zones") or []
+    if len(set(zones)) != 1:
+        found = ", ".join(zones) or "not given"
+        raise ValueError(
+            f"capacity-block-without-zone: {where} has zones {found}; a capacity block is in exactly one zone; name it alone, and for the "
+            "NodePool as well"
+        )
+
+
+def _check_reservation_tags(where: str, tags: dict[str, str], owner: str | None) -> None:
+    if owner is not None and (not tags or not re.fullmatch(AWS_ACCOUNT, owner)):
+        refuse(where, SettingsProblem("reservation_owner", owner, f"it is {FORMS[AWS_ACCOUNT]}, beside tags", "leave it out with ids"))
+    for key, value in sorted(tags.items()):
+        if not key or not value:
+            written = f"{key!r}: {value!r}"
+            refuse(where, SettingsProblem("reservation_tags", written, "neither may be empty", "write '*' for any value"))
+
+
+def _reservation(args: Ec2NodeClassArgs) -> tuple[str, list[str], dict[str, str]]:
+    """Kind, ids and tags."""
+    return args.get("reservation_kind") or ReservationKind.ON_DEMAND, args.get("reservation_ids") or [], args.get("reservation_tags") or {}
+
+
+def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]:
+    """The spec of a node class that has passed its checks. What is empty is left out.
+
+    Source: the definition of EC2NodeClass, karpenter.k8s.aws/v1 of Karpenter's AWS provider v1.14.1.
+    """
+    discovered = [{"tags": {DISCOVERY_TAG: args["cluster"]}}]
+    subnets, groups = _terms(args.get("subnet_ids") or []), _terms(args.get("security_group_ids") or [])
+    reservations, group = _reservation_terms(args), args.get("placement_group")
+    interfaces = efa_layout(args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0)
+    return {
+        "amiSelectorTerms": [{"alias": args["ami"]}],
+        "role": args["node_role"],
+        "subnetSelectorTerms": subnets or discovered,
+        "securityGroupSelectorTerms": (groups or discovered) + _terms(args.get("more_security_group_ids") or []),
+        "blockDeviceMappings": _block_devices(args, volume),
+        **({"instanceStorePolicy": "RAID0"} if args.get("local_nvme") else {}),
+        # What the API server would fill in, so that nothing shows as a change in a later preview. A hop limit of 1 keeps the node's
+        # credentials from pods, which have a hop more.
+        "metadataOptions": {
+            "httpEndpoint": "enabled",
+            "httpProtocolIPv6": "disabled",
+            "httpPutResponseHopLimit": 1,
+            "httpTokens": "required",
+        },
+        **bootstrap_spec(args),
+        "detailedMonitoring": False,
+        # EC2 gives no public address to an instance with several interfaces, and refuses the question.
+        **({"networkInterfaces": interfaces} if interfaces else {"associatePublicIPAddress": False}),
+        **({} if group is None else {"placementGroupSelector": {"name": group}}),
+        **({"capacityReservationSelectorTerms": reservations} if reservations else {}),
+        "tags": dict(sorted({**args["tags"], EBS_CLUSTER_TAG: args["cluster"]}.items())),
+    }
+
+
+def _terms(ids: list[Any]) -> list[dict[str, Any]]:
+    """A selector term for each id. Known ids are sorted: the order in which they are written decides nothing."""
+    known = all(isinstance(each, str) for each in ids)
+    return [{"id": each} for each in (sorted(ids) if known else ids)]
+
+
+def _block_devices(args: Ec2NodeClassArgs, volume: Gp3Volume) -> list[dict[str, Any]]:
+    """The node's volumes, all gp3, encrypted and deleted with it.
+
+    AL2023 has one, its root. Bottlerocket has its system on /dev/xvda, 4 GiB as Karpenter's own default has it, and images, logs and pods'
+    ephemeral storage on /dev/xvdb (pkg/providers/amifamily/bottlerocket.go).
+    """
+    common: dict[str, Any] = {"volumeType": "gp3", "encrypted": True, "deleteOnTermination": True}
+    if (key := args.get("kms_key")) is not None:
+        common["kmsKeyID"] = key
+    large = common | {"volumeSize": f"{volume.gib}Gi", "iops": volume.iops, "throughput": volume.throughput_mib}
+    if not args["ami"].startswith("bottlerocket@"):
+        return [{"deviceName": "/dev/xvda", "ebs": large}]
+    return [{"deviceName": "/dev/xvda", "ebs": common | {"volumeSize": "4Gi"}}, {"deviceName": "/dev/xvdb", "ebs": large}]
+
+
+def efa_layout(count: int, first: int) -> list[dict[str, Any]]:
+    """One interface with an address, and EFA-only interfaces, which need none, one on each network card that takes one; none without EFA.
+
+    `count` EFA interfaces are on as many cards from `first` on. The fields are those of a node class of Karpenter's and of Auto Mode's.
+
+    The first card has both, at device index 0 and 1, where it takes an EFA interface; on every other that is at device index 0.
+    Source: EC2 User Guide, "Maximize network bandwidth on Amazon EC2 instances with multiple network cards" (efa-acc-inst-types, read
+    2026-11-24), and EKS User Guide, "Manage EFA devices on Amazon EKS".
+    """
+    if not count:
+        return []
+    return [
+        {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"},
+        *(
+            {"networkCardIndex": card, "deviceIndex": 1 if card == 0 else 0, "interfaceType": "efa-only"}
+            for card in range(first, first + count)
+        ),
+    ]
+
+
+def _reservation_terms(args: Ec2NodeClassArgs) -> list[dict[str, Any]]:
+    """The selector terms of the reservations: one for each id, or one with all the tags."""
+    _, ids, tags = _reservation(args)
+    owner: dict[str, str] = {} if (account := args.get("reservation_owner")) is None else {"ownerID": account}
+    return [owner | {"tags": dict(sorted(tags.items()))}] if tags else [{"id": each} for each in sorted(set(ids))]
+
+
+GROUP = "karpenter.k8s.aws"
+KIND = "EC2NodeClass"
+
+
+def ec2_node_class_ref(node_class: str) -> NodeClassRef:
+    """How a NodePool refers to the EC2NodeClass of that name."""
+    return {"group": GROUP, "kind": KIND, "name": node_class}
+
+
+class Ec2NodeClass(pulumi.ComponentResource):
+    """Image, network, disks and identity of the nodes of one or more NodePools.
+
+    The image is pinned; volumes are gp3, encrypted and deleted with their node; the metadata service requires a token and is not reachable
+    from pods; nodes have no public address. With `efa_interfaces` every node has its EFA interfaces whether or not a pod requests them, and
+    the pool's nodes need the label of GpuPlugins' EFA plugin. A changed image, disk, network or tag is drift: nodes are replaced as the
+    NodePool's budgets allow.
+
+    Raises ValueError, before anything is registered: for an unpinned image under the rule ami-not-pinned, for a capacity block without its
+    zone under capacity-block-without-zone, and for what Karpenter or EC2 would refuse. Nothing here was launched in AWS.
+    """
+
+    name: pulumi.Output[str]
+    """The EC2NodeClass's name."""
+
+    def __init__(self, name: str, args: Ec2NodeClassArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        disk = check_node_class(name, args)
+        super().__init__("flexspot:index:Ec2NodeClass", name, {**args}, opts)
+        CustomResource(
+            f"{name}-node-class",
+            api_version=f"{GROUP}/v1",
+            kind=KIND,
+            metadata=ObjectMetaArgs(name=args["node_class"], labels=args.get("labels") or None),
+            spec=node_class_spec(args, disk),
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.name = pulumi.Output.from_input(args["node_class"])
+        self.register_outputs({"name": self.name})

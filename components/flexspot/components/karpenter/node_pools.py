@@ -1,0 +1,463 @@
+"""Karpenter NodePools: of machines with GPUs or other accelerators, and for work without GPUs."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+
+from flexspot.capacity.catalog.accelerators import NVIDIA, ON_EC2, Accelerator
+from flexspot.capacity.catalog.capacity_type import facts_of
+from flexspot.capacity.catalog.machines import Machine, Vendor, machines_of
+from flexspot.capacity.catalog.node_labels import (
+    ARCHITECTURE_LABEL,
+    CAPACITY_TYPE_LABEL,
+    INSTANCE_TYPE_LABEL,
+    KARPENTER_INSTANCE,
+    zone_label,
+)
+from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
+from flexspot.capacity.plan.cpu_work import largest_vcpu
+from flexspot.capacity.values.cron import cron_problem
+from flexspot.components.shared_args import NodeTaint
+
+
+def written_taint(taint: NodeTaint) -> dict[str, str]:
+    """A taint without its value where that is empty: NodePool's definition has a pattern for values that an empty one does not match."""
+    named = {"key": taint["key"], "effect": taint["effect"]}
+    return {"key": taint["key"], "value": taint["value"], "effect": taint["effect"]} if taint["value"] else named
+
+
+def startup_taints(taints: Iterable[NodeTaint]) -> dict[str, list[dict[str, str]]]:
+    """The field of a node template; none where there are no taints, as the server drops an empty list."""
+    written = [written_taint(taint) for taint in taints]
+    return {"startupTaints": written} if written else {}
+
+
+def owner_metadata(owner_labels: dict[str, str]) -> dict[str, Any]:
+    """The metadata of a NodePool's template; nothing for no labels. A change of it is drift of the nodes that are there.
+
+    Karpenter lets pods select by such labels, too; nothing here does.
+    """
+    return {"metadata": {"labels": dict(sorted(owner_labels.items()))}} if owner_labels else {}
+
+
+class NodeClassRef(TypedDict):
+    """The node class that gives the pool's nodes their image, network and disks: Karpenter's group, kind and name."""
+
+    group: str
+    """The API group, such as karpenter.k8s.aws."""
+
+    kind: str
+    """The kind, such as EC2NodeClass."""
+
+    name: str
+    """The object's name."""
+
+
+class QuietHours(TypedDict):
+    """A period, in UTC, in which Karpenter does not voluntarily remove nodes, not even empty ones."""
+
+    schedule: str
+    """Start of the period: a cron expression with five fields, such as `0 8 * * mon-fri`, or one word such as `@daily`."""
+
+    hours: int
+    """Length in hours; at least 1."""
+
+
+class GpuNodePoolArgs(TypedDict):
+    """Arguments of GpuNodePool; all are plain because they shape the pool."""
+
+    pool: str
+    """The NodePool's name."""
+
+    machines: list[str]
+    """Instance types, such as g6.xlarge; at least one."""
+
+    instance_families: NotRequired[list[str]]
+    """Instance families of the machines, such as g6: a second restriction besides `machines`. Default: no restriction."""
+
+    gpus_per_node: NotRequired[int | None]
+    """GPUs per machine, as karpenter.k8s.aws/instance-gpu-count, or devices of `resource`, as ...-accelerator-count. Default: no
+    restriction."""
+
+    resource: NotRequired[str]
+    """The resource by which pods request the accelerators: nvidia.com/gpu or aws.amazon.com/neuron. The limit and the taint use it, too.
+    Default: nvidia.com/gpu."""
+
+    instance_labels: NotRequired[str]
+    """Prefix of the label keys with which Karpenter describes a machine; eks.amazonaws.com/instance- in EKS Auto Mode. Default:
+    karpenter.k8s.aws/instance-."""
+
+    capacity_types: list[str]
+    """Values of karpenter.sh/capacity-type, in Karpenter's terms: spot, on-demand, reserved."""
+
+    zones: NotRequired[list[str]]
+    """Zones in which nodes may start, such as us-east-1a, or zone ids, such as use1-az1. Default, also if empty: the zones of the node
+    class's subnets."""
+
+    node_labels: dict[str, str]
+    """Single-valued requirements: labels that a node has before it boots, so that pods can select them."""
+
+    owner_labels: NotRequired[dict[str, str]]
+    """Labels of its nodes that identify their owner in reports. Default: none."""
+
+    labels: dict[str, str]
+    """Labels of the NodePool object."""
+
+    taints: list[NodeTaint]
+    """Taints of the nodes; one of them must be on `resource`."""
+
+    startup_taints: NotRequired[list[NodeTaint]]
+    """Taints that something on the node, such as a storage driver, removes once it is ready; an empty value means none.
+
+    Pods need not tolerate them. If nothing removes a taint, no pod can ever run on the node. Default: none."""
+
+    max_gpus: int
+    """Maximum GPUs. Karpenter counts after launching, so a burst may briefly exceed it."""
+
+    max_nodes: int
+    """Maximum nodes."""
+
+    max_vcpu: int
+    """Maximum vCPU."""
+
+    max_memory_mib: int
+    """Maximum memory, in MiB."""
+
+    idle_seconds: int
+    """Seconds without work after which a node is removed."""
+
+    consolidates: bool
+    """Whether half-empty nodes are also removed, one in ten at a time, by moving their pods."""
+
+    quiet_hours: NotRequired[list[QuietHours]]
+    """Periods without voluntary removals; interruptions, expiry and manual deletions continue. Default: none."""
+
+    expire_after_seconds: NotRequired[int | None]
+    """Age in seconds at which a node is drained, whatever runs on it and whatever the budgets say. Default: never."""
+
+    termination_grace_seconds: NotRequired[int | None]
+    """Seconds after which a drain is forced to end, despite PodDisruptionBudgets and karpenter.sh/do-not-disrupt.
+
+    Default: a drain waits for its pods."""
+
+    weight: int | None
+    """Priority among the pools that a pod may run on, 1 to 100; the highest goes first. None: after all pools with a weight."""
+
+    node_class: NodeClassRef
+    """The node class."""
+
+
+TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+_CRON_WORD = re.compile(r"@(annually|yearly|monthly|weekly|daily|midnight|hourly)")
+"""A schedule in a word, as NodePool's own pattern has it."""
+
+Complain = Callable[[str, object, str, str], None]
+
+_BY_RESOURCE = {each.resource: each for each in ON_EC2}
+
+
+def check_gpu_pool(name: str, args: GpuNodePoolArgs) -> None:
+    """Raises ValueError for a pool that cannot be safe or cannot be.
+
+    The message begins with the rule's name where a policy has one, else it names the input, its value, what is allowed and the next step.
+    """
+    where = f"GpuNodePool {name}"
+
+    def complain(argument: str, value: object, allowed: str, remedy: str) -> None:
+        raise ValueError(f"{where}: {argument} is {value}; {allowed}; {remedy}")
+
+    if (resource := args.get("resource")) is not None and resource not in _BY_RESOURCE:
+        complain("resource", resource, f"resources are {', '.join(_BY_RESOURCE)}", "use one of these")
+    _check_limits(where, args)
+    _check_machines(where, args, complain)
+    _check_offers(args, complain)
+    _check_taints(where, args, complain)
+    _check_times(args, complain)
+
+
+def _check_limits(where: str, args: GpuNodePoolArgs) -> None:
+    ceilings = {key: args[key] for key in ("max_gpus", "max_nodes", "max_vcpu", "max_memory_mib")}
+    if min(ceilings.values()) < 1:
+        found = ", ".join(f"{key}={value}" for key, value in ceilings.items())
+        raise ValueError(f"gpu-pool-without-limit: {where} has {found}; a GPU pool has a ceiling of at least one of each")
+    allowed = NodeCeilings(args["max_nodes"], args["max_vcpu"], args["max_memory_mib"])
+    if ended := out_of_reach([(machine, _gpus(machine)) for machine in _known(args)], args["max_gpus"], allowed):
+        raise ValueError(
+            f"gpu-limit-unreachable: {where} has max_gpus={args['max_gpus']}, but with {ended.machine.name} max_nodes={args['max_nodes']}, "
+            f"max_vcpu={args['max_vcpu']} and max_memory_mib={args['max_memory_mib']} allow only {ended.gpus}; allow {ended.needed}, "
+            "or lower max_gpus"
+        )
+
+
+def _check_machines(where: str, args: GpuNodePoolArgs, complain: Complain) -> None:
+    if not args["machines"]:
+        raise ValueError(f"{where}: machines is empty; name at least one instance type, such as g6.xlarge")
+    if families := args.get("instance_families", []):
+        for machine in args["machines"]:
+            if machine.partition(".")[0] not in families:
+                allowed = f"instance_families allow {', '.join(sorted(families))}"
+                complain("machines", f"with {machine}", allowed, "add its family, or leave it out")
+    count = args.get("gpus_per_node")
+    accelerator = _accelerator(args)
+    for machine in _known(args):
+        if machine.gpu is not None and machine.gpu.accelerator is not accelerator:
+            allowed = f"{machine.name} has {machine.gpu.accelerator.resource}"
+            complain("resource", accelerator.resource, allowed, "give that, and machines with the same accelerators alone")
+        if count not in {None, _gpus(machine)}:
+            complain("gpus_per_node", count, f"{machine.name} has {_gpus(machine)}", "give that, and machines with the same number alone")
+
+
+def _check_offers(args: GpuNodePoolArgs, complain: Complain) -> None:
+    known = list(facts_of("eks"))
+    for each in args["capacity_types"] or ["none"]:
+        if each not in known:
+            complain("capacity_types", f"with {each}", f"Karpenter has {', '.join(known)}", "use one of these")
+    weight = args["weight"]
+    if weight is not None and not 1 <= weight <= 100:  # noqa: PLR2004 -- Karpenter's own bounds
+        complain("weight", weight, "Karpenter takes 1 to 100", "use one of these")
+
+
+def _check_taints(where: str, args: GpuNodePoolArgs, complain: Complain) -> None:
+    wanted = _accelerator(args).taint_key
+    if not any(taint["key"] == wanted for taint in args["taints"]):
+        keys = ", ".join(taint["key"] for taint in args["taints"]) or "none"
+        raise ValueError(f"gpu-pool-without-taint: {where} has taints on {keys}; add one on {wanted}, or other pods will fill its nodes")
+    for argument, taints in {"taints": args["taints"], "startup_taints": args.get("startup_taints", [])}.items():
+        for taint in taints:
+            if taint["effect"] not in TAINT_EFFECTS:
+                complain(argument, f"{taint['key']}:{taint['effect']}", f"effects are {', '.join(TAINT_EFFECTS)}", "use one of these")
+    kept = {taint["key"] for taint in args["taints"]}
+    for taint in args.get("startup_taints", []):
+        if taint["key"] in kept:
+            complain("startup_taints", f"with {taint['key']}", "a startup taint is taken off, those in taints stay", "keep one of the two")
+
+
+def _check_times(args: GpuNodePoolArgs, complain: Complain) -> None:
+    if args["idle_seconds"] < 0:
+        complain("idle_seconds", args["idle_seconds"], "it is 0 or more", "give seconds")
+    if (expiry := args.get("expire_after_seconds")) is not None and expiry < 1:
+        complain("expire_after_seconds", expiry, "it is 1 or more", "leave it out for nodes that never expire")
+    if (grace := args.get("termination_grace_seconds")) is not None and grace < 1:
+        complain("termination_grace_seconds", grace, "it is 1 or more", "leave it out for drains that wait")
+    for quiet in args.get("quiet_hours", []):
+        schedule = quiet["schedule"]
+        if not _CRON_WORD.fullmatch(schedule) and (problem := cron_problem(schedule)):
+            allowed = f"it is five fields of cron, by UTC ({problem})"
+            complain("quiet_hours.schedule", repr(schedule), allowed, "write one such as '0 8 * * mon-fri'")
+        if quiet["hours"] < 1:
+            complain("quiet_hours.hours", quiet["hours"], "it is 1 or more", "give whole hours, or leave the entry out")
+
+
+def _known(args: GpuNodePoolArgs) -> list[Machine]:
+    """The pool's machines that the catalog has; what it does not have cannot be counted."""
+    catalog = machines_of(Vendor.AWS)
+    return [machine for name in args["machines"] if (machine := catalog.get(name)) and machine.gpu]
+
+
+def _accelerator(args: GpuNodePoolArgs) -> Accelerator:
+    return _BY_RESOURCE[args.get("resource", NVIDIA.resource)]
+
+
+def _gpus(machine: Machine) -> int:
+    return machine.gpu.count if machine.gpu else 0
+
+
+_FAMILY = "family"
+
+
+class GpuNodePool(pulumi.ComponentResource):
+    """A NodePool whose nodes exist only while pods need them: from zero, up to a ceiling, and removed when empty.
+
+    Empty nodes are all removed at once: with Karpenter's default budget of 10 % a handful would go one after the other. Drift never takes
+    nodes from running work, nor do expiry or consolidation unless `expire_after_seconds` or `consolidates` say so.
+
+    Raises ValueError, before anything is registered: under the name of its rule for what a policy would stop (a ceiling below one, a GPU
+    ceiling that the others make unreachable, no taint on `resource`), and for what Karpenter would refuse.
+    """
+
+    name: pulumi.Output[str]
+    """The NodePool's name."""
+
+    def __init__(self, name: str, args: GpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        check_gpu_pool(name, args)
+        super().__init__("flexspot:index:GpuNodePool", name, {**args}, opts)
+        CustomResource(
+            f"{name}-node-pool",
+            api_version="karpenter.sh/v1",
+            kind="NodePool",
+            metadata=ObjectMetaArgs(name=args["pool"], labels=args["labels"]),
+            spec={
+                "template": {**owner_metadata(args.get("owner_labels", {})), "spec": _node(args)},
+                "disruption": _disruption(args),
+                **({} if args["weight"] is None else {"weight": args["weight"]}),
+                "limits": {
+                    _accelerator(args).resource: str(args["max_gpus"]),
+                    "nodes": str(args["max_nodes"]),
+                    "cpu": str(args["max_vcpu"]),
+                    "memory": f"{args['max_memory_mib']}Mi",
+                },
+            },
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.name = pulumi.Output.from_input(args["pool"])
+        self.register_outputs({"name": self.name})
+
+
+def _node(args: GpuNodePoolArgs) -> dict[str, Any]:
+    expiry, grace = args.get("expire_after_seconds"), args.get("termination_grace_seconds")
+    return {
+        "requirements": [{"key": key, "operator": "In", "values": values} for key, values in _requirements(args).items()],
+        "nodeClassRef": dict(args["node_class"]),
+        "taints": [written_taint(taint) for taint in args["taints"]],
+        **startup_taints(args.get("startup_taints", [])),
+        "expireAfter": "Never" if expiry is None else f"{expiry}s",
+        **({} if grace is None else {"terminationGracePeriod": f"{grace}s"}),
+    }
+
+
+def _requirements(args: GpuNodePoolArgs) -> dict[str, list[str]]:
+    """The allowed values of each label. How many GPUs and which family are asked of machines here, and not of pods by `node_labels`."""
+    taken = {CAPACITY_TYPE_LABEL: args["capacity_types"], INSTANCE_TYPE_LABEL: args["machines"]}
+    if zones := args.get("zones"):
+        taken[zone_label(zones)] = sorted(zones)
+    begins = args.get("instance_labels", KARPENTER_INSTANCE)
+    if families := args.get("instance_families"):
+        taken[f"{begins}{_FAMILY}"] = sorted(families)
+    if (count := args.get("gpus_per_node")) is not None:
+        taken[f"{begins}{_accelerator(args).instance_label}-count"] = [str(count)]
+    return taken | {key: [value] for key, value in args["node_labels"].items() if key not in taken}
+
+
+def _disruption(args: GpuNodePoolArgs) -> dict[str, Any]:
+    moves = args["consolidates"]
+    return {
+        "consolidationPolicy": "WhenEmptyOrUnderutilized" if moves else "WhenEmpty",
+        "consolidateAfter": f"{args['idle_seconds']}s",
+        # Of several that apply at once, Karpenter takes the strictest.
+        "budgets": [
+            {"nodes": "100%", "reasons": ["Empty"]},
+            {"nodes": "10%" if moves else "0", "reasons": ["Underutilized"]},
+            {"nodes": "10%" if moves else "0", "reasons": ["Drifted"]},
+            *({"nodes": "0", "schedule": quiet["schedule"], "duration": f"{quiet['hours']}h"} for quiet in args.get("quiet_hours", [])),
+        ],
+    }
+
+
+_HYPERVISOR, _CPU = "hypervisor", "cpu"
+
+_NITRO = "nitro"
+"""Which the images and Karpenter's network limits are for. Bare metal has none, and costs more."""
+
+
+class CpuNodePoolArgs(TypedDict):
+    """Arguments of CpuNodePool."""
+
+    pool: str
+    """The NodePool's name."""
+
+    labels: dict[str, str]
+    """Labels of the NodePool object."""
+
+    owner_labels: NotRequired[dict[str, str]]
+    """Labels of its nodes that identify their owner in reports. Default: none."""
+
+    max_vcpu: int
+    """Maximum vCPU; at least 1."""
+
+    max_memory_gib: int
+    """Maximum memory in GiB; at least 1."""
+
+    node_class: NodeClassRef
+    """The node class."""
+
+    zones: NotRequired[list[str]]
+    """Zones in which nodes may start. Default: the zones of the node class's subnets."""
+
+    startup_taints: NotRequired[list[NodeTaint]]
+    """Taints that something on the node, such as a storage driver, removes once it is ready. Default: none."""
+
+    capacity_types: NotRequired[list[str]]
+    """Values of karpenter.sh/capacity-type. Default: spot and on-demand; Karpenter tries spot first."""
+
+    idle_seconds: NotRequired[int]
+    """Seconds after which a node that is not needed is removed. Default: 60."""
+
+    expire_after_hours: NotRequired[int]
+    """Age in hours at which a node is drained. Default: 720, 30 days."""
+
+    instance_labels: NotRequired[str]
+    """Prefix of the label keys with which Karpenter describes a machine; eks.amazonaws.com/instance- in EKS Auto Mode. Default:
+    karpenter.k8s.aws/instance-."""
+
+
+def fuller_or_cheaper(idle_seconds: int) -> dict[str, Any]:
+    """Disruption of nodes whose work may move: empty ones go all at once, others one in ten at a time."""
+    return {
+        "consolidationPolicy": "WhenEmptyOrUnderutilized",
+        "consolidateAfter": f"{idle_seconds}s",
+        "budgets": [{"nodes": "100%", "reasons": ["Empty"]}, {"nodes": "10%", "reasons": ["Underutilized", "Drifted"]}],
+    }
+
+
+class CpuNodePool(pulumi.ComponentResource):
+    """Nodes without GPUs for pods that tolerate no taint, such as data preparation, launchers and dashboards; from zero up to a ceiling.
+
+    Machines are of the general-purpose Intel and AMD families with known prices (`families` of flexspot/capacity/catalog/prices/aws.yaml),
+    so that their maximum cost can be computed, and never have accelerators: GPU machines belong to GPU pools. Nodes are replaced by cheaper
+    or fuller ones, one in ten at a time, and by age: pods that must not be moved carry karpenter.sh/do-not-disrupt, or run as a Job of a
+    class. Labels: Karpenter AWS provider v1.14, well-known labels.
+
+    Raises ValueError for a ceiling below one.
+    """
+
+    name: pulumi.Output[str]
+    """The NodePool's name."""
+
+    def __init__(self, name: str, args: CpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        for key, ceiling in {"max_vcpu": args["max_vcpu"], "max_memory_gib": args["max_memory_gib"]}.items():
+            if ceiling < 1:
+                raise ValueError(f"CpuNodePool {name}: {key} is {ceiling}; a pool has a ceiling of at least 1; leave the pool out for none")
+        super().__init__("flexspot:index:CpuNodePool", name, {**args}, opts)
+        begins = args.get("instance_labels", KARPENTER_INSTANCE)
+        wanted = {
+            CAPACITY_TYPE_LABEL: args.get("capacity_types", ["spot", "on-demand"]),
+            ARCHITECTURE_LABEL: ["amd64"],
+            f"{begins}{_FAMILY}": prices_of(Vendor.AWS).family_names,
+            f"{begins}{_HYPERVISOR}": [_NITRO],
+            **({zone_label(zones): sorted(zones)} if (zones := args.get("zones")) else {}),
+        }
+        requirements = [{"key": key, "operator": "In", "values": values} for key, values in wanted.items()]
+        bounds = [
+            {"key": f"{begins}{_CPU}", "operator": "Lt", "values": [str(largest_vcpu(args["max_vcpu"]) + 1)]},
+        ]
+        CustomResource(
+            f"{name}-node-pool",
+            api_version="karpenter.sh/v1",
+            kind="NodePool",
+            metadata=ObjectMetaArgs(name=args["pool"], labels=args["labels"]),
+            spec={
+                "template": {
+                    **owner_metadata(args.get("owner_labels", {})),
+                    "spec": {
+                        "requirements": [*requirements, *bounds],
+                        "nodeClassRef": dict(args["node_class"]),
+                        **startup_taints(args.get("startup_taints", [])),
+                        "expireAfter": f"{args.get('expire_after_hours', 720)}h",
+                        # A drain that waits for ever keeps an old node, with what is wrong with it, for ever.
+                        "terminationGracePeriod": "24h",
+                    },
+                },
+                "disruption": fuller_or_cheaper(args.get("idle_seconds", 60)),
+                "limits": {"cpu": str(args["max_vcpu"]), "memory": f"{args['max_memory_gib']}Gi"},
+            },
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.name = pulumi.Output.from_input(args["pool"])
+        self.register_outputs({"name": self.name})

@@ -1,0 +1,292 @@
+"""Kueue and JobSet by their charts, and GKE's admission check for queued capacity."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+import yaml
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
+
+from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
+from flexspot.capacity.catalog.versions import Chart, shipped_versions
+from flexspot.capacity.plan.kueue_configuration import NAMESPACE, ONE_BOOT, PodsReady, kueue_configuration
+from flexspot.capacity.settings.controllers import JobSetSize, KueueSize
+from flexspot.capacity.values.names import CHART_VERSION
+from flexspot.capacity.values.quantities import mib_quantity, milli_quantity
+from flexspot.components.cloud_names import check_form
+from flexspot.components.in_cluster import chart_release
+from flexspot.components.kueue.queues import API_VERSION
+from flexspot.components.shared_args import checked_options
+
+
+class PodsReadyArgs(TypedDict):
+    """How long an admitted job may run without all its pods, and how often it is retried.
+
+    See flexspot/capacity/plan/kueue_configuration.py.
+    """
+
+    timeout_seconds: int
+    """Seconds from admission; 60 or more. It must fit the slowest capacity of all queues, because Kueue has one value per cluster."""
+
+    recovery_seconds: int
+    """Seconds from the loss of a pod; 60 or more."""
+
+    requeues: int
+    """Number of requeues; 0 or more. After that the Workload is deactivated and its Job stays suspended."""
+
+
+class KueueControllerArgs(TypedDict):
+    """Arguments of KueueController."""
+
+    existing: NotRequired[bool]
+    """Whether the cluster already has Kueue, with v1beta2 and fair sharing on; then nothing is installed. Default: false."""
+
+    pods_ready: NotRequired[PodsReadyArgs]
+    """How long jobs wait for their nodes. Default: 45 minutes, 30 minutes once they have run, 10 requeues."""
+
+    version: NotRequired[str | None]
+    """Version of the chart and image. Default: that of flexspot/capacity/catalog/versions.yaml."""
+
+    replicas: NotRequired[int]
+    """Replicas; one leads, and all answer webhooks; 1 or more. Default: 2, of which one is always kept."""
+
+    cpu_milli: NotRequired[int]
+    """CPU request of each replica, in thousandths of a vCPU; the limit is 2 vCPU, or the request if larger. Default: 500."""
+
+    memory_mib: NotRequired[int]
+    """Memory request and limit of each replica, in MiB. Default: 1024."""
+
+    node_selector: NotRequired[dict[str, str]]
+    """Labels of the controllers' nodes. Default: none, any node."""
+
+    tolerations: NotRequired[list[dict[str, str]]]
+    """Tolerations for the taints of these nodes. Default: none."""
+
+
+def checked_pods_ready(name: str, args: KueueControllerArgs) -> PodsReady:
+    """The times, and nothing else of the arguments out of bounds: raises ValueError."""
+    sizes = {"replicas": args.get("replicas", 1), "cpu_milli": args.get("cpu_milli", 1), "memory_mib": args.get("memory_mib", 1)}
+    for field, size in sizes.items():
+        if size < 1:
+            raise ValueError(f"KueueController {name}: {field} is {size}; use 1 or more, or leave it out")
+    if "pods_ready" not in args:
+        return ONE_BOOT
+    times = args["pods_ready"]
+    for field in ("timeout_seconds", "recovery_seconds"):
+        if times[field] < 60:  # noqa: PLR2004 -- a minute
+            raise ValueError(f"KueueController {name}: pods_ready.{field} is {times[field]}; no node boots in less than 60")
+    if times["requeues"] < 0:
+        raise ValueError(f"KueueController {name}: pods_ready.requeues is {times['requeues']}; use 0 for none, or more")
+    return PodsReady(times["timeout_seconds"], times["recovery_seconds"], times["requeues"])
+
+
+CHART = "oci://registry.k8s.io/kueue/charts/kueue"
+IMAGE = "registry.k8s.io/kueue/kueue"
+_CPU_LIMIT = 2000
+
+
+class KueueController(pulumi.ComponentResource):
+    """Kueue from its released chart, with a complete explicit configuration; or nothing, if the cluster already has one.
+
+    Fair sharing is on, so weights count; jobs wait for slow nodes, but not for ever; and resources without a quota block nothing: see
+    flexspot/capacity/plan/kueue_configuration.py, which also configures the lab's Kueue. Raises ValueError for counts and times out of
+    bounds.
+    """
+
+    version: pulumi.Output[str]
+    """The version that is installed; of an existing one, the version that these queues are written for."""
+
+    def __init__(self, name: str, args: KueueControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        pods_ready = checked_pods_ready(name, args)
+        version = args.get("version") or shipped_versions().chart(Chart.KUEUE).version
+        check_form(f"KueueController {name}: version", version, CHART_VERSION)
+        super().__init__("flexspot:index:KueueController", name, {**args}, opts)
+        self.version = pulumi.Output.from_input(version)
+        if not args.get("existing", False):
+            release = chart_release(
+                f"{name}-release",
+                CHART,
+                version,
+                _values(args, version, pods_ready),
+                pulumi.ResourceOptions(parent=self),
+                namespace=NAMESPACE,
+                create_namespace=True,
+            )
+            self.version = release.version.apply(lambda known: known or version)
+        self.register_outputs({"version": self.version})
+
+
+def _values(args: KueueControllerArgs, version: str, pods_ready: PodsReady) -> dict[str, Any]:
+    """Values of the chart: charts/kueue/values.yaml of Kueue 0.19.0."""
+    replicas = args.get("replicas", KueueSize.default("replicas"))
+    cpu = args.get("cpu_milli", KueueSize.default("cpu_milli"))
+    memory = mib_quantity(args.get("memory_mib", KueueSize.default("memory_mib")))
+    configuration = kueue_configuration(pods_ready)
+    placement = {"nodeSelector": args.get("node_selector"), "tolerations": args.get("tolerations")}
+    return {
+        "controllerManager": {
+            # While no replica answers the webhooks, no job can be submitted and no queue be changed.
+            "replicas": replicas,
+            "podDisruptionBudget": {"enabled": replicas > 1, "minAvailable": 1},
+            "manager": {
+                # In the module the chart names a moving image of the staging registry. What runs is written here.
+                "image": {"repository": IMAGE, "tag": f"v{version.removeprefix('v')}", "pullPolicy": "IfNotPresent"},
+                "resources": {
+                    "requests": {"cpu": milli_quantity(cpu), "memory": memory},
+                    # The chart's own limit, written down because Helm would keep it under a larger request.
+                    "limits": {"cpu": milli_quantity(max(_CPU_LIMIT, cpu)), "memory": memory},
+                },
+            },
+            "topologySpreadConstraints": [
+                {
+                    "maxSkew": 1,
+                    "topologyKey": "kubernetes.io/hostname",
+                    "whenUnsatisfiable": "ScheduleAnyway",
+                    "labelSelector": {"matchLabels": {"control-plane": "controller-manager", "app.kubernetes.io/name": "kueue"}},
+                }
+            ],
+            **{field: value for field, value in placement.items() if value},
+        },
+        "managerConfig": {"controllerManagerConfigYaml": yaml.safe_dump(configuration, sort_keys=False)},
+    }
+
+
+PROVISIONING_CLASS = "queued-provisioning.gke.io"
+"""GKE's own class of ProvisioningRequest. https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest"""
+
+REQUEST_LABEL = "autoscaling.gke.io/provisioning-request"
+"""On the nodes of a request, with the name of its resize request (AI-Hypercomputer/xpk selects by it)."""
+
+
+class DwsProvisioningArgs(TypedDict):
+    """Arguments of DwsProvisioning."""
+
+    name: str
+    """Name of the AdmissionCheck, which queues use for the flavors of queued pools, and of its ProvisioningRequestConfig."""
+
+    labels: dict[str, str]
+    """Labels of every object."""
+
+
+class DwsProvisioning(pulumi.ComponentResource):
+    """The AdmissionCheck for queued capacity on GKE, with the parameters of Kueue's requests to GKE.
+
+    Only for GKE: where the ProvisioningRequest API is not served, the check is inactive, and so is every queue that names it. A job's run
+    time is in its annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds. After the last retry its Workload is deactivated, and the Job
+    stays suspended.
+    """
+
+    admission_check: pulumi.Output[str]
+    """Name of the AdmissionCheck, known once it exists."""
+
+    def __init__(self, name: str, args: DwsProvisioningArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("flexspot:index:DwsProvisioning", name, {**args}, opts)
+        request = CustomResource(
+            f"{name}-request",
+            api_version=API_VERSION,
+            kind="ProvisioningRequestConfig",
+            metadata=ObjectMetaArgs(name=args["name"], labels=args["labels"]),
+            spec={
+                "provisioningClassName": PROVISIONING_CLASS,
+                # A launcher pod without GPUs is not asked for: it runs on other nodes.
+                "managedResources": [GPU_RESOURCE],
+                "retryStrategy": {"backoffLimitCount": 3, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800},
+                # Without it the pods of two jobs would take each other's nodes.
+                "podSetUpdates": {"nodeSelector": [{"key": REQUEST_LABEL, "valueFromProvisioningClassDetail": "ResizeRequestName"}]},
+                # Pod sets that differ in their command alone (a leader and its workers) are one request, which DWS gives or refuses whole.
+                "podSetMergePolicy": "IdenticalWorkloadSchedulingRequirements",
+            },
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        check = CustomResource(
+            f"{name}-check",
+            api_version=API_VERSION,
+            kind="AdmissionCheck",
+            metadata=ObjectMetaArgs(name=args["name"], labels=args["labels"]),
+            spec={
+                "controllerName": "kueue.x-k8s.io/provisioning-request",
+                "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": args["name"]},
+            },
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[request]),
+        )
+        self.admission_check = check.id.apply(lambda _: args["name"])
+        self.register_outputs({"admission_check": self.admission_check})
+
+
+JOBSET_NAMESPACE = "jobset-system"
+JOBSET_CHART = "oci://registry.k8s.io/jobset/charts/jobset"
+"""Source: charts/jobset/README.md of sigs.k8s.io/jobset v0.12.0."""
+
+JOBSET_IMAGE = "registry.k8s.io/jobset/jobset"
+
+
+class JobSetControllerArgs(TypedDict):
+    """Arguments of JobSetController; the sizes and their defaults are those of `controllers.jobset` in settings."""
+
+    version: NotRequired[str | None]
+    """Version of the chart and image. Default: that of flexspot/capacity/catalog/versions.yaml."""
+
+    replicas: NotRequired[int]
+    """Replicas; one leads, and all answer webhooks. Default: 2, of which one is always kept."""
+
+    cpu_milli: NotRequired[int]
+    """CPU request of each replica, in thousandths of a vCPU; the limit is 2 vCPU, or the request if larger. Default: 100."""
+
+    memory_mib: NotRequired[int]
+    """Memory request and limit of each replica, in MiB. Default: 256."""
+
+    node_selector: NotRequired[dict[str, str]]
+    """Labels of the controllers' nodes. Default: none, any node."""
+
+    tolerations: NotRequired[list[dict[str, str]]]
+    """Tolerations for the taints of these nodes. Default: none."""
+
+
+class JobSetController(pulumi.ComponentResource):
+    """JobSet from its released chart, with its CRD: once the CRD exists, Kueue admits JobSets as it admits Jobs.
+
+    A running Kueue looks for the CRD every two minutes (0.19.0); until it finds it, it admits the Jobs of a set individually.
+
+    While no replica answers its webhooks, no JobSet and no pod of one can be created; other pods are not affected. Helm keeps the CRD, and
+    the JobSets with it, when the release is deleted. Raises ValueError for sizes out of bounds.
+    """
+
+    version: pulumi.Output[str]
+    """The version that is installed."""
+
+    def __init__(self, name: str, args: JobSetControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        where = f"JobSetController {name}"
+        size = checked_options(where, JobSetSize, args)
+        version = size.version or shipped_versions().chart(Chart.JOBSET).version
+        super().__init__("flexspot:index:JobSetController", name, {**args}, opts)
+        release = chart_release(
+            f"{name}-release",
+            JOBSET_CHART,
+            version,
+            _jobset_values(args, size, version),
+            pulumi.ResourceOptions(parent=self),
+            namespace=JOBSET_NAMESPACE,
+            create_namespace=True,
+        )
+        self.version = release.version.apply(lambda known: known or version)
+        self.register_outputs({"version": self.version})
+
+
+def _jobset_values(args: JobSetControllerArgs, size: JobSetSize, version: str) -> dict[str, Any]:
+    """Values of the chart: charts/jobset/values.yaml of JobSet 0.12.0."""
+    placement = {"nodeSelector": args.get("node_selector"), "tolerations": args.get("tolerations")}
+    return {
+        # In the module the chart names a moving image of the staging registry. What runs is written here.
+        "image": {"repository": JOBSET_IMAGE, "tag": f"v{version.removeprefix('v')}", "pullPolicy": "IfNotPresent"},
+        "controller": {
+            "replicas": size.replicas,
+            "podDisruptionBudget": {"enabled": size.replicas > 1, "minAvailable": 1},
+            "resources": {
+                "requests": {"cpu": size.cpu, "memory": size.memory},
+                # The chart's own limit of cpu, written down because Helm would keep it under a larger request.
+                "limits": {"cpu": milli_quantity(max(_CPU_LIMIT, size.cpu_milli)), "memory": size.memory},
+            },
+            **{field: value for field, value in placement.items() if value},
+        },
+    }

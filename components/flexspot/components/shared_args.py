@@ -1,0 +1,128 @@
+"""Arguments that several components take, and how arguments are checked and refused."""
+
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from ipaddress import IPv4Network
+from types import NoneType, UnionType
+from typing import Any, NoReturn, NotRequired, TypedDict, TypeVar, Union, cast, get_args, get_origin, is_typeddict
+
+from pydantic import ValidationError
+
+from flexspot.capacity.catalog.data_files import DescribedRecord, Record
+from flexspot.capacity.settings.stack_file import said, shown
+from flexspot.capacity.values.errors import SettingsProblem
+from flexspot.capacity.values.names import IAM_PATH, IAM_POLICY
+from flexspot.components.cloud_names import check_form
+
+OptionsT = TypeVar("OptionsT", bound=DescribedRecord)
+ArgsT = TypeVar("ArgsT")
+
+
+def arguments(kind: type[ArgsT], *sources: object, **own: object) -> ArgsT:
+    """Return the arguments of a component: each is in `own`, or is the field of that name of the first source that has one.
+
+    Sources are records of the plan or the settings, or maps. A field that is None is left out where the argument does not take None.
+    Raises TypeError for a required argument that is in none of them, and for one in `own` that the component does not have.
+    """
+    hints = {name: get_args(hint)[0] if get_origin(hint) is NotRequired else hint for name, hint in kind.__annotations__.items()}
+    if unknown := own.keys() - hints.keys():
+        raise TypeError(f"{kind.__name__} has no {', '.join(sorted(unknown))}; it has {', '.join(sorted(hints))}")
+    found: dict[str, Any] = {}
+    for name, hint in hints.items():
+        source = next((each for each in (own, *sources) if _has(each, name)), None)
+        value = _plain(source[name] if isinstance(source, Mapping) else getattr(source, name, None), hint)
+        if value is not None or (source is not None and NoneType in get_args(hint)):
+            found[name] = value
+    if missing := getattr(kind, "__required_keys__") - found.keys():  # noqa: B009 -- a type checker knows it of no type variable
+        raise TypeError(f"{kind.__name__} needs {', '.join(sorted(missing))}; no source has it")
+    return cast("ArgsT", found)
+
+
+def _has(source: object, name: str) -> bool:
+    return name in source if isinstance(source, Mapping) else hasattr(source, name)
+
+
+def _plain(value: Any, hint: Any) -> Any:
+    """Return a value as an argument of the type `hint`: records as maps of the arguments that the type declares, tuples as lists."""
+    if get_origin(hint) in {Union, UnionType}:
+        hint = next(each for each in get_args(hint) if each is not NoneType)
+    within = (get_args(hint) or [None])[-1]
+    match value:
+        case Enum():
+            return value.value
+        case dict():
+            return {_plain(key, str): _plain(each, within) for key, each in value.items()}
+        case list() | tuple():
+            return [_plain(each, within) for each in value]
+        case Record() if not is_typeddict(hint):
+            return value.model_dump(mode="json")
+        case _:
+            return arguments(hint, value) if is_typeddict(hint) and value is not None else value
+
+
+def refuse(where: str, problem: SettingsProblem) -> NoReturn:
+    """Raises ValueError with the words that a stack file's settings are refused with, beginning with the component."""
+    raise ValueError(f"{where}: {problem}")
+
+
+def refuse_first(where: str, problems: Iterable[SettingsProblem]) -> None:
+    """Raises ValueError, beginning with `where`, for the first of `problems` if there is one."""
+    for each in problems:
+        refuse(where, each)
+
+
+def checked_options(where: str, model: type[OptionsT], args: Mapping[str, object]) -> OptionsT:
+    """The options that arguments and settings have in common, those that are not given as the settings have them by default.
+
+    Raises ValueError, beginning with `where`, for what the settings' model refuses.
+    """
+    given = {name: args[name] for name in model.model_fields if args.get(name) is not None}
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        problem, allowed = said(first)
+        if not first["loc"]:
+            # Of what several arguments together say, the problem names them.
+            raise ValueError(f"{where}: {problem}; {allowed}") from error
+        refuse(where, SettingsProblem(".".join(map(str, first["loc"])), shown(first["input"]), problem, allowed))
+
+
+def ipv4_range(where: str, written: str) -> IPv4Network:
+    """`written` as an IPv4 range. Raises ValueError, beginning with `where`, if it is none or has host bits."""
+    try:
+        return IPv4Network(written)
+    except ValueError as error:
+        raise ValueError(f"{where} is {written!r}; it must be an IPv4 range without host bits, such as 10.0.0.0/20 ({error})") from error
+
+
+class NodeTaint(TypedDict):
+    """A taint of nodes; `effect` as Kubernetes spells it, such as NoSchedule."""
+
+    key: str
+    """The taint's key, such as nvidia.com/gpu."""
+
+    value: str
+    """Its value; empty for none."""
+
+    effect: str
+    """NoSchedule, PreferNoSchedule or NoExecute."""
+
+
+class RoleOptionsArgs(TypedDict):
+    """Where the roles of a component are in IAM, and what bounds them."""
+
+    iam_path: NotRequired[str | None]
+    """IAM path of its roles and policies, with a slash at both ends, such as /platform/; a different path replaces them. Default: /."""
+
+    permissions_boundary: NotRequired[str | None]
+    """ARN of the permissions boundary of its roles. Default: none."""
+
+
+def check_role_options(where: str, iam_path: str | None, permissions_boundary: str | None) -> None:
+    """Raises ValueError, beginning with `where`, for what IAM would refuse."""
+    if iam_path is not None:
+        check_form(f"{where} iam_path", iam_path, IAM_PATH)
+    if permissions_boundary is not None:
+        check_form(f"{where} permissions_boundary", permissions_boundary, IAM_POLICY)

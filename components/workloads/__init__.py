@@ -1,1 +1,0 @@
-"""Work on the platform's capacity, each kind right for its class by construction: the objects that capacity.workloads derives."""

@@ -1,1 +1,0 @@
-"""The Pulumi program, one platform per cloud, and the `flexspot` command line in `infra.cli`."""

@@ -1,0 +1,308 @@
+"""`flexspot lint` and `flexspot rules`."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flexspot.capacity.values.verdict import Severity
+from flexspot.infra.cli.command_line import AsFormat, Format, bad_usage
+from flexspot.infra.project import here
+
+if TYPE_CHECKING:
+    from flexspot.policies.lint.configuration import Configuration
+    from flexspot.policies.lint.report import LintReport
+
+
+Config = Annotated[
+    Path | None, typer.Option("--config", help="The configuration file. Default: the nearest flexspot-lint.yaml, in this folder or above.")
+]
+FailOn = Annotated[
+    Severity | None,
+    typer.Option("--fail-on", help="Exit with 1 on findings of this severity or higher. Default: on findings of mandatory rules."),
+]
+Select = Annotated[
+    list[str] | None,
+    typer.Option("--select", metavar="RULE", help="Check only these rules: names, codes, or patterns such as FLX00* or gpu-*."),
+]
+
+
+def configuration_of(config: Path | None) -> Configuration:
+    """What the file says that is named, or else the nearest one; the shipped configuration where there is none."""
+    from flexspot.policies.lint.configuration import Configuration, find_configuration, read_configuration  # noqa: PLC0415 -- only those who judge
+
+    path = config or find_configuration(here())
+    return Configuration() if path is None else read_configuration(path)
+
+
+def choosing(configuration: Configuration, asked: list[str] | None) -> Configuration:
+    """The configuration with the rules alone that `--select` names. Those of them that are off are told of: they stay off."""
+    if not asked:
+        return configuration
+    from dataclasses import replace  # noqa: PLC0415
+
+    from flexspot.policies.judging import Level  # noqa: PLC0415
+    from flexspot.policies.lint.configuration import selected  # noqa: PLC0415
+
+    names = [name.strip() for each in asked for name in each.split(",") if name.strip()]
+    try:
+        chosen = selected(names, configuration.known_rules)
+    except ValueError as error:
+        raise typer.BadParameter(f"--select: {error}") from error
+    running = configuration.running
+    off = [each.name for each in configuration.known_rules if each.name in chosen and running.level(each) is Level.DISABLED]
+    if off:
+        from flexspot.infra.cli.console import err  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
+
+        err.print(f"disabled by the configuration, and not judged by: {', '.join(off)}.", markup=False)
+    return replace(configuration, chosen=chosen)
+
+
+def shows_colours() -> bool:
+    """Whether standard output shows colours, as Rich tells it: a terminal does, or anything with FORCE_COLOR, and nothing with NO_COLOR."""
+    return "NO_COLOR" not in os.environ and (bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty())
+
+
+def print_whole(text: str) -> None:
+    """To standard output as UTF-8, whatever the locale; whoever reads only its beginning is not told of a broken pipe."""
+    try:
+        sys.stdout.buffer.write(text.encode(errors="backslashreplace"))
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class LintFormat(StrEnum):
+    """How a report is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    GITHUB = "github"
+    JUNIT = "junit"
+
+
+def lint(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files and folders of YAML, JSON or Markdown; - is standard input.")],
+    form: Annotated[LintFormat, typer.Option("--format", help="text for people; the others for programs.")] = LintFormat.TEXT,
+    fail_on: FailOn = None,
+    closed: Annotated[
+        bool | None, typer.Option("--closed", help="Treat the input as complete: what it refers to and does not contain is missing.")
+    ] = None,
+    config: Config = None,
+    cluster: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cluster", metavar="NAME=PATH", help="Files and folders of one cluster; objects are compared only within a cluster."
+        ),
+    ] = None,
+    baseline: Annotated[Path | None, typer.Option("--baseline", help="Accept the findings that this file lists.")] = None,
+    write_baseline: Annotated[bool, typer.Option("--write-baseline", help="Write all open findings to the baseline.")] = False,
+    select: Select = None,
+    details: Annotated[bool, typer.Option("--details", help="Also list suppressed and undecided verdicts.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Write fixes that are certain into the YAML, then check it again.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Print what --fix would change; write nothing.")] = False,
+    owner: Annotated[
+        str | None, typer.Option("--owner", metavar="KEY=VALUE", help="The owner label that --fix adds where it is missing.")
+    ] = None,
+) -> None:
+    """Check Kubernetes manifests by the same policies as previews.
+
+    Exit code 0: no finding of a mandatory rule, or of the severity given by --fail-on. 1: at least one. 2: bad usage or a broken
+    configuration.
+    """
+    # A short run that allocates much and keeps nearly all of it: collecting what refers to itself would take a fifth of the time.
+    gc.disable()
+    from flexspot.policies.lint.run import lint as run  # noqa: PLC0415 -- only this command needs it
+
+    if write_baseline and select:
+        raise typer.BadParameter("--write-baseline writes the findings of all rules: leave out --select.")
+
+    configuration = choosing(_configured(config, fail_on, closed, baseline, cluster or []), select)
+    report = run(paths, configuration, details=details)
+    if write_baseline:
+        _write_baseline(report, configuration.baseline)
+        return
+    report = _accepting(report, configuration)
+    if fix or diff or owner:
+        if _fixed(report, configuration, owner, diff=diff) and not diff:
+            report = _accepting(run(paths, configuration, details=details), configuration)
+        if diff:
+            raise typer.Exit(1 if report.failed else 0)
+    print_whole(_formatted(report, form, configuration, details=details))
+    if report.failed:
+        raise typer.Exit(1)
+
+
+def _configured(
+    config: Path | None,
+    fail_on: Severity | None,
+    closed: bool | None,  # noqa: FBT001
+    baseline: Path | None,
+    clusters: list[str],
+) -> Configuration:
+    """The configuration file's word, and over it that of the command line."""
+    from dataclasses import replace  # noqa: PLC0415
+
+    read = configuration_of(config)
+    return replace(
+        read,
+        fail_on=read.fail_on if fail_on is None else fail_on,
+        closed=read.closed if closed is None else closed,
+        baseline=read.baseline if baseline is None else baseline,
+        clusters=_clusters(clusters) if clusters else read.clusters,
+    )
+
+
+def _clusters(written: list[str]) -> dict[str, tuple[str, ...]]:
+    """The clusters of the command line; several paths of one are separated by commas, or the option comes again."""
+    found: dict[str, tuple[str, ...]] = {}
+    for each in written:
+        name, _, paths = each.partition("=")
+        listed = [str(Path(path).absolute()) for path in paths.split(",") if path]
+        if not name or not listed:
+            raise typer.BadParameter(f"--cluster {each}: write NAME=PATH, such as --cluster prod=clusters/prod.")
+        for path in listed:
+            if not Path(path).exists():
+                raise typer.BadParameter(f"--cluster {each}: there is no file or folder {path}.")
+        found[name] = (*found.get(name, ()), *listed)
+    return found
+
+
+def _accepting(report: LintReport, configuration: Configuration) -> LintReport:
+    if configuration.baseline is None:
+        return report
+    from flexspot.policies.lint.report import with_baseline  # noqa: PLC0415
+
+    return with_baseline(report, configuration.baseline, whole=configuration.chosen is None)
+
+
+def _fixed(report: LintReport, configuration: Configuration, owner: str | None, *, diff: bool) -> bool:
+    """Writes or shows the changes, and says what came of them; whether there are any."""
+    from flexspot.infra.cli.console import err  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
+    from flexspot.policies.lint.fixes import fixes_of, owner_label  # noqa: PLC0415
+
+    fixes = fixes_of(report, owner_label(owner, configuration.settings) if owner else None)
+    for change in fixes.changes:
+        if diff:
+            print_whole(change.diff())
+        else:
+            change.write()
+    fixed = sum(change.fixed for change in fixes.changes)
+    err.print(f"{'would fix' if diff else 'fixed'} {fixed} findings in {len(fixes.changes)} files.")
+    for placed, reason in fixes.left:
+        err.print(f"{placed.path}:{placed.line}: {placed.finding.rule} is left: {reason}.", markup=False)
+    return bool(fixes.changes)
+
+
+def _write_baseline(report: LintReport, path: Path | None) -> None:
+    from flexspot.infra.cli.console import err  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
+    from flexspot.policies.lint.report import written_baseline  # noqa: PLC0415
+
+    if path is None:
+        raise typer.BadParameter("--write-baseline needs --baseline FILE, or `baseline` in the configuration.")
+    try:
+        path.write_text(written_baseline(report, path), encoding="utf-8")
+    except OSError as error:
+        remedy = "name a file in an existing, writable folder."
+        raise bad_usage(f"the baseline {path} cannot be written: {error.strerror}.", remedy) from error
+    err.print(f"{path}: {len(report.open)} findings are accepted until they are gone.")
+
+
+def _formatted(report: LintReport, form: LintFormat, configuration: Configuration, *, details: bool) -> str:
+    if form is LintFormat.JSON:
+        from flexspot.policies.lint.formats import as_json  # noqa: PLC0415
+
+        return as_json(report, details=details)
+    if form is LintFormat.SARIF:
+        from flexspot.infra.cli.command_line import own_version  # noqa: PLC0415
+        from flexspot.policies.lint.formats import as_sarif  # noqa: PLC0415
+
+        return as_sarif(report, own_version(), configuration)
+    if form is LintFormat.JUNIT:
+        from flexspot.policies.lint.junit import as_junit  # noqa: PLC0415
+
+        return as_junit(report)
+    if form is LintFormat.GITHUB:
+        from flexspot.policies.lint.formats import as_github  # noqa: PLC0415
+
+        return as_github(report)
+    from flexspot.policies.lint.formats import as_text  # noqa: PLC0415
+
+    return as_text(report, colours=shows_colours(), details=details)
+
+
+def try_rules(
+    config: Config = None,
+) -> None:
+    """Test the configuration's own rules on fixtures: passes_*.yaml, fails_*.yaml and ignores_*.yaml in flexspot-rules/RULE.
+
+    Exit code 0: each object got the verdict in its file's name. 1: one did not, or a rule has no object that passes or none that fails.
+    """
+    from flexspot.capacity.values.shown_text import printable  # noqa: PLC0415
+    from flexspot.infra.cli.console import out  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
+    from flexspot.policies.lint.run import WORDS, tried  # noqa: PLC0415
+
+    configuration = configuration_of(config)
+    if not configuration.own:
+        where = f"{config} has no own rules" if config else "no flexspot-lint.yaml here or above has own rules"
+        raise bad_usage(f"{where}.", "docs/lint.md says how to write one.")
+    words = {verdict: word for word, verdict in WORDS.items()}
+    right = 0
+    told: list[str] = []
+    for rule in configuration.own:
+        found, wrong = tried(rule, configuration.folder)
+        right += sum(each.right for each in found)
+        told += wrong
+        for each in found:
+            if not each.right:
+                got = words.get(each.got, "is undecided")
+                told.append(f"{each.path}:{each.line}: {rule.name} {got}, and the file says {words[each.wanted]}. {each.message}".rstrip())
+    for line in told:
+        out.print(printable(line), soft_wrap=True, markup=False, highlight=False)
+    out.print(f"{len(configuration.own)} rules, {right} objects as their files say, {len(told)} problems.", highlight=False)
+    if told:
+        raise typer.Exit(1)
+
+
+def list_rules(
+    form: AsFormat = Format.TEXT,
+    config: Config = None,
+) -> None:
+    """List every rule with its code, its severity, its level, and what it finds. The configuration gives the level."""
+    configuration = configuration_of(config)
+    rules = sorted(configuration.known_rules, key=lambda rule: rule.code)
+    levels = {rule.name: configuration.settings.level(rule).value for rule in rules}
+    if form is Format.JSON:
+        listed = [
+            {
+                "code": rule.code,
+                "rule": rule.name,
+                "severity": rule.severity.value,
+                "level": levels[rule.name],
+                "clouds": [cloud.value for cloud in rule.clouds],
+                "finds": rule.summary,
+                "why": rule.why,
+                "remediation": rule.remediation,
+                "page": configuration.page(rule.page),
+            }
+            for rule in rules
+        ]
+        typer.echo(json.dumps(listed, indent=2))
+        return
+    from flexspot.infra.cli.console import out  # noqa: PLC0415 -- Rich takes a tenth of the linter's start
+
+    widths = [
+        max(len(text) for text in column) for column in zip(*((rule.code, rule.name, levels[rule.name]) for rule in rules), strict=True)
+    ]
+    for rule in rules:
+        cells = (rule.code, rule.name, levels[rule.name])
+        padded = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        out.print(f"{padded}  {rule.severity.value:<8}  {rule.summary}", soft_wrap=True, markup=False, highlight=False)

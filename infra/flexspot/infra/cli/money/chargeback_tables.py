@@ -1,0 +1,346 @@
+"""What every form of the chargeback report says in words and figures, the consumers that cost most among them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from flexspot.capacity.chargeback.consumers import TOP_CONSUMERS, TopConsumers, top_consumers
+from flexspot.capacity.chargeback.nodes import UNKNOWN
+from flexspot.capacity.chargeback.queries import NO_USER, Workload
+from flexspot.capacity.chargeback.report import HOUR, IdlePolicy, Totals, WorkLine
+from flexspot.capacity.values.quantities import as_decimal
+from flexspot.capacity.values.shown_text import spreadsheet_cell
+from flexspot.infra.cli.tables import Table, as_csv
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from fractions import Fraction
+
+    from flexspot.capacity.chargeback.node_costs import NodePriceChange
+    from flexspot.capacity.chargeback.report import Report
+
+
+IDLE = "(idle GPUs)"
+"""Stands where no workload or user is to blame: the team pays for GPUs that nobody had."""
+
+
+def _workload(line: WorkLine) -> Workload:
+    return line.workload
+
+
+def _user(line: WorkLine) -> str:
+    return line.user
+
+
+def _both(line: WorkLine) -> tuple[Workload, str]:
+    return line.workload, line.user
+
+
+def consumer_tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
+    """Each team's rows sum to what the team pays. Of users there is a table where any is known."""
+    if workloads := top_consumers(report, top, _workload):
+        yield _consumer_table("workload", workloads)
+    if any(each.user != NO_USER for each in report.work):
+        yield _consumer_table("user", top_consumers(report, top, _user))
+
+
+def _consumer_table(heading: str, found: Mapping[str, TopConsumers[Any]]) -> Table:
+    rows = [
+        (team, name, f"{usd:,}{' +?' if totals.unpriced else ''}", _share_of_team(of, usd), *_hours(totals, name))
+        for team, of in found.items()
+        for name, usd, totals in _consumer_rows(of)
+    ]
+    return Table(f"{heading}s that cost most", ("team", heading, "USD", "of team", "GPU hours", "busy"), tuple(rows), 2)
+
+
+def _consumer_rows(of: TopConsumers[Any]) -> Iterator[tuple[str, Decimal, Totals]]:
+    yield from ((str(name), totals.usd, totals) for name, totals in of.top)
+    if of.count:
+        yield f"({of.count:,} more)", of.others.usd, of.others
+    if of.idle_usd:
+        yield IDLE, of.idle_usd, Totals()
+
+
+def _share_of_team(of: TopConsumers[Any], usd: Decimal) -> str:
+    return f"{usd / of.team.usd:.0%}" if of.team.usd else ""
+
+
+def _hours(totals: Totals, name: str) -> tuple[str, str]:
+    if name == IDLE:
+        return "", ""
+    return f"{totals.gpu_hours:,.1f}", "" if totals.used_share is None else f"{totals.used_share:.0%}"
+
+
+def consumer_data(report: Report, top: int = TOP_CONSUMERS) -> list[dict[str, Any]]:
+    """As plain data: of each team its dearest workloads and users, all others in one, and what it pays for idle GPUs.
+
+    `users` and `other_users` are null where no pod has the label of one.
+    """
+    workloads, users = top_consumers(report, top, _workload), top_consumers(report, top, _user)
+    known = any(each.user != NO_USER for each in report.work)
+    return [
+        {
+            "team": team,
+            "total_usd": str(of.team.usd),
+            "idle_usd": str(of.idle_usd),
+            "workloads": [{**asdict(workload), **_consumer_figures(of, totals)} for workload, totals in of.top],
+            "other_workloads": {"count": of.count, **_consumer_figures(of, of.others)},
+            "users": [{"user": user, **_consumer_figures(of, totals)} for user, totals in users[team].top] if known else None,
+            "other_users": {"count": users[team].count, **_consumer_figures(of, users[team].others)} if known else None,
+        }
+        for team, of in workloads.items()
+    ]
+
+
+def _consumer_figures(of: TopConsumers[Any], totals: Totals) -> dict[str, Any]:
+    share = of.share(totals)
+    return {
+        "usd": str(totals.usd.quantize(Decimal("0.01"))),
+        "share_of_team": None if share is None else round(share, 6),
+        "gpu_hours": round(totals.gpu_hours, 4),
+        "measured_gpu_hours": round(totals.measured / HOUR, 4),
+        "used_gpu_hours": round(totals.used / HOUR, 4) if totals.measured else None,
+        "unpriced_gpu_hours": round(totals.unpriced / HOUR, 4),
+    }
+
+
+_KEY = ("period", "team", "row", "workload_kind", "namespace", "workload", "user", "consumers")
+_CONSUMER_FIGURES = ("usd", "share_of_team", "gpu_hours", "measured_gpu_hours", "used_gpu_hours", "unpriced_gpu_hours")
+
+
+def consumers_csv(report: Report, top: int = TOP_CONSUMERS) -> str:
+    """A row for each of a team's dearest pairs of workload and user, one for all others, one for idle GPUs, one for nodes without GPUs:
+    `usd` sums to what each team pays, and over all rows to what the nodes cost. `consumers` is how many a row stands for.
+    """
+    rows: list[tuple[object, ...]] = [(*_KEY, *_CONSUMER_FIGURES)]
+    for team, of in _every_team(report, top).items():
+        for row, names, count, totals in _csv_rows(of):
+            figures = _consumer_figures(of, totals)
+            cells = map(spreadsheet_cell, (team, row, *names))
+            written = ("" if figures[each] is None else figures[each] for each in _CONSUMER_FIGURES)
+            rows.append((report.period.name, *cells, count or "", *written))
+    return as_csv(rows)
+
+
+_Both = tuple[Workload, str]
+
+
+def _every_team(report: Report, top: int) -> dict[str, TopConsumers[_Both]]:
+    """Those without GPUs, too: they pay for idle ones, or for nodes that have none."""
+    found = top_consumers(report, top, _both)
+    return {
+        team: found[team] if team in found else TopConsumers[_Both](totals, (), Totals(), 0)
+        for (team,), totals in report.by("team").items()
+    }
+
+
+def _csv_rows(of: TopConsumers[_Both]) -> Iterator[tuple[str, tuple[str, str, str, str], int, Totals]]:
+    nobody = ("", "", "", "")
+    for (workload, user), totals in of.top:
+        yield "consumer", (workload.kind, workload.namespace, workload.name, user), 1, totals
+    if of.count:
+        yield "others", nobody, of.count, of.others
+    if not of.top and of.team.allocated_usd:
+        yield "platform", nobody, 0, Totals(allocated_usd=of.team.allocated_usd)
+    if of.idle_usd:
+        yield "idle", nobody, 0, Totals(idle_usd=of.idle_usd)
+
+
+_PAYS = {
+    IdlePolicy.PROPORTIONAL: "teams with GPUs of the same pool pay for its idle GPUs, in proportion to their cost",
+    IdlePolicy.OWNER: "the team or owner on the node's label pays for its idle GPUs",
+    IdlePolicy.CENTRAL: "idle GPUs are paid centrally, by no team",
+}
+_GAPS_TOLD = 10
+
+TITLES = {
+    "team": "by team",
+    "project": "by project",
+    "workload_type": "by workload type",
+    "environment": "by environment",
+    "capacity_type": "by capacity type",
+    "pool": "by pool",
+    "gpu": "by GPU",
+}
+"""The tables, by dimension."""
+
+
+COLUMNS = ("USD", "allocated USD", "idle USD", "saved USD", "GPU hours", "measured h", "busy")
+"""The headings of their figures."""
+
+
+def title(report: Report) -> str:
+    """What the report is."""
+    return f"Chargeback {report.period.name}"
+
+
+def least(report: Report) -> str:
+    """Stands before sums from which something is missing."""
+    return "" if report.complete else "at least "
+
+
+def summary(report: Report) -> Iterator[tuple[str, str]]:
+    """The sums: what they are of, and how much."""
+    total = report.total
+    yield "nodes", f"{least(report)}{report.node_usd:,} USD"
+    yield "of these idle", f"{report.idle_usd:,} USD{_percent(float(report.idle_usd), float(report.node_usd))}"
+    if unused := sum((each.usd for each in report.commitments), Decimal(0)):
+        hours = sum(each.unused for each in report.commitments) / HOUR
+        yield "reserved, and not there", f"{unused:,} USD for {hours:,.1f} node hours, billed all the same"
+    if lost := sum((each.unused_usd for each in report.plans), Decimal(0)):
+        committed = sum((each.committed_usd for each in report.plans), Decimal(0))
+        yield "committed, and not used", f"{lost:,} of {committed:,} USD, billed all the same"
+    if total.saved_usd:
+        yield "saved", f"{total.saved_usd:,} USD ({total.saved_share:.0%}) against on-demand prices, of what somebody had"
+    if report.platform_usd:
+        yield "nodes without GPUs", f"{report.platform_usd:,} USD"
+    yield (
+        "GPU hours",
+        f"{report.gpu_seconds / HOUR:,.1f}, allocated {total.gpu_hours:,.1f}{_percent(total.gpu_seconds, report.gpu_seconds)}",
+    )
+    yield "busy", busy(total) + (f" of {total.measured / HOUR:,.1f} GPU hours measured" if total.measured else "")
+    if report.extra:
+        yield "storage and egress", f"{report.extra_usd:,} USD, as given"
+    if report.credits:
+        given = sum((each.credit.usd for each in report.credits), Decimal(0))
+        yield "credits", f"-{report.credit_usd:,} of {given:,} USD"
+        yield "left to pay", f"{least(report)}{report.paid_usd:,} USD"
+    if (other := report.opencost) is not None:
+        nodes = f"{other.nodes} node{'' if other.nodes == 1 else 's'}"
+        yield "OpenCost", f"{other.opencost_usd:,} USD for {nodes}, here {other.report_usd:,} USD"
+
+
+def how(report: Report) -> str:
+    """Of when it is, how it was counted, and who pays for idle GPUs."""
+    period = report.period
+    return f"{_utc(period.start)} to {_utc(period.end)} ({period.timezone}), every {report.step} s; {_PAYS[report.idle]}."
+
+
+def busy(totals: Totals) -> str:
+    """How much of what was allocated did work, while somebody measured."""
+    return "not measured" if totals.used_share is None else f"{totals.used_share:.0%}"
+
+
+def tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
+    """Every table that has a row; of each team's consumers `top`."""
+    for dimension, name in TITLES.items():
+        rows = tuple((key[0], *_figures(totals)) for key, totals in report.by(dimension).items())
+        yield Table(name, (dimension.replace("_", " "), *COLUMNS), (*rows, ("total", *_figures(report.total))))
+    yield from consumer_tables(report, top)
+    if report.extra:
+        rows = tuple((each.team, each.project, each.kind.value, each.what, f"{each.usd:,}") for each in report.extra)
+        yield Table(
+            "storage and egress",
+            ("team", "project", "kind", "what", "USD"),
+            (*rows, ("total", "", "", "", f"{report.extra_usd:,}")),
+            4,
+        )
+    if report.credits:
+        rows = tuple((each.credit.name, *line, f"-{usd:,}") for each in report.credits for line, usd in each.lines.items())
+        yield Table("credits", ("credit", "team", "project", "USD"), (*rows, ("total", "", "", f"-{report.credit_usd:,}")), 3)
+    if report.commitments:
+        rows = tuple(
+            (each.what, f"{each.seconds / HOUR:,.1f}", f"{each.unused / HOUR:,.1f}", f"{each.usd:,}") for each in report.commitments
+        )
+        yield Table("committed", ("what", "node hours", "of these not there", "USD for these"), rows)
+    if report.plans:
+        rows = tuple(
+            (
+                each.plan.what,
+                *(f"{usd:,}" for usd in (each.committed_usd, each.used_usd, each.unused_usd)),
+                *(share(each.utilisation), share(each.coverage)),
+            )
+            for each in report.plans
+        )
+        headings = ("what", "USD", "used USD", "unused USD", "utilisation", "coverage of what it can pay")
+        yield Table("committed US dollars an hour", headings, rows)
+    if report.price_changes:
+        rows = tuple(
+            (str(each.what) + (f" (pool {each.pool})" if each.pool != UNKNOWN else ""), _utc(each.moment), each.source, *_prices(each))
+            for each in report.price_changes
+        )
+        yield Table("prices that changed", ("price", "from", "source", "USD an hour before", "after"), rows, 3)
+    if report.lost:
+        yield Table(
+            "lost by interruptions",
+            ("team", "project", "interruptions", "steps done again", "GPU hours"),
+            tuple(
+                (
+                    owner.team,
+                    owner.project,
+                    f"{each.interruptions:,.0f}",
+                    f"{each.steps:,.0f}",
+                    f"{each.gpu_seconds / HOUR:,.1f}" + (f" and {each.of_unknown_pace:,.0f} steps" if each.of_unknown_pace else ""),
+                )
+                for owner, each in sorted(report.lost.items(), key=lambda pair: (pair[0].team, pair[0].project, pair[0].workload_type))
+            ),
+            2,
+        )
+    if report.evictions:
+        rows = tuple((queue, reason, f"{risen:,.0f}") for (queue, reason), risen in sorted(report.evictions.items()))
+        yield Table("sent back to their queue by Kueue", ("cluster queue", "reason", "workloads"), rows, 2)
+
+
+def warnings(report: Report) -> Iterator[str]:
+    """What is missing, and what else a reader must know."""
+    if report.period != report.asked:
+        yield f"{report.asked.name} is not over: these are the figures up to {_utc(report.period.end)}."
+    for price, seconds in report.unknown.items():
+        yield f"unknown, and in no sum: {price} ({seconds / HOUR:,.1f} node hours); give it with --prices."
+    for owner, seconds in report.homeless.items():
+        yield f"{float(seconds) / HOUR:,.1f} GPU hours of {owner.team} ran on nodes without any record, and are in no sum."
+    for kind, seconds in report.uncommitted.items():
+        yield (
+            f"{seconds / HOUR:,.1f} node hours were of {kind}, and nobody has said what is committed: what was billed for the rest of the "
+            "reservation is in no sum; name it under commitments in the file of --prices."
+        )
+    for name, seconds in [*report.doubled.items()][:_GAPS_TOLD]:
+        yield (
+            f"{name} means two different objects for {seconds / HOUR:,.1f} hours, as when two clusters write into one Prometheus: "
+            "their shares are unknown; choose one with --match."
+        )
+    if len(report.doubled) > _GAPS_TOLD:
+        yield f"and {len(report.doubled) - _GAPS_TOLD} more such names; --format json has them all."
+    for gap in report.gaps[:_GAPS_TOLD]:
+        yield f"no samples of {gap.name} from {_utc(gap.start)} to {_utc(gap.end)}: nothing in that time is counted."
+    if len(report.gaps) > _GAPS_TOLD:
+        yield f"and {len(report.gaps) - _GAPS_TOLD} more such gaps; --format json has them all."
+    for each in filter(lambda each: each.left_usd, report.credits):
+        yield f"{each.left_usd:,} USD of the credit {each.credit.name} had no effect: there was no more cost that it covers."
+    yield from report.notes
+
+
+def price_notes(report: Report) -> Iterator[str]:
+    """Where the prices and credits are from."""
+    for name, source in sorted(report.sources.items()):
+        day = f"undated, read {source.as_of}" if source.undated else str(source.as_of)
+        yield f"prices{'' if source.verified else ' (not checked against the cloud)'}, {day}: {name}"
+    for each in report.credits:
+        yield f"credit {each.credit.name}: {each.credit.source}"
+
+
+def _figures(totals: Totals) -> tuple[str, ...]:
+    unknown = " +?" if totals.unpriced else ""
+    hours = (f"{totals.gpu_hours:,.1f}", f"{totals.measured / HOUR:,.1f}", busy(totals) if totals.measured else "")
+    return (f"{totals.usd:,}{unknown}", f"{totals.allocated_usd:,}{unknown}", f"{totals.idle_usd:,}", f"{totals.saved_usd:,}", *hours)
+
+
+def _prices(change: NodePriceChange) -> tuple[str, str]:
+    before, after = ("not known" if each is None else f"{as_decimal(each).normalize():f}" for each in (change.before, change.after))
+    return before, after
+
+
+def share(of: Fraction | None) -> str:
+    """In percent; of nothing there is none."""
+    return "" if of is None else f"{float(of):.1%}"
+
+
+def _percent(part: float, whole: float) -> str:
+    return f" ({part / whole:.0%})" if whole else ""
+
+
+def _utc(moment: int) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,361 @@
+"""What `flexspot cost` prints for people, for programs, and for a comment on a pull request."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from flexspot.capacity.catalog.platform import VOCABULARIES, Platform
+from flexspot.capacity.cost.budget_checks import BudgetStanding
+from flexspot.capacity.cost.costed_plan import plan_of, read_json, read_plan_file, read_use_file, shipped_use
+from flexspot.capacity.cost.figures import Scenario, day_of, days_of
+from flexspot.capacity.cost.plan_comparison import budget_checks, budgets_data, compared, comparison_data, plan_cost_data
+from flexspot.capacity.cost.plan_cost import plan_cost
+from flexspot.capacity.cost.programs.declared import is_program
+from flexspot.capacity.settings.spending import OnUnknownPrices
+from flexspot.capacity.values.errors import ExitCode
+from flexspot.infra.cli.command_line import ReportFormat
+from flexspot.infra.cli.console import out, table_console
+from flexspot.infra.cli.money.machine_prices import with_own
+from flexspot.infra.cli.money.program_cost import show_cost_of_program, sources_table
+from flexspot.infra.cli.tables import Table, as_json, change, folded, literal, print_table, shown_usd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import date
+
+    from flexspot.capacity.cost.budget_checks import BudgetCheck
+    from flexspot.capacity.cost.figures import CostLine, Figures, PriceUsed
+    from flexspot.capacity.cost.plan_comparison import PlanComparison
+    from flexspot.capacity.cost.plan_cost import PlanCost
+
+
+_COLOURS = {
+    BudgetStanding.EXCEEDED: "bold red",
+    BudgetStanding.NEAR: "yellow",
+    BudgetStanding.UNKNOWN: "yellow",
+    BudgetStanding.WITHIN: "green",
+}
+
+
+@dataclass(frozen=True)
+class CostReport:
+    """What there is to say of the plan of `stack`. `checks` are its budgets, held against the month of `scenario`."""
+
+    stack: str
+    cost: PlanCost
+    comparison: PlanComparison | None
+    checks: tuple[BudgetCheck, ...]
+    scenario: Scenario
+    today: date
+
+    @property
+    def at_least(self) -> str:
+        """Stands before what is expected and idle where prices are missing."""
+        return "at least " if self.cost.unknown else ""
+
+    @property
+    def worst_at_least(self) -> str:
+        """Stands before the worst case where a missing price has no bound."""
+        return "at least " if self.cost.unbounded else ""
+
+    @property
+    def old(self) -> list[OldPrices]:
+        """The prices that are too old to be taken for today's, those of one source and age limit together."""
+        found: dict[tuple[str, int], list[tuple[PriceUsed, CostLine]]] = {}
+        for line in self.cost.lines:
+            for price in line.prices:
+                if (self.today - price.as_of).days > days_of(price):
+                    found.setdefault((price.source, days_of(price)), []).append((price, line))
+        return [_old(each, self.today) for each in found.values()]
+
+
+@dataclass(frozen=True)
+class OldPrices:
+    """Prices of one source: how old they are, of what, and what the lines come to that use them, whatever other prices they use besides.
+
+    `listed` is whether the cloud's list can be asked for some of them.
+    """
+
+    source: str
+    as_of: date
+    age_days: int
+    what: tuple[str, ...]
+    expected_usd: Decimal
+    worst_usd: Decimal
+    listed: bool
+
+
+def _old(used: list[tuple[PriceUsed, CostLine]], today: date) -> OldPrices:
+    first, lines = used[0][0], {line.key: line for _, line in used}
+    figures = [line.figures for line in lines.values() if line.figures is not None]
+    return OldPrices(
+        first.source,
+        first.as_of,
+        (today - first.as_of).days,
+        tuple(dict.fromkeys(price.what for price, _ in used)),
+        sum((each.expected_usd for each in figures), start=Decimal(0)),
+        sum((each.worst_usd for each in figures), start=Decimal(0)),
+        any(price.listed for price, _ in used),
+    )
+
+
+def cost_json(report: CostReport) -> str:
+    """The report as JSON, money as text."""
+    old = [{"of" if name == "what" else name: value for name, value in asdict(each).items() if name != "listed"} for each in report.old]
+    data = {"stack": report.stack, **plan_cost_data(report.cost), "budgets": budgets_data(report.checks), "old_prices": old}
+    if report.comparison is not None:
+        data["comparison"] = comparison_data(report.comparison)
+    return as_json(data)
+
+
+def show_cost(report: CostReport) -> None:
+    """The sums first, then line by line, by team, and what the prices stand on."""
+    cost, total = report.cost, report.cost.total
+    out.print(f"[bold]{escape(report.stack)}[/] on {cost.cloud} in {escape(cost.region)}, USD a month:")
+    told = f"expected {report.at_least}{shown_usd(total.expected_usd)}{_and_at_most(cost)}"
+    out.print(f"  {told}, worst case {report.worst_at_least}{shown_usd(total.worst_usd)}")
+    out.print(f"  with nothing running {report.at_least}{shown_usd(total.floor_usd)}")
+    if cost.cloud == "local":
+        out.print("  fake nodes cost nothing: these are the prices of the EKS machines that they imitate.")
+    for check in report.checks:
+        out.print(f"  [{_COLOURS[check.standing]}]{check.standing}[/]: {escape(budget_text(check, report.scenario))}")
+    if report.comparison is not None:
+        _show_comparison(report.comparison)
+    print_table(table_console(), _lines(cost))
+    print_table(table_console(), _teams(cost))
+    for missing in cost.unknown:
+        out.print(f"[yellow]unknown[/], {how_counted(cost, missing)}: {escape(missing)}")
+    for note in cost.notes:
+        out.print(f"[yellow]passed over[/]: {escape(note)}")
+    sources = price_sources(cost)
+    for price in sources:
+        out.print(f"[dim]prices{'' if price.verified else ' (?)'}, {day_of(price)}: {escape(price.source)}[/]")
+    for old in report.old:
+        out.print(f"[yellow]{escape(age_words(old, report.cost))}[/]")
+    if any(not each.verified for each in sources):
+        out.print("[dim](?) not checked against the cloud's own list. Give your own prices with --prices.[/]")
+
+
+def _and_at_most(cost: PlanCost) -> str:
+    """What is expected at most, where missing prices have a bound."""
+    return f" and at most {shown_usd(cost.total.expected_at_most_usd)}" if cost.unknown and not cost.unbounded else ""
+
+
+def how_counted(cost: PlanCost, missing: str) -> str:
+    """In which sums a price that nobody knows is."""
+    return "and in no sum" if missing in cost.unbounded else "at on-demand in the worst case, and in no other sum"
+
+
+def age_words(old: OldPrices, cost: PlanCost) -> str:
+    """That prices are old, what rests on them, and what to do."""
+    more = f" and {len(old.what) - 1} more" if len(old.what) > 1 else ""
+    rests = f"expected {shown_usd(old.expected_usd)} and worst case {shown_usd(old.worst_usd)} rest on them"
+    told = f"{old.age_days} days old: {old.what[0]}{more}, of {old.as_of}; {rests}"
+    if not old.listed:
+        return f"{told}; no price list covers them: give newer prices with --prices"
+    asks = f"flexspot prices refresh --cloud {VOCABULARIES[Platform(cost.cloud)].catalog} --region {cost.region} --file FILE"
+    return f"{told}; `{asks}` gets what is in the cloud's price lists; give other prices with --prices"
+
+
+def budget_text(check: BudgetCheck, scenario: Scenario) -> str:
+    """One budget in a sentence."""
+    least = "at least " if check.unknown else ""
+    most = f" and at most {shown_usd(check.at_most_usd)}" if check.unknown and check.at_most_usd is not None else ""
+    share = f"({least}{check.spent_percent:.0f} %)"
+    return f"{scenario} {least}{shown_usd(check.spent_usd)}{most} of {check.budget_usd:,} budgeted for {check.owner} {share}"
+
+
+def price_sources(cost: PlanCost) -> list[PriceUsed]:
+    """One price of each source, in the order in which the lines use them."""
+    return list({price.source: price for line in cost.lines for price in line.prices}.values())
+
+
+def of_known(found: PlanComparison) -> str:
+    """What to say behind a difference in all."""
+    return " in known prices" if found.before.unknown or found.after.unknown else ""
+
+
+def three(figures: Figures | None, unknown: bool = False, unbounded: bool = False) -> tuple[str, str, str]:  # noqa: FBT001
+    """The three figures in the order of the columns, with a mark where something with an unknown price comes on top."""
+    if figures is None:
+        return "not known", "not known", "not known"
+    mark, worst_mark = (" +?" if each else "" for each in (unknown, unbounded))
+    return shown_usd(figures.expected_usd) + mark, shown_usd(figures.worst_usd) + worst_mark, shown_usd(figures.floor_usd) + mark
+
+
+def of_line(line: CostLine) -> tuple[str, str, str]:
+    """Those of a line. Where no price of it is known, the worst case is all that is."""
+    expected, worst, floor = three(line.figures, bool(line.unknown), bool(line.unbounded))
+    return (expected, worst, floor) if line.priced else ("not known", worst, "not known")
+
+
+def changes(report: PlanComparison) -> Table:
+    """Each line that differs: what happened to it, its name, of how much it was and is, and what that does to two of the figures."""
+    rows: list[tuple[str, ...]] = []
+    for each in report.lines:
+        told = "new" if each.before is None else "gone" if each.after is None else "changed"
+        sides = dict.fromkeys(side.quantity for side in (each.before, each.after) if side is not None)
+        difference = each.difference
+        expected, worst = ("not known",) * 2 if difference is None else (change(difference.expected_usd), change(difference.worst_usd))
+        expected = expected if each.priced else "not known"
+        rows.append((told, f"{each.line.section}: {each.line.name}", " → ".join(sides), expected, worst))
+    return Table("changed against the base", ("", "what", "of how much", "expected", "worst case"), rows, 3)
+
+
+def _show_comparison(found: PlanComparison) -> None:
+    if not found.lines:
+        out.print("  no line differs from the base.")
+        return
+    difference = found.difference
+    told = f"expected {change(difference.expected_usd)}, worst case {change(difference.worst_usd)}{of_known(found)}"
+    out.print(f"  against the base: {told}")
+    print_table(table_console(), changes(found))
+
+
+def _lines(cost: PlanCost) -> Table:
+    rows = [(line.section, line.name, line.quantity, *of_line(line)) for line in cost.lines]
+    total = ("", "total", "", *three(cost.total, bool(cost.unknown), bool(cost.unbounded)))
+    return Table("what is billed, USD a month", ("", "what", "of how much", "expected", "worst case", "idle"), rows, 3, total=total)
+
+
+def _teams(cost: PlanCost) -> Table:
+    """Each team's part, then what is no team's. What a team may borrow is another's: those figures do not sum to the total."""
+    rows: list[tuple[str, ...]] = []
+    for team in cost.teams:
+        figures = three(team.figures, bool(team.unknown), bool(team.unbounded))
+        rows.append((team.name, str(team.gpus), *figures, "" if team.most_usd is None else shown_usd(team.worst_usd)))
+    rows.append(("(no team's)", "", *three(cost.unallocated), ""))
+    rows.append(("(platform, shared by all)", "", *three(cost.platform), ""))
+    headings = ("team", "GPUs of its own", "expected", "worst case", "idle", "worst with borrowed GPUs")
+    return Table("whose it is, USD a month", headings, rows)
+
+
+_MARKS = {BudgetStanding.EXCEEDED: "🔴", BudgetStanding.NEAR: "🟡", BudgetStanding.UNKNOWN: "🟡", BudgetStanding.WITHIN: "🟢"}
+
+
+def cost_markdown(report: CostReport) -> str:
+    """The comment. Text that somebody wrote, such as a name, is shown as it is: no markup in it counts, and nobody is mentioned."""
+    return "\n".join(_comment(report)) + "\n"
+
+
+def _comment(report: CostReport) -> Iterator[str]:
+    cost, found = report.cost, report.comparison
+    expected = f"{report.at_least}{shown_usd(cost.total.expected_usd)} USD a month expected"
+    more = "" if found is None else f" ({change(found.difference.expected_usd, 'no change')})"
+    yield f"### Cost of <code>{literal(report.stack)}</code>: {expected}{more}"
+    yield ""
+    yield from _sums(report)
+    yield ""
+    for check in report.checks:
+        yield f"- {_MARKS[check.standing]} {check.standing}: {literal(budget_text(check, report.scenario))}"
+    if report.checks:
+        yield ""
+    if found is not None:
+        yield from folded(f"{len(found.lines)} changed lines", changes(found))
+        if not found.lines:
+            yield from ("No line differs from the base.", "")
+    yield from folded("What is billed", _lines(cost))
+    yield from folded("Whose it is", _teams(cost))
+    missing = [(each, how_counted(cost, each)) for each in cost.unknown]
+    yield from folded(f"{len(missing)} prices not known", Table("", ("price", "counted"), missing, 2))
+    yield from folded(f"{len(cost.notes)} things passed over", Table("", ("what",), [(each,) for each in cost.notes]))
+    old = [(age_words(each, report.cost),) for each in report.old]
+    yield from folded(f"{len(old)} sources of prices are old", Table("", ("what",), old))
+    yield from folded("Where the prices are from", sources_table(price_sources(cost)))
+
+
+def _sums(report: CostReport) -> Iterator[str]:
+    total, found = report.cost.total, report.comparison
+    names = {
+        Scenario.EXPECTED: "expected",
+        Scenario.WORST: f"worst case: every ceiling reached all month{', at least' if report.cost.unbounded else ''}",
+        Scenario.FLOOR: "idle: nothing runs",
+    }
+    now = f"now{', at least' if report.cost.unknown else ''}"
+    if found is None:
+        yield f"| USD a month | {now} |"
+        yield "|:--|--:|"
+        yield from (f"| {name} | {shown_usd(total.of(each))} |" for each, name in names.items())
+        return
+    yield f"| USD a month | base{', at least' if found.before.unknown else ''} | {now} | change{of_known(found)} |"
+    yield "|:--|--:|--:|--:|"
+    for each, name in names.items():
+        yield f"| {name} | {shown_usd(found.before.total.of(each))} | {shown_usd(total.of(each))} | {change(found.difference.of(each))} |"
+
+
+STANDARD_INPUT = Path("-")
+"""What stands for what is read from a pipe."""
+
+
+class Against(StrEnum):
+    """Which month is held against the budgets."""
+
+    EXPECTED = "expected"
+    WORST_CASE = "worst-case"
+
+
+def cost(
+    plan: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="What `flexspot preview --offline --plan-out FILE` wrote; or of any Pulumi program what `pulumi stack export` or "
+            "`pulumi preview --json --show-sames` prints (- reads it from a pipe).",
+        ),
+    ],
+    base: Annotated[
+        Path | None, typer.Option("--base", metavar="FILE", help="Another file of the same kind to compare with, at the same prices.")
+    ] = None,
+    use: Annotated[Path | None, typer.Option("--use", help="The expected use in a month; see docs/guides/costs.md.")] = None,
+    prices: Annotated[Path | None, typer.Option("--prices", help="Your own price file; its prices come first.")] = None,
+    against: Annotated[Against, typer.Option("--budget-against", help="Which figure budgets are compared with.")] = Against.EXPECTED,
+    near: Annotated[int, typer.Option("--near-percent", min=1, max=100, help="The percentage of a budget from which to warn.")] = 80,
+    region: Annotated[
+        str | None, typer.Option("--region", help="For any program: the region of resources where neither they nor their provider say it.")
+    ] = None,
+    form: Annotated[
+        ReportFormat, typer.Option("--format", help="text for people, json for programs, markdown for comments.")
+    ] = ReportFormat.TEXT,
+) -> None:
+    """Estimate what a plan, or any Pulumi program, costs in a month. Exit code 1 above a budget.
+
+    Of a plan: at worst, as expected, idle; by pool, team and cloud resource. Exit code 1, too, where missing prices may exceed a budget
+    of a stack whose budget.on_unknown_prices is refuse. Of any program: as declared, at most and at least, by resource.
+    """
+    written = read_json(plan, sys.stdin.buffer.read() if plan == STANDARD_INPUT else None)
+    if is_program(written):
+        show_cost_of_program(written, plan, base, prices, region, form)
+        return
+    file = plan_of(written, plan)
+    base_file = None if base is None else read_plan_file(base)
+    expected = shipped_use() if use is None else read_use_file(use)
+    book = with_own(file.prices(), prices)
+    found = plan_cost(file.plan, book, expected)
+    comparison = None
+    if base_file is not None:
+        same = base_file.prices().cloud is book.cloud
+        comparison = compared(plan_cost(base_file.plan, book if same else with_own(base_file.prices(), None), expected), found)
+    checks = budget_checks(found, Scenario(against.value), near)
+    report = CostReport(file.stack, found, comparison, tuple(checks), Scenario(against.value), datetime.now(UTC).date())
+    if form is ReportFormat.JSON:
+        sys.stdout.write(cost_json(report))
+    elif form is ReportFormat.MARKDOWN:
+        sys.stdout.write(cost_markdown(report))
+    else:
+        show_cost(report)
+    refused = (
+        {BudgetStanding.EXCEEDED, BudgetStanding.UNKNOWN}
+        if file.plan.spending.on_unknown_prices is OnUnknownPrices.REFUSE
+        else {BudgetStanding.EXCEEDED}
+    )
+    if any(each.standing in refused for each in checks):
+        raise typer.Exit(ExitCode.UNMET)

@@ -1,0 +1,394 @@
+"""What `flexspot advise reserve` prints of a history: a table for people, JSON for programs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from flexspot.capacity.catalog.price_book import HOURS_OF_A_MONTH
+from flexspot.capacity.chargeback.commitment_advice import TERM_YEARS, Terms, advise_commitments
+from flexspot.capacity.chargeback.machine_hours import MachineHoursReader, machine_hours_csv, node_queries, read_machine_hours
+from flexspot.capacity.chargeback.nodes import cloud_of
+from flexspot.capacity.chargeback.samples import Period
+from flexspot.capacity.cost.costed_plan import MachinePrices
+from flexspot.capacity.cost.figures import price_used
+from flexspot.capacity.cost.reservation import advise_reservation, read_use
+from flexspot.capacity.values.errors import ExitCode
+from flexspot.capacity.values.quantities import as_decimal
+from flexspot.infra.cli.command_line import AsFormat, Format, bad_usage, with_options
+from flexspot.infra.cli.console import out, table_console
+from flexspot.infra.cli.given_files import write_whole
+from flexspot.infra.cli.money import machine_prices
+from flexspot.infra.cli.money.chargeback import own_prices
+from flexspot.infra.cli.money.machine_prices import (
+    Number,
+    OnDemandUsd,
+    PricesFile,
+    money,
+    percent,
+    prices_of_machine,
+    show_prices,
+    usd,
+    write_json,
+)
+from flexspot.infra.cli.money.prometheus_source import PrometheusOptions, PrometheusSource, Step, no_node_known, period_begun
+from flexspot.infra.cli.tables import Table, print_table, show, shown_usd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from decimal import Decimal
+    from fractions import Fraction
+
+    from flexspot.capacity.catalog.machines import Vendor
+    from flexspot.capacity.catalog.price_book import PriceBook
+    from flexspot.capacity.chargeback.commitment_advice import CommitmentAdvice, CommittedLevel, MachineAdvice, Reach
+    from flexspot.capacity.chargeback.machine_hours import MachineHours
+    from flexspot.capacity.cost.reservation import ReservationAdvice
+
+
+def show_commitments(advice: CommitmentAdvice, notes: list[str], book: Callable[[Vendor], PriceBook], form: Format) -> None:
+    """How far the history carries, the number of each machine, what is not known and at which price it would pay."""
+    prices = [each for machine in advice.machines if (each := _prices(machine, book)) is not None]
+    if form is Format.JSON:
+        write_json(_data(advice, notes), *prices)
+        return
+    out.print(Text(_history(advice.reach)))
+    for each in advice.reach.refused:
+        out.print(Text(f"no advice: {each}."))
+    for each in advice.reach.weak:
+        out.print(Text(f"in doubt: {each}."))
+    for each in notes:
+        out.print(Text(f"note: {each}"))
+    if advice.machines:
+        print_table(table_console(), _table(advice))
+    else:
+        out.print("nothing ran on demand, so there is nothing to commit to.")
+    for machine in advice.machines:
+        for line in _said(machine, advice):
+            out.print(Text(line))
+    for kind, node_hours in advice.uncommittable.items():
+        out.print(Text(f"not counted: {kind}, {as_decimal(node_hours):,.1f} node hours."))
+    show_prices(*prices)
+
+
+def _prices(machine: MachineAdvice, book: Callable[[Vendor], PriceBook]) -> MachinePrices | None:
+    cloud = cloud_of(machine.machine)
+    if cloud is None or machine.on_demand_usd_per_hour is None:
+        return None
+    from_book = [each for each in (machine.on_demand, machine.committed) if each is not None]
+    used = {each.capacity_type: price_used(book(cloud), each) for each in from_book}
+    return MachinePrices(machine.on_demand_usd_per_hour, reserved_usd_per_hour=machine.committed_usd_per_hour, used=used)
+
+
+def _history(reach: Reach) -> str:
+    if reach.first is None or reach.last is None:
+        return "history: no hour was seen from end to end."
+    days, gone = reach.hours / 24, f", {reach.missing} hours between them missing" if reach.missing else ""
+    return f"history: {days:.1f} days in the hours from {reach.first:%Y-%m-%d %H:%M} to {reach.last:%Y-%m-%d %H:%M} UTC{gone}."
+
+
+_COSTS = ("USD a month", "saved", "one fewer", "one more")
+HEADINGS = ("machine", "region", "mean", "peak", "pays if used", "commit to", "used", "covers", *_COSTS)
+
+
+def _table(advice: CommitmentAdvice) -> Table:
+    return Table("what to commit to", HEADINGS, tuple(map(_row, advice.machines)), texts=2)
+
+
+def _row(machine: MachineAdvice) -> tuple[str, ...]:
+    use, best = machine.use, machine.best
+    figures = (machine.machine, machine.region, f"{as_decimal(use.node_hours / use.hours):.1f}", str(use.peak))
+    pays = "?" if machine.break_even_share is None else f"> {_percent(machine.break_even_share)}"
+    if best is None:
+        return (*figures, pays, *("?" for _ in HEADINGS[5:]))
+    utilisation = _percent(best.used_share) if best.nodes else "-"
+    coverage = _percent(best.covered_share)
+    usd = shown_usd(best.usd_a_month), shown_usd(machine.saved_usd_a_month)
+    return (*figures, pays, str(best.nodes), utilisation, coverage, *usd, _dearer(machine.fewer, best), _dearer(machine.more, best))
+
+
+def _dearer(other: CommittedLevel | None, best: CommittedLevel) -> str:
+    """By how much another number costs more."""
+    if other is None:
+        return "-"
+    more = _difference(other, best)
+    return "not known" if more is None else f"+{shown_usd(more)}"
+
+
+def _difference(other: CommittedLevel, best: CommittedLevel) -> Decimal | None:
+    return None if other.usd_a_month is None or best.usd_a_month is None else other.usd_a_month - best.usd_a_month
+
+
+def _percent(share: Fraction) -> str:
+    return f"{as_decimal(share * 100):.1f} %"
+
+
+_STEPS_TOLD = 6
+
+
+def _said(machine: MachineAdvice, advice: CommitmentAdvice) -> Iterator[str]:
+    """What a row has no place for."""
+    of, best = f"{machine.machine} in {machine.region}", machine.best
+    if machine.unknown:
+        yield f"not known: {' and '.join(machine.unknown)}."
+    if machine.break_even_share is None and not advice.reach.refused:
+        yield f"{of}: {'; '.join(_steps(machine))}."
+    if best is not None and best.nodes and machine.pays_after_months is not None:
+        cost = "" if machine.term_usd is None else f" costs {shown_usd(machine.term_usd)} USD and"
+        months = f"{as_decimal(machine.pays_after_months):.1f} of {12 * advice.terms.years} months"
+        yield f"{of}: the commitment{cost} pays if use goes on as it was for {months}."
+    if best is not None and machine.halves is not None and machine.halves != (best.nodes, best.nodes):
+        yield f"{of}: by the first half of the hours alone it would be {machine.halves[0]}, by the second {machine.halves[1]}."
+
+
+def _steps(machine: MachineAdvice) -> Iterator[str]:
+    """Below which price how many machines pay; equal ones as one."""
+    steps: dict[Fraction, int] = {share: node for node, share in enumerate(machine.use.shares, start=1)}
+    for share, nodes in list(steps.items())[:_STEPS_TOLD]:
+        price = machine.pays_below_usd_per_hour(nodes)
+        told = "" if price is None else f", which is below {price:.4f} USD an hour"
+        yield f"committing to {nodes} pays at more than {_percent(1 - share)} off on-demand{told}"
+    if len(steps) > _STEPS_TOLD:
+        yield "and more in JSON"
+    if not steps:
+        yield "none ran"
+
+
+def _data(advice: CommitmentAdvice, notes: list[str]) -> dict[str, Any]:
+    reach = advice.reach
+    return {
+        "complete": advice.complete,
+        "history": {
+            "first_hour": None if reach.first is None else reach.first.isoformat(),
+            "last_hour": None if reach.last is None else reach.last.isoformat(),
+            "hours": reach.hours,
+            "missing_hours": reach.missing,
+            "no_advice_because": list(reach.refused),
+            "in_doubt": list(reach.weak),
+            "notes": notes,
+        },
+        "term_years": advice.terms.years,
+        "machines": [_machine_data(each) for each in advice.machines],
+        "not_counted": [
+            {"machine": kind.machine, "region": kind.region, "capacity_type": kind.bought_as, "node_hours": f"{as_decimal(hours):.2f}"}
+            for kind, hours in advice.uncommittable.items()
+        ],
+    }
+
+
+def _machine_data(machine: MachineAdvice) -> dict[str, Any]:
+    use, halves, months = machine.use, machine.halves, machine.pays_after_months
+    return {
+        "machine": machine.machine,
+        "region": machine.region,
+        "mean_nodes": f"{as_decimal(use.node_hours / use.hours):.4f}",
+        "peak_nodes": use.peak,
+        "on_demand_usd_per_hour": _text(machine.on_demand_usd_per_hour),
+        "committed_usd_per_hour": _text(machine.committed_usd_per_hour),
+        "not_known": list(machine.unknown),
+        "break_even_share": _share(machine.break_even_share),
+        "best": _level_data(machine.best),
+        "none": _level_data(machine.none),
+        "one_fewer": _level_data(machine.fewer),
+        "one_more": _level_data(machine.more),
+        "saved_usd_a_month": money(machine.saved_usd_a_month),
+        "term_usd": money(machine.term_usd),
+        "pays_after_months": None if months is None else f"{as_decimal(months):.2f}",
+        "best_by_first_half": None if halves is None else halves[0],
+        "best_by_second_half": None if halves is None else halves[1],
+        "nodes": [
+            {"node": node, "used_share": _share(share), "pays_below_usd_per_hour": _price(machine.pays_below_usd_per_hour(node))}
+            for node, share in enumerate(use.shares, start=1)
+        ],
+    }
+
+
+def _level_data(level: CommittedLevel | None) -> dict[str, Any] | None:
+    if level is None:
+        return None
+    return {
+        "nodes": level.nodes,
+        "utilisation": _share(level.used_share),
+        "coverage": _share(level.covered_share),
+        "usd_a_month": money(level.usd_a_month),
+    }
+
+
+def _share(share: Fraction | None) -> str | None:
+    return None if share is None else f"{as_decimal(share):.4f}"
+
+
+def _text(usd: Decimal | None) -> str | None:
+    return None if usd is None else f"{usd:f}"
+
+
+def _price(usd: Decimal | None) -> str | None:
+    return None if usd is None else f"{usd:.6f}"
+
+
+_DAY = 86_400
+_LONGEST_DAYS = 1100
+
+_ONLY_READING = ("month", "start", "end", "match", "header", "ca", "token_file", "token_env", "auth", "aws_region")
+"""Options that have an effect only where Prometheus is read."""
+
+
+@with_options("read", PrometheusOptions)
+def reserve(
+    read: PrometheusOptions,
+    machine: Annotated[
+        str | None, typer.Option("--machine", "-m", help="The machine type. With a history, the default is all that are in it.")
+    ] = None,
+    region: Annotated[
+        str | None, typer.Option("--region", "-r", help="The region. With a history, the default is all that are in it.")
+    ] = None,
+    prometheus: Annotated[
+        str | None,
+        typer.Option("--prometheus", metavar="URL", help="Take the history from Prometheus: the URL of its API, without /api/v1."),
+    ] = None,
+    history: Annotated[
+        list[Path] | None,
+        typer.Option("--history", metavar="FILE", help="Or take the history from CSV, as --write-history writes it. Repeatable."),
+    ] = None,
+    use: Annotated[
+        Path | None, typer.Option("--use", help="Or take nodes in use hour by hour from a file: a whole number per line.")
+    ] = None,
+    baseline: Annotated[
+        int | None, typer.Option("--baseline-nodes", min=1, help="Or assume a constant use: this many nodes for --hours-per-month.")
+    ] = None,
+    hours_per_month: Annotated[
+        int, typer.Option("--hours-per-month", min=1, max=730, help="Hours a month that --baseline-nodes are in use.")
+    ] = 730,
+    reserved_usd: Annotated[
+        str | None, typer.Option("--reserved-usd", metavar=Number.USD, help="The committed price of a machine per hour.")
+    ] = None,
+    discount: Annotated[
+        str | None, typer.Option("--discount-percent", metavar=Number.PERCENT, help="Or the discount off on-demand.")
+    ] = None,
+    term_years: Annotated[
+        int, typer.Option("--term-years", min=TERM_YEARS[0], max=TERM_YEARS[-1], help="The commitment's term in years: 1 or 3.")
+    ] = TERM_YEARS[0],
+    on_demand_usd: OnDemandUsd = None,
+    prices_file: PricesFile = None,
+    days: Annotated[
+        int, typer.Option("--days", min=1, max=_LONGEST_DAYS, help="Without --month or --from: this many whole days in UTC, up to now.")
+    ] = 90,
+    step: Step = 300,
+    write_history: Annotated[
+        Path | None, typer.Option("--write-history", metavar="FILE", help="Write the history from Prometheus to this file, for --history.")
+    ] = None,
+    form: AsFormat = Format.TEXT,
+) -> None:
+    """Recommend how many machines to commit to, from a history, measured use or a given baseline. The rest is on demand.
+
+    Exit code 1: the history is too short or has too many gaps, or a price is unknown; it says which. 2: bad usage or input.
+    """
+    if sum((prometheus is not None, bool(history), use is not None, baseline is not None)) != 1:
+        raise typer.BadParameter("give one of --prometheus URL, --history FILE, --use FILE and --baseline-nodes N.")
+    if write_history is not None and prometheus is None:
+        raise typer.BadParameter("--write-history writes what Prometheus saw; give --prometheus.")
+    plain = PrometheusOptions()
+    names = {"start": "--from", "end": "--to", "auth": "--prometheus-auth"}
+    idle = [names.get(key, f"--{key.replace('_', '-')}") for key in _ONLY_READING if getattr(read, key) != getattr(plain, key)]
+    if prometheus is None and idle:
+        have_none = f"nothing is read from Prometheus, so these have no effect: {', '.join(idle)}"
+        raise typer.BadParameter(f"{have_none}; give --prometheus or leave it out.")
+    terms = _terms(term_years, reserved_usd, discount, on_demand_usd)
+    one = None if machine is None or region is None else (machine, region)
+    if prometheus is None and not history:
+        if one is None:
+            raise typer.BadParameter("give --machine and --region with --use and --baseline-nodes.")
+        _by_use(one, use if use is not None else (baseline or 0, hours_per_month), prices_file, terms, form)
+        return
+    if (terms.committed_usd_per_hour or terms.on_demand_usd_per_hour) and one is None:
+        raise typer.BadParameter("a price is that of one machine; give --machine and --region, or the prices in a file with --prices.")
+    discard = None
+    if prometheus is None:
+        found = read_machine_hours(history or ())
+    else:
+        now = int(time.time())
+        whole = read.month is read.start is read.end is None
+        period = _last_days(days, now) if whole else period_begun(read.period(), now)
+        found, discard = _measured(read.source(prometheus, step, now), period, write_history)
+    book = own_prices(prices_file)
+    advice = advise_commitments(_of(found, machine, region), book, terms)
+    show_commitments(advice, found.notes, book, form)
+    if discard is not None:
+        discard()
+    if not advice.complete:
+        raise typer.Exit(ExitCode.UNMET)
+
+
+def _terms(years: int, reserved_usd: str | None, discount: str | None, on_demand_usd: str | None) -> Terms:
+    if years not in TERM_YEARS:
+        raise typer.BadParameter(f"--term-years is {years}; clouds sell terms of {' and '.join(map(str, TERM_YEARS))} years.")
+    if reserved_usd is not None and discount is not None:
+        raise typer.BadParameter("give either --reserved-usd or --discount-percent.")
+    on_demand = usd("--on-demand-usd", on_demand_usd)
+    return Terms(years, usd("--reserved-usd", reserved_usd), percent("--discount-percent", discount), on_demand)
+
+
+def _by_use(one: tuple[str, str], used: Path | tuple[int, int], prices_file: Path | None, terms: Terms, form: Format) -> None:
+    """Of `one` machine in a region; `used` is a file, or so many nodes for so many hours a month."""
+    prices = prices_of_machine(machine_prices.cloud_of(one[0]), *one, prices_file, on_demand_usd=terms.on_demand_usd_per_hour)
+    list_price, off = prices.on_demand_usd_per_hour, terms.discount_percent
+    reserved = terms.committed_usd_per_hour or prices.reserved_usd_per_hour if off is None else list_price * (1 - off / 100)
+    if reserved is None:
+        raise typer.BadParameter(
+            "give either --reserved-usd or --discount-percent, or a row of capacity_type reserved in the file of --prices: the price "
+            "book has no prices of commitments."
+        )
+    if isinstance(used, tuple):
+        nodes, hours = used
+        hourly = [nodes] * hours + [0] * (HOURS_OF_A_MONTH - hours)
+    else:
+        hourly = read_use(used)
+    _show_reservation(advise_reservation(hourly, reserved, list_price), len(hourly), form, prices)
+
+
+def _last_days(days: int, now: int) -> Period:
+    # From midnight on, so that the same command goes on where it was interrupted.
+    first = now - now % _DAY - days * _DAY
+    return Period(first, now, f"{datetime.fromtimestamp(first, UTC):%Y-%m-%d} until now", "UTC")
+
+
+def _measured(source: PrometheusSource, period: Period, write_to: Path | None) -> tuple[MachineHours, Callable[[], None]]:
+    reader = MachineHoursReader(period, source.step, source.bridge)
+    read = source.read(period, node_queries(source.match), reader.take, kept_as="reserve")
+    found = reader.close()
+    if not found.hours:
+        raise no_node_known(period)
+    found.notes += read.warnings
+    if write_to is not None:
+        write_whole(write_to, machine_hours_csv(found), "the report")
+    return found, read.discard
+
+
+def _of(found: MachineHours, machine: str | None, region: str | None) -> MachineHours:
+    """The same history of one machine, one region, or both. Raises ExplainedError where there is nothing of it."""
+    nodes = {kind: each for kind, each in found.nodes.items() if machine in {None, kind.machine} and region in {None, kind.region}}
+    if not nodes:
+        there = ", ".join(sorted({f"{kind.machine} in {kind.region}" for kind in found.nodes}))
+        raise bad_usage(f"the history has no {machine or 'machine'} in {region or 'any region'}.", f"it has {there}.")
+    return replace(found, nodes=nodes)
+
+
+def _show_reservation(advice: ReservationAdvice, hours: int, form: Format, prices: MachinePrices) -> None:
+    """Show the best number of nodes between none and the peak."""
+    levels = {"none": advice.none, "best": advice.best, "peak": advice.peak}
+    if form is Format.JSON:
+        data = {name: {"nodes": each.nodes, "usd": money(each.usd), "used_share": _share(each.used_share)} for name, each in levels.items()}
+        write_json({"hours": hours, "break_even_share": _share(advice.break_even_share), **data}, prices)
+        return
+    rows = [(name, str(each.nodes), shown_usd(each.usd), _percent(each.used_share) if each.nodes else "") for name, each in levels.items()]
+    show("", ("", "nodes", f"USD in {hours} h", "of it used"), rows)
+    out.print(
+        f"reserve {advice.best.nodes} node(s): a node pays for itself when it is used {_percent(advice.break_even_share)} of the time."
+    )
+    show_prices(prices)

@@ -1,0 +1,344 @@
+"""`flexspot chargeback reconcile` and `trend`: saved reports against the cloud's bill, and side by side."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flexspot.capacity.chargeback import reconciling
+from flexspot.capacity.chargeback.bills.entries import Bill, BillError
+from flexspot.capacity.chargeback.bills.files import is_parquet
+from flexspot.capacity.chargeback.bills.folders import parts_of, read_delivery
+from flexspot.capacity.chargeback.bills.gcp import FAMILY
+from flexspot.capacity.chargeback.reconciling import Reason
+from flexspot.capacity.chargeback.saved_report import read_report, read_teams, trend_of
+from flexspot.capacity.values.errors import ExitCode
+from flexspot.capacity.values.shown_text import spreadsheet_cell
+from flexspot.infra.cli.command_line import ReportFormat, bad_usage
+from flexspot.infra.cli.given_files import saved_report, told
+from flexspot.infra.cli.money.chargeback_formats import utc
+from flexspot.infra.cli.tables import Table, TabularReport, as_csv, as_json
+from flexspot.infra.optional_libraries import library
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    from flexspot.capacity.chargeback.reconciling import MachineLine, Reconciliation
+    from flexspot.capacity.chargeback.saved_report import MonthOf, ReportedMonth, Row, Trend
+
+
+_OTHERS_TOLD = 40
+
+
+def reconcile_json(found: Reconciliation, percent: Decimal) -> str:
+    """Everything, as one object."""
+    written: dict[str, Any] = {
+        "period": found.name,
+        "currency": "USD",
+        "report_usd": str(found.report_usd),
+        "bill_usd": str(found.bill_usd),
+        "difference_usd": str(found.bill_usd - found.report_usd),
+        "unexplained_usd": str(found.unexplained_usd),
+        "tolerance_percent": str(percent),
+        "within_tolerance": found.within(percent),
+        "by_reason": [{"reason": reason.value, "explained": reason.explains, "usd": str(usd)} for reason, usd in found.by_reason.items()],
+        "lines": [
+            {
+                "cloud": each.key.cloud,
+                "region": each.key.region,
+                "machine": each.key.machine,
+                "bought_as": each.key.bought,
+                "capacity_types": list(each.capacity_types),
+                "unit": _unit(each),
+                "report_usd": str(each.report_usd),
+                "report_hours": None if each.report_hours is None else round(float(each.report_hours), 4),
+                "bill_usd": str(each.bill_usd),
+                "bill_hours": round(float(each.bill_hours), 4),
+                "report_usd_per_hour": None if each.report_price is None else round(float(each.report_price), 6),
+                "bill_usd_per_hour": None if each.bill_price is None else round(float(each.bill_price), 6),
+                "difference_usd": str(each.difference),
+                "why": [{"reason": reason.value, "explained": reason.explains, "usd": str(usd)} for reason, usd in each.parts],
+            }
+            for each in found.lines
+        ],
+        "others": [
+            {
+                "cloud": each.cloud,
+                "reason": each.reason.value,
+                "explained": each.reason.explains,
+                "what": each.what,
+                "rows": each.rows,
+                "usd": str(each.usd),
+            }
+            for each in found.others
+        ],
+        "notes": list(found.notes),
+    }
+    return as_json(written)
+
+
+def reconcile_csv(found: Reconciliation) -> str:
+    """The report's amounts and every difference, a row each: `usd` sums to the bill."""
+    period = spreadsheet_cell(found.name)
+    rows: list[tuple[str, ...]] = [("period", "cloud", "region", "machine", "bought_as", "what", "reason", "explained", "usd")]
+    for line in found.lines:
+        place = tuple(map(spreadsheet_cell, (line.key.cloud, line.key.region, line.key.machine, line.key.bought)))
+        rows.append((period, *place, "", "report", "", str(line.report_usd)))
+        rows += [(period, *place, "", reason.value, _yes(reason), str(usd)) for reason, usd in line.parts]
+    for each in found.others:
+        what = spreadsheet_cell(each.what)
+        rows.append((period, each.cloud, "", "", "", what, each.reason.value, _yes(each.reason), str(each.usd)))
+    return as_csv(rows)
+
+
+def reconciliation(found: Reconciliation, percent: Decimal) -> TabularReport:
+    """Sums first, then why, then machine by machine, and what else is on the bill."""
+    return TabularReport(f"Chargeback {found.name} and the bill", [*_tables(found)], found.notes, sums=[*_summary(found, percent)])
+
+
+def _summary(found: Reconciliation, percent: Decimal) -> Iterator[tuple[str, str]]:
+    yield "report", f"{found.report_usd:,} USD"
+    yield "bill", f"{found.bill_usd:,} USD"
+    yield "difference", f"{_signed(found.bill_usd - found.report_usd)} USD"
+    verdict = "within" if found.within(percent) else "more than"
+    yield "unexplained", f"{found.unexplained_usd:,} USD, {verdict} {percent} % of the report"
+
+
+def _tables(found: Reconciliation) -> Iterator[Table]:
+    reasons = ((reason.value, _signed(usd)) for reason, usd in found.by_reason.items())
+    whole = (("report", f"{found.report_usd:,}"), *reasons, ("bill", f"{found.bill_usd:,}"))
+    yield Table("from the report to the bill", ("why", "USD"), whole)
+    if found.lines:
+        headings = ("machine", "bought as", "report USD", "bill USD", "report h", "bill h", "difference", "why")
+        yield Table("by machine", headings, tuple(map(_machine_row, found.lines)), 2, ends_in_text=True)
+    if found.others:
+        dearest = sorted(found.others, key=lambda each: -abs(each.usd))
+        rows = [(each.cloud, each.reason.value, each.what, f"{each.rows:,}", _signed(each.usd)) for each in dearest[:_OTHERS_TOLD]]
+        if left := dearest[_OTHERS_TOLD:]:
+            rows.append(("", "", f"{len(left):,} more, all in json and csv", "", _signed(sum(each.usd for each in left))))
+        yield Table("else on the bill", ("cloud", "why", "what", "rows", "USD"), tuple(rows), 3)
+
+
+def _machine_row(line: MachineLine) -> tuple[str, ...]:
+    key = line.key
+    unit = " (vCPU hours)" if _unit(line) == "vCPU hours" else ""
+    why = "; ".join(f"{_signed(usd)} {reason.value}{_prices(line) if reason is Reason.PRICE else ''}" for reason, usd in line.parts)
+    return (
+        f"{key.machine} {key.region}{unit}",
+        ", ".join(line.capacity_types) or key.bought,
+        f"{line.report_usd:,}",
+        f"{line.bill_usd:,}",
+        _hours(line.report_hours),
+        _hours(line.bill_hours),
+        _signed(line.difference),
+        why,
+    )
+
+
+def _prices(line: MachineLine) -> str:
+    if line.report_price is None or line.bill_price is None:
+        return ""
+    return f" ({float(line.report_price):,.4f} an hour, billed {float(line.bill_price):,.4f})"
+
+
+def _unit(line: MachineLine) -> str:
+    return "vCPU hours" if line.key.machine.endswith(FAMILY) else "node hours"
+
+
+def _hours(hours: Fraction | None) -> str:
+    return "?" if hours is None else f"{float(hours):,.1f}"
+
+
+def _signed(usd: Decimal | int) -> str:
+    return f"{usd:+,}" if usd else "0.00"
+
+
+def _yes(reason: Reason) -> str:
+    return "yes" if reason.explains else "no"
+
+
+TOLERANCE_PERCENT = "2"
+"""What may stay unexplained. A node of an hour that is seen for a minute less is 2 % off."""
+
+MAX_PERCENT = 100
+
+
+class ReconcileFormat(StrEnum):
+    """How the comparison is written: for a terminal, a spreadsheet, programs, or a comment."""
+
+    TEXT = "text"
+    CSV = "csv"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+def reconcile(
+    report: Annotated[Path, typer.Option("--report", metavar="FILE", help="What `flexspot chargeback report --format json` wrote.")],
+    bills: Annotated[
+        list[Path],
+        typer.Option(
+            "--bill",
+            metavar="FILE",
+            help="A bill of AWS (CUR 2.0 or legacy) or Google Cloud (BigQuery's billing export), or a FOCUS export of either, as CSV, JSON "
+            "lines (Google Cloud), plain or in gzip, or Parquet (needs the extra parquet); or the folder that an export delivers; may be "
+            "repeated.",
+        ),
+    ],
+    tolerance: Annotated[
+        str, typer.Option("--tolerance-percent", help="The percentage of the report's amount that may stay unexplained.")
+    ] = TOLERANCE_PERCENT,
+    form: Annotated[ReconcileFormat, typer.Option("--format", help="text and markdown for people, csv and json for programs.")] = (
+        ReconcileFormat.TEXT
+    ),
+) -> None:
+    """Explain the differences between a chargeback report and the cloud's bill, line by line and to the cent.
+
+    Exit code 1: more than --tolerance-percent of the report is unexplained. 2: bad usage or input.
+    """
+    percent = _percent(tolerance)
+    month = saved_report(report, read_report)
+    found = reconciling.reconcile(month, _bill(bills, month))
+    writers = {
+        ReconcileFormat.TEXT: lambda: reconciliation(found, percent).text(),
+        ReconcileFormat.CSV: lambda: reconcile_csv(found),
+        ReconcileFormat.JSON: lambda: reconcile_json(found, percent),
+        ReconcileFormat.MARKDOWN: lambda: reconciliation(found, percent).markdown(),
+    }
+    sys.stdout.write(writers[form]())
+    if not found.within(percent):
+        raise typer.Exit(ExitCode.UNMET)
+
+
+def _percent(written: str) -> Decimal:
+    try:
+        percent = Decimal(written)
+    except InvalidOperation:
+        percent = Decimal(-1)
+    if not percent.is_finite() or not 0 <= percent <= MAX_PERCENT:
+        raise bad_usage(f"--tolerance-percent is {written!r}.", f"give a number from 0 to {MAX_PERCENT}, such as 2.")
+    return percent
+
+
+def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
+    bill, seen = Bill(month.period.start, month.period.end), dict[str, str]()
+    for path in paths:
+        try:
+            if any(map(is_parquet, parts_of(path, month.period.start, month.period.end))):
+                library("pyarrow.parquet", "parquet")
+            for row in read_delivery(path, seen, month.period.start, month.period.end):
+                bill.add(row)
+        except (BillError, OSError) as error:
+            raise bad_usage(
+                f"the bill {path} cannot be used.",
+                "export it again as docs/guides/chargeback.md says; nothing of it was compared.",
+                evidence=(told(error),),
+            ) from error
+    return bill
+
+
+def trend_json(trend: Trend) -> str:
+    """Everything, as one object."""
+    data = {
+        "currency": "USD",
+        "complete": trend.complete,
+        "months": [
+            {
+                "name": each.month.name,
+                "timezone": each.month.timezone,
+                "until": utc(each.period.end),
+                "over": each.over,
+                "complete": each.usable,
+                "usd": str(each.node_usd),
+            }
+            for each in trend.months
+        ],
+        "missing_months": list(trend.missing),
+        "teams": [_team_data(trend, row) for row in trend.rows],
+        "total": _team_data(trend, trend.total),
+        "notes": list(trend.notes),
+    }
+    return as_json(data)
+
+
+def _team_data(trend: Trend, row: Row) -> dict[str, Any]:
+    months = [
+        {
+            "month": month.month.name,
+            "usd": str(each.usd),
+            "change_usd": None if each.change is None else str(each.change),
+            "change_share": None if each.change_share is None else round(each.change_share, 6),
+        }
+        for month, each in zip(trend.months, row.months, strict=True)
+    ]
+    return {"team": row.team, "months": months}
+
+
+def trend_document(trend: Trend) -> TabularReport:
+    """Tables, then what must be known."""
+    return TabularReport(_title(trend), [*_trend_tables(trend)], [*_to_be_known(trend)])
+
+
+def _title(trend: Trend) -> str:
+    first, last = trend.months[0].month, trend.months[-1].month
+    return f"Chargeback {first.name} to {last.name} ({last.timezone}), USD of nodes"
+
+
+def _trend_tables(trend: Trend) -> Iterator[Table]:
+    names = tuple(each.month.name + ("" if each.over else " so far") for each in trend.months)
+    rows = (*trend.rows, trend.total)
+    paid = tuple((row.team, *(_paid(trend, number, each) for number, each in enumerate(row.months))) for row in rows)
+    yield Table("by month", ("team", *names), paid)
+    if any(each.change is not None for each in trend.total.months):
+        changes = tuple((row.team, *map(_month_change, row.months)) for row in rows)
+        yield Table("change against the month before", ("team", *names), changes)
+
+
+def _paid(trend: Trend, number: int, each: MonthOf) -> str:
+    missing = " +?" if trend.months[number].missing else ""
+    return f"{each.usd:,}{missing}"
+
+
+def _month_change(each: MonthOf) -> str:
+    if each.change is None:
+        return ""
+    return f"{each.change:+,}" + ("" if each.change_share is None else f" ({each.change_share:+.0%})")
+
+
+def _to_be_known(trend: Trend) -> Iterator[str]:
+    last = trend.months[-1]
+    if not last.over:
+        until = datetime.fromtimestamp(last.period.end, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        yield f"{last.month.name} is not over: these are the figures up to {until}."
+    if trend.missing:
+        yield f"There is no report of {', '.join(trend.missing)}: no change is calculated across it."
+    yield from trend.notes
+
+
+def trend(
+    reports: Annotated[
+        list[Path],
+        typer.Option(
+            "--report", metavar="FILE", help="What `flexspot chargeback report --month --format json` wrote, one for each month; repeated."
+        ),
+    ],
+    form: Annotated[ReportFormat, typer.Option("--format", help="text and markdown for people, json for programs.")] = ReportFormat.TEXT,
+) -> None:
+    """Show how the teams' costs change from month to month.
+
+    Exit code 1: a month in between is missing, or a report is incomplete. 2: bad usage, or reports that cannot be compared.
+    """
+    trend = trend_of([saved_report(each, read_teams, period="--month YYYY-MM") for each in reports])
+    if form is ReportFormat.JSON:
+        sys.stdout.write(trend_json(trend))
+    else:
+        document = trend_document(trend)
+        sys.stdout.write(document.text() if form is ReportFormat.TEXT else document.markdown())
+    if not trend.complete:
+        raise typer.Exit(ExitCode.UNMET)

@@ -1,0 +1,346 @@
+"""`flexspot up`, `preview` and `destroy`: a stack through the Pulumi engine, its cost, and what a person is asked before."""
+
+from __future__ import annotations
+
+import re
+import sys
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+from rich.markup import escape
+
+from flexspot.capacity.catalog.platform import Platform
+from flexspot.capacity.cost.costed_plan import costed, shipped_use
+from flexspot.capacity.cost.plan_cost import plan_cost
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.capacity.values.names import is_production
+from flexspot.infra.cli.command_line import bad_usage
+from flexspot.infra.cli.console import out, table_console
+from flexspot.infra.cli.given_files import Stack, planned
+from flexspot.infra.cli.lab import lab_home, show_next_steps
+from flexspot.infra.cli.stacks.deployed import Lab, offline_run, stack_run
+from flexspot.infra.cli.tables import Table, print_table, shown_usd
+from flexspot.infra.deployment import api_refusals, losses
+from flexspot.infra.deployment.api_refusals import ApiRefusals, check_tried
+from flexspot.infra.deployment.drift import Drifts
+from flexspot.infra.deployment.losses import Losses, check_permissions
+from flexspot.infra.project import project_here
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pulumi.automation import EngineEvent
+
+    from flexspot.capacity.plan.build import StackPlan
+    from flexspot.infra.deployment.api_refusals import Refusal
+    from flexspot.infra.deployment.drift import Drift
+    from flexspot.infra.deployment.losses import Loss
+    from flexspot.infra.engine import StackRun
+
+
+_MONTHLY_COST = "flexspot:index:MonthlyCost"
+
+
+class DeployedCost:
+    """What was worked out for the stack when it was last deployed: its resource `monthly-cost`, as the engine's events have it.
+
+    `usd` has amounts by the names of SpendingArgs; it is empty where nothing was deployed.
+    """
+
+    def __init__(self) -> None:
+        self.usd: dict[str, Decimal] = {}
+
+    def hear(self, event: EngineEvent) -> None:
+        """Takes note of one event of the engine."""
+        step = event.resource_pre_event
+        old = None if step is None else step.metadata.old
+        if old is None or old.type != _MONTHLY_COST:
+            return
+        spending = cast("dict[str, Any]", (old.inputs or {}).get("environment") or {})
+        for name in ("expected_usd", "worst_case_usd"):
+            try:
+                self.usd[name] = Decimal(str(spending[name]))
+            except (KeyError, InvalidOperation):
+                # Deployed by a version that wrote it in another way: then no change is told.
+                continue
+
+
+def show_cost_line(planned: StackPlan, deployed: DeployedCost | None = None) -> None:
+    """What the stack costs a month, in one line, and what was deployed did; nothing for a lab, whose nodes are fake."""
+    if not isinstance(planned.settings, EksSettings | GkeSettings):
+        return
+    cost = plan_cost(costed(planned.plan), planned.prices, shipped_use())
+    least, worst_least = ("at least " if each else "" for each in (cost.unknown, cost.unbounded))
+    total, before = cost.total, (deployed or DeployedCost()).usd
+    worst = f"{worst_least}{shown_usd(total.worst_usd)}{_more(total.worst_usd, before.get('worst_case_usd'))}"
+    expected = f"{least}{shown_usd(total.expected_usd)}{_more(total.expected_usd, before.get('expected_usd'))}"
+    out.print(f"Cost, USD a month: worst case {worst}, expected {expected}, with nothing running {least}{shown_usd(total.floor_usd)}.")
+
+
+def _more(now: Decimal, before: Decimal | None) -> str:
+    """What is added to what is deployed, prices being those of their days."""
+    if before is None:
+        return ""
+    return f" ({now - before:+,.2f})" if now != before else " (no change)"
+
+
+_ROWS = 40
+
+
+def require_somebody_to_ask(command: str, *, yes: bool) -> None:
+    """Raises ExplainedError (bad usage) where a question could not be answered: without a terminal and without --yes."""
+    if not yes and not sys.stdin.isatty():
+        raise bad_usage(
+            f"`flexspot {command}` asks before it changes anything, and there is no terminal to answer at. No state was opened.",
+            f"add --yes: flexspot {command} --yes ...",
+        )
+
+
+def ask(question: str, *, yes: bool) -> None:
+    """Goes on when the answer is yes. Raises ExplainedError (exit code 1) when it is no."""
+    if not yes and not typer.confirm(question, default=False):
+        raise ExplainedError("the answer was no; nothing was changed.", "run the same command again when it should be.")
+
+
+def told_answers(made: Sequence[str] | None, not_made: Sequence[str] | None) -> dict[str, str | None]:
+    """A person's answers about resources that an interrupted run may have created: ids by URN, None for those that do not exist."""
+    given: dict[str, str | None] = dict.fromkeys(not_made or [])
+    for each in made or []:
+        # An id may have a `=` in it, a URN has none.
+        urn, sign, identity = each.partition("=")
+        if not (sign and identity):
+            raise bad_usage(f"--made {each} has no id.", "write --made URN=ID, as in the message that asked for it.")
+        if urn in given:
+            raise bad_usage(f"there is more than one answer for {urn}.", "give one: --made if it was created, or --not-made.")
+        given[urn] = identity
+    return given
+
+
+def show_drift(found: Sequence[Drift], consequence: str) -> None:
+    """What was changed by hand, as a table; nothing when nothing was."""
+    if not found:
+        return
+    rows = [(each.resource, each.path, each.deployed, each.found) for each in found[:_ROWS]]
+    table = Table(f"Changed by hand since the last run; {consequence}", ("resource", "field", "deployed", "found"), rows, 4)
+    print_table(table_console(), table, "bold yellow")
+    if len(found) > _ROWS:
+        out.print(f"and {len(found) - _ROWS} more.")
+
+
+def show_losses(found: Sequence[Loss]) -> None:
+    """What would go that holds something, in words; nothing when nothing would."""
+    if found:
+        out.print("[bold red]This deletes what holds data or work:[/]")
+        for line in losses.told(found):
+            out.print(f"  {escape(line)}")
+
+
+def show_doubts(found: Sequence[Refusal]) -> None:
+    """What a cloud may refuse or leave undone, and what to do instead; nothing when nothing is in doubt."""
+    for each in found:
+        if not each.certain:
+            out.print(f"[bold yellow]Not certain:[/] {escape(each.words)}")
+            out.print(escape(f"What to do: {each.remedy}"))
+
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
+Made = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--made", metavar="URN=ID", help="A resource that an interrupted run did create, with its id. Use it when the command asks."
+    ),
+]
+
+NotMade = Annotated[
+    list[str] | None,
+    typer.Option("--not-made", metavar="URN", help="A resource that an interrupted run did not create. Use it when the command asks."),
+]
+
+AllowReplace = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-replace",
+        metavar="KIND=NAME",
+        help="A resource that may be replaced in production although it holds data or work. Use it when the command asks.",
+    ),
+]
+
+TryRefused = Annotated[
+    list[str] | None,
+    typer.Option("--try-refused", metavar="RULE", help="Try although the cloud is known to refuse this. Use it when the command asks."),
+]
+
+
+def preview(
+    stack: Stack,
+    lab: Lab = "default",
+    offline: Annotated[bool, typer.Option("--offline", help="Use no cluster and no cloud, as if nothing were deployed yet.")] = False,
+    refresh: Annotated[
+        bool,
+        typer.Option(
+            "--refresh", help="First read what is deployed now, and show what was changed by hand; exit code 1 when anything was."
+        ),
+    ] = False,
+    write_state: Annotated[
+        bool,
+        typer.Option("--write-state", help="With --refresh: write what was read to the state. The next `up` changes it back all the same."),
+    ] = False,
+    plan_out: Annotated[
+        Path | None,
+        typer.Option("--plan-out", metavar="FILE", help="Write the plan to this file, for `flexspot cost`; also when a policy refuses it."),
+    ] = None,
+    made: Made = None,
+    not_made: NotMade = None,
+) -> None:
+    """Show what `up` would change; a violated policy stops it with exit code 1.
+
+    Changes nothing that is deployed, and the state only with --write-state.
+    """
+    if offline and refresh:
+        raise bad_usage("--offline and --refresh exclude each other: offline there is nothing to read.", "remove one of them.")
+    if write_state and not refresh:
+        raise bad_usage("--write-state without --refresh has nothing to write.", "add --refresh, or remove --write-state.")
+    if (made or not_made) and not write_state:
+        raise bad_usage("--made and --not-made change the state, and a preview leaves it as it is.", "add --refresh --write-state.")
+    found, heard, answers = planned(stack), Heard(), told_answers(made, not_made)
+    with offline_run(stack) if offline else stack_run(stack, found, lab) as run:
+        if write_state:
+            run.settle(_tell, answers)
+            run.refresh(_tell, color=out.is_terminal, hear=heard.drifts.hear)
+        counts = _previewed(run, found, heard, plan_out=plan_out, refresh=refresh and not write_state)
+        show_drift(heard.drifts.found, "`up` would change it back")
+        show_losses(heard.losses.found)
+        show_doubts(heard.api.found)
+        for refused in heard.refusals(found):
+            out.print(escape(f"`up` will not do it: {refused.problem}"), *map(escape, refused.evidence), sep="\n  ")
+            out.print(escape(f"What to do: {refused.remedy}"))
+        _show(counts, "would be")
+        show_cost_line(found, heard.cost)
+    if refresh and heard.drifts.found:
+        raise typer.Exit(ExitCode.UNMET)
+    if refresh:
+        out.print("nothing was changed by hand.")
+
+
+def up(
+    stack: Stack,
+    lab: Lab = "default",
+    yes: Yes = False,
+    refresh: Annotated[
+        bool, typer.Option("--refresh/--no-refresh", help="First read what is deployed now, and change back what was changed by hand.")
+    ] = True,
+    made: Made = None,
+    not_made: NotMade = None,
+    allow_replace: AllowReplace = None,
+    try_refused: TryRefused = None,
+) -> None:
+    """Deploy a stack; a violated policy stops it with exit code 1. Shows what would change and asks before it changes anything.
+
+    In production, nothing that holds data or work is replaced unless --allow-replace names it: no cluster, network, pool, bucket or
+    team storage. No run starts that the cloud is known to refuse halfway, unless --try-refused names the rule.
+    """
+    check_permissions(allow_replace or ())
+    check_tried(try_refused or ())
+    require_somebody_to_ask("up", yes=yes)
+    found, heard = planned(stack), Heard()
+    answers = told_answers(made, not_made)
+    with stack_run(stack, found, lab) as run:
+        run.settle(_tell, answers)
+        counts = _previewed(run, found, heard, refresh=refresh)
+        show_drift(heard.drifts.found, "it is changed back")
+        show_losses(heard.losses.found)
+        show_doubts(heard.api.found)
+        for refused in heard.refusals(found, allow_replace or (), try_refused or ()):
+            raise refused
+        _show(counts, "would be")
+        show_cost_line(found, heard.cost)
+        if _changes(counts) or heard.drifts.found:
+            ask(f"Deploy this to stack {stack}?", yes=yes)
+        _show(run.up(_tell, color=out.is_terminal, refresh=refresh), "were")
+    if found.plan.cloud is Platform.LOCAL:
+        show_next_steps(lab_home(lab))
+
+
+def destroy(stack: Stack, lab: Lab = "default", yes: Yes = False, made: Made = None, not_made: NotMade = None) -> None:
+    """Delete every resource of a stack. Shows what would be deleted and asks before it deletes anything."""
+    require_somebody_to_ask("destroy", yes=yes)
+    answers = told_answers(made, not_made)
+    with stack_run(stack, planned(stack), lab) as run:
+        run.settle(_tell, answers)
+        counts = run.preview_destroy(_tell, color=out.is_terminal)
+        _show(counts, "would be")
+        if _changes(counts):
+            ask(f"Delete all this of stack {stack}? What is in it is lost.", yes=yes)
+        _show(run.destroy(_tell, color=out.is_terminal), "were")
+
+
+class Heard:
+    """What is asked of a preview besides its counts: what was changed by hand, what goes, what a cloud refuses, and what was paid."""
+
+    def __init__(self) -> None:
+        self.drifts, self.losses, self.api, self.cost = Drifts(), Losses(), ApiRefusals(), DeployedCost()
+
+    def hear(self, event: EngineEvent) -> None:
+        """Takes note of one event of the engine."""
+        self.drifts.hear(event)
+        self.losses.hear(event)
+        self.api.hear(event)
+        self.cost.hear(event)
+
+    def refusals(self, found: StackPlan, allowed: Sequence[str] = (), tried: Sequence[str] = ()) -> Iterator[ExplainedError]:
+        """Why `up` does not do what was previewed; nothing where it may."""
+        production = is_production(found.settings.environment)
+        for refused in (api_refusals.refusal(self.api.found, tried), losses.refusal(self.losses.found, allowed, production=production)):
+            if refused is not None:
+                yield refused
+
+
+def _previewed(run: StackRun, found: StackPlan, heard: Heard, *, plan_out: Path | None = None, refresh: bool) -> Mapping[str, int]:
+    """A preview; its plan is written for `flexspot cost` even when a policy refuses it, because the cost may be the reason.
+
+    Where it fails for what is protected, what would have gone is told before that.
+    """
+    from flexspot.infra.program import PlannedResources, write_plan_file  # noqa: PLC0415
+
+    resources = PlannedResources()
+
+    def hear(event: EngineEvent) -> None:
+        resources.hear(event)
+        heard.hear(event)
+
+    try:
+        return run.preview(_tell, color=out.is_terminal, hear=hear, refresh=refresh)
+    except ExplainedError:
+        show_losses(heard.losses.found)
+        raise
+    finally:
+        if plan_out is not None:
+            own_prices = found.settings.prices_file
+            write_plan_file(plan_out, run.stack, found, resources, None if own_prices is None else project_here().stacks / own_prices)
+
+
+_LOOKED_AT = re.compile(r"^ ?~ +\S+ \S+ refresh(ing)?( \(.*\))?$")
+"""The lines that the engine prints for each resource that it reads: two for each, without information."""
+
+
+def _tell(line: str) -> None:
+    if _LOOKED_AT.match(line.rstrip()):
+        return
+    sys.stdout.write(line if line.endswith("\n") else f"{line}\n")
+    sys.stdout.flush()
+
+
+_WORDS = {"create": "created", "update": "updated", "delete": "deleted", "replace": "replaced"}
+
+
+def _changes(changes: Mapping[str, int]) -> bool:
+    return any(changes.get(kind) for kind in _WORDS)
+
+
+def _show(changes: Mapping[str, int], verb: str) -> None:
+    told = [f"{count} {verb} {_WORDS[kind]}" for kind, count in changes.items() if kind in _WORDS and count]
+    out.print(", ".join(told) if told else "no change.")

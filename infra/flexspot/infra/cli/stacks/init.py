@@ -1,0 +1,201 @@
+"""`flexspot init`: a project in a folder, asked for or told by options."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from flexspot.capacity.catalog.platform import Platform
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.cli.command_line import bad_usage
+from flexspot.infra.cli.console import out
+from flexspot.infra.new_project import answers as parts
+from flexspot.infra.new_project.answers import checked_gpus, wrong
+from flexspot.infra.new_project.files import commands, project_files, reach, refuse_what_is_there, usual_files, write_project
+from flexspot.infra.project import from_the_root, here
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flexspot.infra.new_project.answers import Answers
+    from flexspot.infra.new_project.files import Written
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="The project's folder; created if it does not exist.")] = Path(),
+    cloud: Annotated[Platform | None, typer.Option("--cloud", "-c", help="gke, eks, or local for the lab only.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="The project's name. Default: the folder's name.")] = None,
+    owner: Annotated[str | None, typer.Option("--owner", help="The owner of every resource, as a label or tag.")] = None,
+    team: Annotated[list[str] | None, typer.Option("--team", "-t", help="A team that shares the GPUs. Repeatable.")] = None,
+    account: Annotated[
+        str | None, typer.Option("--account", help="The Google Cloud project, or the AWS account number, of development.")
+    ] = None,
+    prod_account: Annotated[
+        str | None, typer.Option("--prod-account", help="The same for production. Default on EKS: the development account.")
+    ] = None,
+    region: Annotated[str | None, typer.Option("--region", help="Default: us-central1, us-east-1.")] = None,
+    zone: Annotated[
+        list[str] | None, typer.Option("--zone", help="A zone of the region. Repeatable. Default: up to three that offer the machine.")
+    ] = None,
+    machine: Annotated[
+        str | None, typer.Option("--machine", "-m", help="The machine type of the GPU pools. Default: one with a single L4.")
+    ] = None,
+    dev_gpus: Annotated[
+        int | None, typer.Option("--dev-gpus", help="The most GPUs in development. Default: 4, or those of one node if it has more.")
+    ] = None,
+    prod_gpus: Annotated[
+        int | None,
+        typer.Option("--prod-gpus", help="The most Spot GPUs in production. Default: 16, or those of two nodes if they have more."),
+    ] = None,
+    cidr: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cidr",
+            help="Addresses that may also reach the API server of development on EKS. Repeatable. Default: none, so it is private.",
+        ),
+    ] = None,
+    ci: Annotated[
+        Literal["github", "gitlab"], typer.Option("--ci", help="Where changes are reviewed: a GitHub workflow or a GitLab pipeline.")
+    ] = "github",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; use the defaults.")] = False,
+) -> None:
+    """Create a project: stacks, a program, rules and a workflow. Overwrites nothing.
+
+    The stacks are for development, production and the lab. On a terminal, asks for whatever the options leave open. The stacks are checked
+    before they are written, and can be previewed offline at once.
+    """
+    place = from_the_root(folder)
+    refuse_what_is_there(place, usual_files(ci))
+    ask = Questions(asks=sys.stdin.isatty() and not yes)
+    chosen = Platform(ask.answer("--cloud", "Which cloud (gke, eks, local)", _told(cloud), _checked_cloud))
+    told = (account, prod_account, region, zone, machine, dev_gpus, prod_gpus, cidr)
+    options = zip((*parts.OF_THE_CLOUDS, *parts.OF_EKS), told, strict=True)
+    parts.refuse_options_of_others(chosen, [option for option, value in options if value is not None])
+    called = ask.answer("--name", "Name of the project", name, parts.checked_name, _default_name(place))
+    responsible = ask.answer("--owner", "Who answers for it (a team's name)", owner, parts.checked_owner)
+    teams = parts.checked_teams(
+        team or [ask.answer("--team", "Teams, with commas between", None, lambda told: ",".join(parts.checked_teams([told])))]
+    )
+    found = parts.Answers(cloud=chosen, name=called, owner=responsible, teams=teams, host=ci)
+    if chosen is not Platform.LOCAL:
+        found = _in_cloud(found, ask, (account, prod_account), region, zone or [], machine, (dev_gpus, prod_gpus), cidr or [])
+    made = project_files(found)
+    _show(folder, place, found, write_project(place, made.files), made.warnings)
+
+
+def _default_name(place: Path) -> str:
+    """The folder's, as far as Pulumi takes it."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", place.name).strip("-.")[:100].rstrip("-.") or "platform"
+
+
+def _in_cloud(
+    found: Answers,
+    ask: Questions,
+    accounts: tuple[str | None, str | None],
+    region: str | None,
+    zones: list[str],
+    machine: str | None,
+    gpus: tuple[int | None, int | None],
+    cidrs: list[str],
+) -> Answers:
+    cloud = found.cloud
+    what = "Google Cloud project" if cloud is Platform.GKE else "Number of the AWS account"
+    account = ask.answer("--account", f"{what} of development", accounts[0], lambda told: parts.checked_account(cloud, told))
+    prod_account = ask.answer(
+        "--prod-account",
+        f"{what} of production",
+        accounts[1],
+        lambda told: parts.checked_prod_account(cloud, told, account),
+        account if cloud is Platform.EKS else None,
+    )
+    where = ask.answer("--region", "Region", region, lambda told: parts.checked_region(cloud, told), parts.REGIONS[cloud])
+    named = parts.named_zones(cloud, where, zones)
+
+    def checked_machine(told: str) -> str:
+        parts.zones_with(cloud, where, parts.checked_machine(cloud, told), named)
+        return told
+
+    kind = ask.answer("--machine", "Machine of the GPU pools", machine, checked_machine, parts.MACHINES[cloud])
+    placed = replace(
+        found,
+        account=account,
+        prod_account=prod_account,
+        region=where,
+        machine=kind,
+        zones=parts.zones_with(cloud, where, kind, named),
+        cidrs=tuple(cidrs),
+    )
+    per_node = placed.gpus_per_node
+    dev = ask.number("--dev-gpus", "The most GPUs of development", gpus[0], per_node, max(4, per_node))
+    prod = ask.number("--prod-gpus", "The most GPUs of production on Spot", gpus[1], per_node, max(16, 2 * per_node))
+    return replace(placed, dev_gpus=dev, prod_gpus=prod)
+
+
+class Questions:
+    """Gets answers: from options, else from the person where there is one (again until they can be used), else the defaults."""
+
+    def __init__(self, *, asks: bool) -> None:
+        self.asks = asks
+
+    def answer(self, option: str, question: str, given: str | None, check: Callable[[str], str], default: str | None = None) -> str:
+        """The answer, checked. Raises ExplainedError for an option that cannot be used, or is missing where nobody is asked."""
+        if given is not None:
+            return check(given)
+        if not self.asks:
+            if default is None:
+                raise bad_usage(f"{option} is not given, and this run asks no questions.", f"give {option} ({question}).")
+            return check(default)
+        while True:
+            told: str = typer.prompt(question, default=default)
+            try:
+                return check(told.strip())
+            except ExplainedError as error:
+                out.print(f"{error.problem} {error.remedy}", markup=False)
+
+    def number(self, option: str, question: str, given: int | None, per_node: int, default: int) -> int:
+        """A number of GPUs, in whole nodes."""
+
+        def checked(told: str) -> str:
+            try:
+                gpus = int(told)
+            except ValueError:
+                raise wrong(option, told, "is not a number", "a whole number of GPUs") from None
+            return str(checked_gpus(option, gpus, per_node))
+
+        return int(self.answer(option, question, None if given is None else str(given), checked, str(default - default % per_node)))
+
+
+def _told(cloud: Platform | None) -> str | None:
+    return None if cloud is None else cloud.value
+
+
+def _checked_cloud(told: str) -> str:
+    if told not in {each.value for each in Platform}:
+        raise wrong("--cloud", told, "is none", "gke, eks or local")
+    return told
+
+
+def _show(folder: Path, place: Path, answers: Answers, written: Written, warnings: tuple[str, ...]) -> None:
+    out.print(f"{len(written.made)} files are in {place}:", ", ".join(written.made), markup=False)
+    for each in written.kept:
+        out.print(f"{each} was there and is as it was.", markup=False)
+    for each in warnings:
+        out.print(f"warning: {each}", markup=False)
+    first = "local" if answers.cloud is Platform.LOCAL else "dev"
+    out.print("\nNext, without any account:")
+    if place != here():
+        out.print(f"  cd {shlex.quote(str(folder))}", markup=False)
+    for line in (f"flexspot settings check -s {first}", f"flexspot preview -s {first} --offline", "flexspot lint ."):
+        out.print(f"  {line}", markup=False)
+    out.print("\n`up` on this machine's own control plane:\n  flexspot lab start\n  flexspot up -s local")
+    if needed := commands(answers):
+        out.print("\n`up` in the cloud needs, besides quotas, which the last of these lists:")
+        for line in needed:
+            out.print(f"  {line}", markup=False)
+        out.print(reach(answers), markup=False)

@@ -1,0 +1,295 @@
+"""What a run takes away that holds something: clusters, networks, GPU pools, buckets, teams' storage; said in words, and asked for.
+
+The engine says "replace" of a route table and of a bucket alike. These here are what somebody has to have meant. A bucket that holds
+something a cloud does not delete: its error becomes which bucket it is, and what to do.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pulumi.automation import EngineEvent
+    from pulumi.automation.events import StepEventMetadata
+
+
+class HeldKind(StrEnum):
+    """What holds something."""
+
+    CLUSTER = "cluster"
+    NETWORK = "network"
+    POOL = "pool"
+    BUCKET = "bucket"
+    FILE_SYSTEM = "file-system"
+    TEAM_STORAGE = "team-storage"
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A type of resources that hold something: what, how it is called, and what goes with it. `inside` is the component around it."""
+
+    held: HeldKind
+    called: str
+    with_it: str = ""
+    inside: str = ""
+
+
+_KINDS = {
+    "aws:eks/cluster:Cluster": _Kind(HeldKind.CLUSTER, "cluster", "with everything that runs on it and all volumes that it made"),
+    "gcp:container/cluster:Cluster": _Kind(HeldKind.CLUSTER, "cluster", "with everything that runs on it and all volumes that it made"),
+    # The chart of its definitions takes them with it, and with them all objects of their kinds.
+    "kubernetes:helm.sh/v3:Release": _Kind(
+        HeldKind.POOL, "chart", "and with its definitions all pools, with their nodes", "flexspot:index:KarpenterController"
+    ),
+    "aws:ec2/vpc:Vpc": _Kind(HeldKind.NETWORK, "VPC"),
+    "aws:ec2/subnet:Subnet": _Kind(HeldKind.NETWORK, "subnet"),
+    "gcp:compute/network:Network": _Kind(HeldKind.NETWORK, "network"),
+    "gcp:compute/subnetwork:Subnetwork": _Kind(HeldKind.NETWORK, "subnetwork"),
+    "gcp:container/nodePool:NodePool": _Kind(HeldKind.POOL, "pool", "with its nodes and what runs on them"),
+    "kubernetes:karpenter.sh/v1:NodePool": _Kind(HeldKind.POOL, "pool", "with its nodes and what runs on them"),
+    "aws:s3/bucket:Bucket": _Kind(HeldKind.BUCKET, "bucket", "with everything in it"),
+    "gcp:storage/bucket:Bucket": _Kind(HeldKind.BUCKET, "bucket", "with everything in it"),
+    "aws:efs/fileSystem:FileSystem": _Kind(HeldKind.FILE_SYSTEM, "file system", "with everything in it"),
+    "aws:fsx/lustreFileSystem:LustreFileSystem": _Kind(HeldKind.FILE_SYSTEM, "file system", "with everything in it"),
+    "kubernetes:core/v1:Namespace": _Kind(HeldKind.TEAM_STORAGE, "namespace", "with everything in it", "flexspot:index:Team"),
+    "kubernetes:core/v1:PersistentVolumeClaim": _Kind(HeldKind.TEAM_STORAGE, "volume claim"),
+    "gcp:storage/managedFolder:ManagedFolder": _Kind(HeldKind.TEAM_STORAGE, "folder", "with everything in it"),
+    # Karpenter's own queue holds nothing that stays.
+    "aws:sqs/queue:Queue": _Kind(HeldKind.TEAM_STORAGE, "work queue", "with the items in it", "flexspot:index:SqsWorkQueue"),
+    "gcp:pubsub/topic:Topic": _Kind(HeldKind.TEAM_STORAGE, "topic", "with the items in it", "flexspot:index:PubsubWorkQueue"),
+    "gcp:pubsub/subscription:Subscription": _Kind(
+        HeldKind.TEAM_STORAGE, "subscription", "with the items in it", "flexspot:index:PubsubWorkQueue"
+    ),
+}
+
+_WHOLE = frozenset(
+    {
+        "aws:eks/cluster:Cluster",
+        "aws:ec2/vpc:Vpc",
+        "gcp:compute/network:Network",
+        "gcp:container/cluster:Cluster",
+        "kubernetes:helm.sh/v3:Release",
+    }
+)
+"""What nobody takes out of a stack file as a pool, a team or a zone is taken out: its deletion is asked for as its replacement is."""
+
+_GKE_POOL = "gcp:container/nodePool:NodePool"
+_GPUS = "nodeConfig.guestAccelerators"
+_BEHIND = {
+    "nodeConfig.spot": "capacity_type",
+    "nodeConfig.flexStart": "capacity_type",
+    "queuedProvisioning": "capacity_type",
+    "nodeConfig.maxRunDuration": "max_run_hours",
+    "nodeConfig.reservationAffinity": "reservation",
+    f"{_GPUS}.gpuDriverInstallationConfig": "gpu_driver",
+    f"{_GPUS}.gpuSharingConfig": "gpu_sharing",
+    f"{_GPUS}.gpuPartitionSize": "mig_partition",
+    f"{_GPUS}.count": "gpus_per_node",
+    f"{_GPUS}.type": "machine",
+    "nodeConfig.secondaryBootDisks": "secondary_boot_disk_images",
+    "nodeConfig.ephemeralStorageLocalSsdConfig": "local_ssd_disks or machine",
+    "nodeConfig.bootDiskKmsKey": "boot_disk_kms_key",
+    "nodeConfig.confidentialNodes": "confidential_nodes",
+    "placementPolicy": "compact_placement",
+    "maxPodsPerNode": "network.max_pods_per_node",
+    "project": "project",
+    "cluster": "cluster.name or cluster.existing",
+    "location": "region or cluster.zone",
+}
+"""The settings, most of them a pool's own, behind what the provider makes a node pool of GKE anew for: by the path of its input."""
+
+_OPTION = "--allow-replace"
+_LISTED = 12
+
+
+def held(urn_type: str) -> HeldKind | None:
+    """What a resource holds, by its type with those around it (`A$B$C`); None where nothing is lost with it."""
+    kind = _kind(urn_type)
+    return None if kind is None else kind.held
+
+
+def _kind(urn_type: str) -> _Kind | None:
+    around, _, own = urn_type.rpartition("$")
+    kind = _KINDS.get(own)
+    return kind if kind is not None and (not kind.inside or kind.inside in around.split("$")) else None
+
+
+@dataclass(frozen=True)
+class Loss:
+    """One resource that goes. `replaced`: another one comes in its place. `protected`: as deployed, the cloud refuses its deletion.
+
+    `settings` are those that it is replaced for, as far as they are known.
+    """
+
+    urn_type: str
+    name: str
+    replaced: bool
+    protected: bool = False
+    settings: tuple[str, ...] = ()
+
+    @property
+    def held(self) -> HeldKind:
+        """What it holds."""
+        return _KINDS[self._own].held
+
+    @property
+    def permission(self) -> str:
+        """How a person says that it may go."""
+        return f"{_KINDS[self._own].called.replace(' ', '-')}={self.name}"
+
+    @property
+    def words(self) -> str:
+        """What happens, in a line."""
+        kind = _KINDS[self._own]
+        done = "is deleted and made anew" if self.replaced else "is deleted"
+        lost = f" {done}" + (f", {kind.with_it}" if kind.with_it else "")
+        verb = "changes" if len(self.settings) == 1 else "change"
+        return f"{kind.called} {self.name}{lost}" + (f", because {', '.join(self.settings)} {verb}" if self.settings else "")
+
+    @property
+    def asked_for(self) -> bool:
+        """Whether a person has to say so, in production: taking a pool or a team out of the stack file says it already."""
+        return self.replaced or self.held in {HeldKind.BUCKET, HeldKind.FILE_SYSTEM} or self._own in _WHOLE
+
+    @property
+    def _own(self) -> str:
+        return self.urn_type.rpartition("$")[2]
+
+
+@dataclass
+class Losses:
+    """Hears the engine's events of a preview, and keeps what would go."""
+
+    _found: dict[str, Loss] = field(default_factory=dict[str, Loss])
+
+    @property
+    def found(self) -> list[Loss]:
+        """What goes, the cluster first."""
+        return in_order(self._found.values())
+
+    def hear(self, event: EngineEvent) -> None:
+        """Takes note of one event."""
+        if event.resource_pre_event is None:
+            return
+        step = event.resource_pre_event.metadata
+        op = str(getattr(step.op, "value", step.op))
+        if op not in {"replace", "delete-replaced", "delete"} or step.old is None:
+            return
+        before = self._found.get(step.urn)
+        replaced = op != "delete" or (before is not None and before.replaced)
+        found = loss_of(step.urn, step.old.inputs or {}, replaced=replaced, paths=_replacing(step))
+        if found is not None:
+            # Of the steps of a replacement only one says what it is for.
+            self._found[step.urn] = replace(found, settings=found.settings or (before.settings if before else ()))
+
+
+def loss_of(urn: str, inputs: Mapping[str, Any], *, replaced: bool, paths: Iterable[str] = ()) -> Loss | None:
+    """What goes with a resource that was deployed with `inputs`; None where nothing does. `paths` are what it is replaced for."""
+    urn_type = urn.split("::")[2]
+    if _kind(urn_type) is None:
+        return None
+    return Loss(urn_type, _name(inputs, urn), replaced, inputs.get("deletionProtection") is True, _settings_behind(urn_type, paths))
+
+
+def _settings_behind(urn_type: str, paths: Iterable[str]) -> tuple[str, ...]:
+    """The settings that a node pool of GKE is made anew for; none of other resources, and none where no provider says what it is for."""
+    if not urn_type.endswith(_GKE_POOL):
+        return ()
+    plain = [re.sub(r"\[\d+\]", "", path) for path in paths]
+    return tuple(dict.fromkeys(name for begin, name in _BEHIND.items() for path in plain if f"{path}.".startswith(f"{begin}.")))
+
+
+def _replacing(step: StepEventMetadata) -> list[str]:
+    return [path for path, each in (step.detailed_diff or {}).items() if str(each.diff_kind.value).endswith("-replace")]
+
+
+def _name(inputs: Mapping[str, Any], urn: str) -> str:
+    """The name by which a person knows a resource."""
+    metadata: Mapping[str, Any] = inputs.get("metadata") or {}
+    if metadata.get("name"):
+        return "/".join(str(metadata[key]) for key in ("namespace", "name") if metadata.get(key))
+    tags: Mapping[str, Any] = inputs.get("tags") or {}
+    return str(inputs.get("name") or inputs.get("bucket") or tags.get("Name") or urn.rpartition("::")[2])
+
+
+def in_order(losses: Iterable[Loss]) -> list[Loss]:
+    """The cluster first."""
+    order = list(HeldKind)
+    return sorted(losses, key=lambda each: (order.index(each.held), each.name))
+
+
+def told(losses: Iterable[Loss]) -> list[str]:
+    """The losses in lines, as many as anybody reads."""
+    lines = [each.words for each in losses]
+    return lines if len(lines) <= _LISTED else [*lines[:_LISTED], f"and {len(lines) - _LISTED} more"]
+
+
+def check_permissions(allowed: Iterable[str]) -> None:
+    """Raises ExplainedError, as bad usage, for a permission that could fit nothing: not KIND=NAME, or of a kind that is never asked for."""
+    kinds = sorted({each.called.replace(" ", "-") for each in _KINDS.values()})
+    for written in allowed:
+        kind, given, name = written.partition("=")
+        if not given or not name or kind not in kinds:
+            remedy = f"write KIND=NAME as the refusal shows it, with a KIND of {', '.join(kinds)}"
+            raise ExplainedError(
+                f"{_OPTION} is {written}, which names nothing that could be replaced or deleted.", remedy, exit_code=ExitCode.BAD_USAGE
+            )
+
+
+def refusal(losses: Iterable[Loss], allowed: Iterable[str], *, production: bool) -> ExplainedError | None:
+    """Why `up` does not do this: losses that nobody has said are meant. None where it may.
+
+    `allowed` are permissions as `Loss.permission` writes them; that of a cluster holds for what is on it. A cluster that is protected as
+    deployed is refused everywhere: the cloud would refuse its deletion too, after everything around it is gone.
+    """
+    found, given = list(losses), set(allowed)
+    if kept := [each for each in found if each.protected]:
+        return ExplainedError(
+            "this would delete a cluster whose deletion protection is on. Nothing was changed.",
+            "undo the change; or, if it is intended, first run `up` with `cluster.deletion_protection: false` as the only change.",
+            evidence=tuple(told(kept)),
+        )
+    whole = any(each.held is HeldKind.CLUSTER and each.permission in given for each in found)
+    on_it = {HeldKind.POOL, HeldKind.TEAM_STORAGE}
+    missing = [each for each in found if each.asked_for and each.permission not in given and not (whole and each.held in on_it)]
+    if production and missing:
+        # With the cluster's all on it are given.
+        needed = [each for each in missing if each.held not in on_it] or missing
+        options = " ".join(f"{_OPTION} {each.permission}" for each in needed[:_LISTED])
+        return ExplainedError(
+            "this is a production stack, and these may not be replaced or deleted without --allow-replace. Nothing was changed.",
+            f"undo the change; or, if it is intended, run the same command with {options}",
+            evidence=tuple(told(missing)),
+        )
+    return None
+
+
+_GOOGLE = re.compile(r"Error trying to delete bucket (\S+) containing objects without `force_destroy` set to true")
+"""The words of Google's provider 9.29, which looks into the bucket itself; two public logs have them (read on 2026-11-25)."""
+
+_AWS = re.compile(r"deleting S3 Bucket \(([^)]+)\):[^*]*?BucketNotEmpty")
+"""Those of AWS's provider before the API's own; likewise in public logs, on several lines (read on 2026-11-25)."""
+
+# It takes folders and older versions, too, and leaves the bucket: cloud.google.com/sdk/gcloud/reference/storage/rm, read on 2026-11-25.
+_EMPTIED_ON_GOOGLE = "gcloud storage rm --recursive 'gs://{name}/*'"
+_EMPTIED_ON_AWS = 'the button "Empty" of bucket {name} in the S3 console, which takes older versions, too'
+
+
+def filled_buckets_remedy(text: str) -> str | None:
+    """What to do where a run ended at buckets with something in them; None where `text`, the engine's, names none."""
+    google, aws = (list(dict.fromkeys(pattern.findall(text))) for pattern in (_GOOGLE, _AWS))
+    if not google and not aws:
+        return None
+    names = ", ".join([*google, *aws])
+    ways = [_EMPTIED_ON_GOOGLE.format(name=name) for name in google] + [_EMPTIED_ON_AWS.format(name=name) for name in aws]
+    return (
+        f"there are files in {names}, and Flexspot deletes none but checkpoints outside of production: copy away what is still needed, "
+        f"empty it ({'; '.join(ways)}), and run the same command again: it continues where this one stopped."
+    )

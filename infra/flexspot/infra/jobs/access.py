@@ -1,0 +1,159 @@
+"""The API server as a member of a team reaches it, and what the platform has put into the team's namespace."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kubernetes.client.exceptions import ApiException
+
+from flexspot.capacity.plan.team_view import CONFIG_MAP, KEY, TeamViewError, read_team_view
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.kubeconfig import KubeAccess, access
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from flexspot.capacity.plan.model import Plan
+    from flexspot.capacity.workloads.pods import KubeObject
+
+NOT_FOUND, FORBIDDEN, CONFLICT, UNAUTHORIZED = 404, 403, 409, 401
+_TOO_MANY, _BROKEN = 429, 500
+
+_PATHS: Mapping[str, str] = {
+    "batch/v1/Job": "/apis/batch/v1/namespaces/{namespace}/jobs",
+    "jobset.x-k8s.io/v1alpha2/JobSet": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/{namespace}/jobsets",
+    "kueue.x-k8s.io/v1beta2/Workload": "/apis/kueue.x-k8s.io/v1beta2/namespaces/{namespace}/workloads",
+    "v1/ConfigMap": "/api/v1/namespaces/{namespace}/configmaps",
+    "v1/Pod": "/api/v1/namespaces/{namespace}/pods",
+}
+"""The kinds that people of a team see. Asked for by their paths, as nobody of them may ask the server for all that it serves."""
+
+JOB, JOB_SET, WORKLOAD, MAP, POD = _PATHS
+
+
+@dataclass(frozen=True)
+class TeamCluster:
+    """The API server, for one namespace. Kinds are written `apiVersion/Kind`; all calls raise ApiException with the server's words."""
+
+    access: KubeAccess
+    namespace: str
+
+    def create(self, each: KubeObject, *, dry_run: bool = False) -> KubeObject:
+        """Creates an object of the namespace; with `dry_run` the server says what it would say, and keeps nothing."""
+        query = {"dryRun": "All"} if dry_run else None
+        return self.access.ask("POST", self._path(f"{each['apiVersion']}/{each['kind']}"), query=query, body=each)
+
+    def find(self, kind: str, name: str) -> KubeObject | None:
+        """An object, None where there is none of that name."""
+        try:
+            return self.access.ask("GET", self._path(kind, name))
+        except ApiException as error:
+            if error.status == NOT_FOUND:
+                return None
+            raise
+
+    def delete(self, kind: str, name: str, uid: str | None = None) -> None:
+        """Deletes an object after all that it owns; no error when it is gone, as the garbage collector may come first.
+
+        With a `uid` it is that object, and the server refuses (409) to delete another one that has its name by now.
+        """
+        body = {"propagationPolicy": "Foreground", **({"preconditions": {"uid": uid}} if uid else {})}
+        try:
+            self.access.ask("DELETE", self._path(kind, name), body=body)
+        except ApiException as error:
+            if error.status != NOT_FOUND:
+                raise
+
+    def log(self, pod: str, container: str, *, since_seconds: int | None = None, tail: int | None = None) -> str:
+        """The output of a container so far, each line with its time."""
+        limits = {"sinceSeconds": since_seconds, "tailLines": tail}
+        query = {"container": container, "timestamps": "true", **{key: str(each) for key, each in limits.items() if each is not None}}
+        return self.access.ask("GET", self._path(POD, f"{pod}/log"), query=query, text=True)
+
+    def list(self, kind: str, labels: str = "") -> list[KubeObject]:
+        """The objects of a kind that the selector `labels` chooses; none where the server does not have that kind."""
+        try:
+            found = self.access.ask("GET", self._path(kind), query={"labelSelector": labels} if labels else None)["items"]
+        except ApiException as error:
+            if error.status == NOT_FOUND:
+                return []
+            raise
+        api_version, _, own = kind.rpartition("/")
+        # Items of a list do not say what they are.
+        return [{**each, "apiVersion": api_version, "kind": own} for each in found]
+
+    def _path(self, kind: str, name: str = "") -> str:
+        return _PATHS[kind].format(namespace=self.namespace) + (f"/{name}" if name else "")
+
+
+def connect(kubeconfig: Path | None, context: str | None, namespace: str | None) -> TeamCluster:
+    """The cluster of a kubeconfig (default: as kubectl finds it) and of one of its contexts (default: its current one).
+
+    Without a namespace it is that of the context. Raises ExplainedError for a kubeconfig that cannot be used, or that names no namespace.
+    """
+    found = access(kubeconfig, context)
+    chosen = namespace or found.namespace
+    if not chosen:
+        problem = f"context {found.context} has no namespace, and no team is given."
+        raise ExplainedError(problem, "give --team TEAM.", exit_code=ExitCode.BAD_USAGE)
+    return TeamCluster(found, chosen)
+
+
+def platform_of(cluster: TeamCluster) -> Plan:
+    """The plan of the team's work. Raises ExplainedError where it cannot be read."""
+    try:
+        found = cluster.find(MAP, CONFIG_MAP)
+    except ApiException as error:
+        raise explained(error, "the platform's ConfigMap cannot be read") from error
+    if found is None:
+        problem = f"there is no ConfigMap {CONFIG_MAP} in namespace {cluster.namespace}."
+        remedy = "name your team with --team; or ask who runs the platform for `flexspot up` of this release, which makes it."
+        raise ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE)
+    try:
+        return read_team_view(found.get("data", {}).get(KEY, ""))
+    except TeamViewError as error:
+        remedy = "take the release of flexspot that the platform was deployed with; if somebody has changed it, `flexspot up` fixes it."
+        raise ExplainedError(f"ConfigMap {CONFIG_MAP} of namespace {cluster.namespace} cannot be read: {error}.", remedy) from error
+
+
+def explained(error: ApiException, doing: str) -> ExplainedError:
+    """What the API server said to an attempt, for a person."""
+    words, status = message_of(error), error.status or 0
+    if status == UNAUTHORIZED or (status == FORBIDDEN and ANONYMOUS in words):
+        remedy, problem = "log in again as your cloud's command does.", "the cluster does not know you"
+    elif status == FORBIDDEN and not any(each in words for each in _OF_THE_OBJECT):
+        remedy = "ask who runs the platform whether you are in a group of the team's `submitters`; --team names the team."
+        problem = "you may not"
+    elif status == CONFLICT:
+        remedy, problem = (
+            "something changed it at the same time: see `flexspot jobs list`, then try again.",
+            "it has changed in the meantime",
+        )
+    elif status == _TOO_MANY or status >= _BROKEN:
+        remedy, problem = "try again in a minute.", "the API server is busy or broken"
+    else:
+        remedy, problem = "the line above says what to write instead.", "the cluster refuses it"
+    return ExplainedError(f"{doing}: {problem}.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=(words,))
+
+
+ANONYMOUS = "system:anonymous"
+"""Who asks without saying who it is."""
+
+_OF_THE_OBJECT = ("denied request", "denied the request", "exceeded quota")
+"""In refusals (403) that are of what is submitted, not of who submits it: of policies, of webhooks and of quotas."""
+
+
+def is_passing(error: ApiException) -> bool:
+    """Whether the server may answer a moment later."""
+    return error.status == _TOO_MANY or (error.status or 0) >= _BROKEN
+
+
+def message_of(error: ApiException) -> str:
+    """The server's own words."""
+    try:
+        return str(json.loads(error.body or "")["message"])
+    except (ValueError, KeyError, TypeError):
+        return str(error.reason)

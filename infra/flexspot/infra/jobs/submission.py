@@ -1,0 +1,353 @@
+"""A program, or a script of the person's own, as a request for a job; and the job on the cluster: submitted, followed, stopped."""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kubernetes.client.exceptions import ApiException
+
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.capacity.workloads.requests import CONTAINER, INDEX_ANNOTATION, NAME_LABEL, Launcher
+from flexspot.infra.jobs.access import CONFLICT, JOB, JOB_SET, MAP, POD, WORKLOAD, explained, is_passing, message_of
+from flexspot.infra.jobs.state import ENDED, POD_LABELS, JobState, State, pods_of, states
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from flexspot.capacity.plan.model import Plan
+    from flexspot.capacity.workloads.pods import KubeObject
+    from flexspot.infra.jobs.access import TeamCluster
+
+
+SCRIPT_FOLDER = "/opt/flexspot"
+"""Where a script is in the container, from a ConfigMap, which goes with its job."""
+
+_INTERPRETERS = {".py": "python", ".sh": "sh"}
+_LARGEST_SCRIPT = 900_000
+"""Bytes; an object of the API server holds 1 MiB."""
+
+_LONGEST_NAME = 40
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script that is sent along: the name of its file and what it says."""
+
+    name: str
+    text: str
+
+    @property
+    def interpreter(self) -> str:
+        """The program that runs it."""
+        return _INTERPRETERS[Path(self.name).suffix]
+
+
+def script_of(command: Sequence[str]) -> Script | None:
+    """The script that a command begins with, if it does: a file of this machine that is called .py or .sh.
+
+    Raises ExplainedError for one that is not there, cannot be read, or that no ConfigMap can hold.
+    """
+    if not command or Path(command[0]).suffix not in _INTERPRETERS:
+        return None
+    path = Path(command[0])
+    if not path.is_file():
+        remedy = "give the path of a local script; for a program of the image write its command: -- python train.py."
+        raise _unsendable(f"{path} is a folder." if path.is_dir() else f"there is no file {path}.", remedy)
+    if (size := path.stat().st_size) > _LARGEST_SCRIPT:
+        remedy = "put it into the image, and write its command: -- python train.py."
+        raise _unsendable(f"{path} has {size} bytes; at most {_LARGEST_SCRIPT} can be sent.", remedy)
+    if not _SENT_AS.fullmatch(path.name):
+        raise _unsendable(
+            f"{path.name!r} is not a name under which a script can be sent.", "use only letters, digits, dots, hyphens and _."
+        )
+    try:
+        return Script(path.name, path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unsendable(f"{path} cannot be read as text: {error}.", "send a script in UTF-8 that you can read.") from error
+
+
+_SENT_AS = re.compile(r"[-._a-zA-Z0-9]{1,253}")
+"""The key of a ConfigMap (k8s.io/apimachinery, util/validation, IsConfigMapKey)."""
+
+
+def _unsendable(problem: str, remedy: str) -> ExplainedError:
+    return ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE)
+
+
+def name_for(command: Sequence[str]) -> str:
+    """A name for the job of a command, after its script or its program; the same command gives the same name, and so resumes."""
+    programs = [each for each in command if Path(each).suffix in _INTERPRETERS]
+    stem = Path((programs or [*command, "job"])[0]).stem.lower()
+    name = re.sub(r"[^a-z0-9]+", "-", stem).strip("-") or "job"
+    # Kubernetes begins names of Services with a letter.
+    return (name if name[0].isalpha() else f"job-{name}")[:_LONGEST_NAME].strip("-")
+
+
+def command_of(script: Script, arguments: Sequence[str]) -> list[str]:
+    """The command of a script where it is in the container; a launcher comes before it as before any command."""
+    return [script.interpreter, f"{SCRIPT_FOLDER}/{script.name}", *arguments]
+
+
+CHECKPOINTED, QUEUED = "checkpointed-job", "queued-job"
+
+
+def kind_for(plan: Plan, fields: Mapping[str, Any]) -> str:
+    """The kind of job: one that resumes where its class keeps checkpoints, else a batch."""
+    route = plan.route_of(fields.get("workload_class"))
+    resumes = route is not None and route.checkpoint and fields.get("gpus") != 0
+    return CHECKPOINTED if resumes else QUEUED
+
+
+def with_script(kind: str, fields: Mapping[str, Any], script: Script, arguments: Sequence[str]) -> dict[str, Any]:
+    """The fields of a job of a kind with a script as its command, and with the volume that holds it.
+
+    Python on several GPUs that train together has a rank on each, unless another launcher is asked for; the image has the runtime then.
+
+    What is not of its field's type is left as it is, for the check of all fields to tell. Raises ExplainedError for a volume in its place.
+    """
+    counts = [fields.get(each, 1) for each in ("gpus", "pods")]
+    # A batch's pods each do their own part, and a shell script starts what it wants to.
+    several = kind != QUEUED and script.interpreter == "python" and all(isinstance(each, int) for each in counts) and prod(counts) > 1
+    launcher = {"launcher": Launcher.RANKS.value} if several and fields.get("launcher") is None else {}
+    volumes = fields.get("volumes", {})
+    if isinstance(volumes, dict):
+        if SCRIPT_FOLDER in volumes:
+            raise _unsendable(f"volumes has something at {SCRIPT_FOLDER}, where the script is put.", "mount it at another path.")
+        volumes = {SCRIPT_FOLDER: {"config_map": script_map(str(fields["name"]))}, **volumes}
+    return {**fields, **launcher, "command": command_of(script, arguments), "volumes": volumes}
+
+
+def submit(cluster: TeamCluster, objects: Sequence[KubeObject], script: Script | None) -> list[str]:
+    """Creates the jobs, and returns the names of those whose ended predecessors had to go.
+
+    A predecessor goes only when the server would take what comes in its place. Raises ExplainedError for a job of that name which has not
+    ended, and for what the cluster refuses: of that nothing is left.
+    """
+    work = objects[0]["metadata"]["labels"][NAME_LABEL]
+    ended = _ended(cluster, work)
+    made: list[KubeObject] = []
+    try:
+        for each in objects if ended else ():
+            cluster.create(_under_a_name_of_its_own(each), dry_run=True)
+        stop(cluster, ended)
+        for each in objects:
+            made.append(cluster.create(each))  # noqa: PERF401 -- those before one that is refused are taken back
+        if script is not None:
+            _send(cluster, work, script, made)
+    except (ApiException, ExplainedError) as error:
+        for each in made:
+            with suppress(ApiException, ExplainedError):
+                cluster.delete(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"], each["metadata"]["uid"])
+        raise error if isinstance(error, ExplainedError) else explained(error, f"{work} is not submitted") from error
+    return [each.name for each in ended]
+
+
+def _under_a_name_of_its_own(each: KubeObject) -> KubeObject:
+    metadata = {key: value for key, value in each["metadata"].items() if key != "name"}
+    return {**each, "metadata": {**metadata, "generateName": f"{each['metadata']['name'][:_LONGEST_NAME]}-"}}
+
+
+def script_map(work: str) -> str:
+    """The name of the ConfigMap with a job's script."""
+    return f"{work}-script"
+
+
+def _send(cluster: TeamCluster, work: str, script: Script, jobs: Sequence[KubeObject]) -> None:
+    """Puts the script where the jobs look for it; it goes with them. They are there already: who has their name has its script's, too."""
+    owners = [
+        {"apiVersion": each["apiVersion"], "kind": each["kind"], "name": each["metadata"]["name"], "uid": each["metadata"]["uid"]}
+        for each in jobs
+    ]
+    metadata = {"name": script_map(work), "namespace": cluster.namespace, "labels": {NAME_LABEL: work}, "ownerReferences": owners}
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {script.name: script.text}}
+    try:
+        cluster.create(made)
+    except ApiException as error:
+        if error.status != CONFLICT:
+            raise
+        # What an earlier job of that name has left: its script alone counts.
+        cluster.delete(MAP, script_map(work))
+        _until(lambda: cluster.find(MAP, script_map(work)) is None, "the end of the earlier script", _WAIT_SECONDS)
+        cluster.create(made)
+
+
+def _ended(cluster: TeamCluster, work: str) -> list[JobState]:
+    """The jobs of that name, all of which have ended. Raises ExplainedError for those that have not."""
+    found = states_of(cluster, work)
+    if going := [each.name for each in found if each.state not in ENDED]:
+        remedy = f"`flexspot jobs logs {work}` follows it, `flexspot jobs stop {work}` ends it; --name gives this one another name."
+        raise ExplainedError(f"{', '.join(going)} of that name has not finished.", remedy, exit_code=ExitCode.BAD_USAGE)
+    return found
+
+
+def states_of(cluster: TeamCluster, work: str | None = None) -> list[JobState]:
+    """The team's jobs, or those of one workload or of one name. Raises ExplainedError where they may not be seen."""
+    try:
+        return job_states(cluster, work)
+    except ApiException as error:
+        raise explained(error, "the jobs cannot be seen") from error
+
+
+def job_states(cluster: TeamCluster, work: str | None = None) -> list[JobState]:
+    """The same, where ApiException is the caller's."""
+    jobs = [each for kind in (JOB, JOB_SET) for each in cluster.list(kind)]
+    found = states(jobs, cluster.list(WORKLOAD), cluster.list(POD))
+    return [each for each in found if work is None or work in (each.work, each.name)]
+
+
+def stop(cluster: TeamCluster, jobs: Sequence[JobState]) -> None:
+    """Deletes jobs with their pods, and returns when they are gone: until then two pods could write one checkpoint. Checkpoints stay.
+
+    Raises ExplainedError where the cluster refuses, and where somebody has put another job in the place of one.
+    """
+    kinds = {"Job": JOB, "JobSet": JOB_SET}
+    try:
+        for each in jobs:
+            cluster.delete(kinds[each.kind], each.name, each.uid)
+        patience = _WAIT_SECONDS + max((each.grace_seconds for each in jobs), default=0)
+        _until(lambda: all(_is_gone(cluster, kinds[each.kind], each) for each in jobs), "the end of the job and its pods", patience)
+    except ApiException as error:
+        raise explained(error, "it is not stopped") from error
+
+
+def _is_gone(cluster: TeamCluster, kind: str, job: JobState) -> bool:
+    found = cluster.find(kind, job.name)
+    return found is None or found["metadata"]["uid"] != job.uid
+
+
+_WAIT_SECONDS, _GONE_POLL_SECONDS = 150, 0.5
+"""The first comes on top of what pods are given to end."""
+
+
+def _until(is_so: Callable[[], bool], what: str, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > deadline:
+            remedy = "look again with `flexspot jobs list`."
+            raise ExplainedError(f"{what} did not come within {seconds:.0f} s.", remedy, exit_code=ExitCode.BAD_USAGE)
+        time.sleep(_GONE_POLL_SECONDS)
+
+
+_POLL_SECONDS = 2.0
+_PATIENCE_SECONDS = 300.0
+_EARLIER_LINES = 1000
+_OVERLAP_SECONDS = 5
+"""Lines are asked for so far back again; those that were seen are not shown twice."""
+
+
+class LogTail:
+    """The lines of one pod that have not been shown yet, of those before it is asked the last thousand."""
+
+    def __init__(self, cluster: TeamCluster, pod: str) -> None:
+        self.pod = pod
+        self._cluster = cluster
+        self._last, self._shown = "", set[str]()
+        self._asked: float | None = None
+
+    def fresh(self) -> list[str]:
+        """The next lines, without their times. Raises ApiException where there are none to be had."""
+        since = None if self._asked is None else int(time.monotonic() - self._asked) + _OVERLAP_SECONDS
+        now = time.monotonic()
+        text = self._cluster.log(self.pod, CONTAINER, since_seconds=since, tail=_EARLIER_LINES if self._asked is None else None)
+        self._asked = now
+        return self.unseen(text)
+
+    def unseen(self, text: str) -> list[str]:
+        """The lines of a text with times that are not earlier than all before it, but for those that were there already.
+
+        Within a text lines may be out of order: output and errors are two streams.
+        """
+        found: list[str] = []
+        since, shown = self._last, self._shown
+        for line in text.splitlines():
+            at, _, words = line.partition(" ")
+            if at < since or line in shown:
+                continue
+            self._last = max(self._last, at)
+            found.append(words)
+            self._shown.add(line)
+        self._shown = {each for each in self._shown if each.partition(" ")[0] >= self._last}
+        return found
+
+
+def first_pod(pods: list[KubeObject]) -> str | None:
+    """The pod whose output is shown: of index 0, the newest of that index that has begun."""
+    begun = [each for each in pods if each.get("status", {}).get("phase") in {"Running", "Succeeded", "Failed"}]
+    of_first = [each for each in begun if each["metadata"].get("annotations", {}).get(INDEX_ANNOTATION, "0") == "0"]
+    newest = max(of_first, key=lambda each: each["metadata"].get("creationTimestamp", ""), default=None)
+    return None if newest is None else newest["metadata"]["name"]
+
+
+class _Output:
+    """What the first pod of some jobs writes, whichever pod that is at the time."""
+
+    def __init__(self, cluster: TeamCluster, say: Callable[[str], None], write: Callable[[str], None]) -> None:
+        self._cluster, self._say, self._write = cluster, say, write
+        self._tail: LogTail | None = None
+        self._told = False
+
+    def show(self, jobs: list[JobState]) -> None:
+        """Writes what is new."""
+        try:
+            pod = first_pod(_pods(self._cluster, jobs[0]))
+            if pod is not None and (self._tail is None or self._tail.pod != pod):
+                self._tail, self._told = LogTail(self._cluster, pod), False
+            for line in self._tail.fresh() if self._tail else ():
+                self._write(line)
+        except (ApiException, ExplainedError) as error:
+            if not self._told:
+                words = message_of(error) if isinstance(error, ApiException) else error.problem
+                self._say(f"the output is not available: {words}")
+            self._told = True
+
+
+def _pods(cluster: TeamCluster, job: JobState) -> list[KubeObject]:
+    return pods_of(job.kind, job.name, job.uid, cluster.list(POD, f"{POD_LABELS[job.kind]}={job.name}"))
+
+
+def follow(cluster: TeamCluster, work: str, say: Callable[[str], None], write: Callable[[str], None]) -> State:
+    """Until all jobs of a workload have ended: `say` is told how they are, `write` is given lines of output. DONE if all are.
+
+    Nothing is changed: whoever stops looking leaves the job as it is. A server that is busy, or out of reach, is asked again for some
+    minutes. Raises ExplainedError after them, and for what may not be seen.
+    """
+    told: dict[str, str] = {}
+    output = _Output(cluster, say, write)
+    silent_since: float | None = None
+    while True:
+        try:
+            found = job_states(cluster, work)
+        except (ApiException, ExplainedError) as error:
+            refused = error if isinstance(error, ExplainedError) else explained(error, "the jobs cannot be seen")
+            passing = isinstance(error, ExplainedError) or is_passing(error)
+            if silent_since is None and passing:
+                say(f"{refused.problem.rstrip('.')}; looking again")
+            silent_since = silent_since or time.monotonic()
+            if not passing or time.monotonic() - silent_since > _PATIENCE_SECONDS:
+                raise refused from error
+            time.sleep(_POLL_SECONDS)
+            continue
+        silent_since = None
+        if not found:
+            say(f"{work} is gone: it was stopped, or its retention time is over")
+            return State.FAILED
+        for each in found:
+            if (words := described(each)) != told.get(each.name):
+                told[each.name] = words
+                say(words)
+        output.show(found)
+        if all(each.state in ENDED for each in found):
+            return State.DONE if all(each.state is State.DONE for each in found) else State.FAILED
+        time.sleep(_POLL_SECONDS)
+
+
+def described(job: JobState) -> str:
+    """One line on a job."""
+    pods = f", {job.pods} of {job.of} pods" if job.state in {State.RUNNING, State.STARTING} and job.of > 1 else ""
+    return f"{job.name} is {job.state}{pods}{f': {job.why}' if job.why else ''}"

@@ -1,0 +1,128 @@
+"""The cluster that a person's kubeconfig leads to, found as kubectl finds it, and what its API server answers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import urllib3
+import yaml
+from kubernetes import client as kubernetes_client
+from kubernetes import config as kubernetes_config
+from kubernetes.client.exceptions import ApiException
+
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+SECONDS = 60.0
+"""How long an answer may take."""
+
+_FINE, _NOT_FINE = 200, 300
+_UNAUTHORIZED, _FORBIDDEN = 401, 403
+
+_UNUSABLE = (kubernetes_config.ConfigException, yaml.YAMLError, OSError, ValueError, TypeError, AttributeError, KeyError)
+"""What Kubernetes' client raises for a file that is missing, no YAML, or of another shape than a kubeconfig."""
+
+
+@dataclass(frozen=True)
+class KubeAccess:
+    """A client of a cluster's API server. `context` and its `namespace` are None where the kubeconfig names none, and inside a pod.
+
+    The client is not typed: Any.
+    """
+
+    client: Any
+    context: str | None = None
+    namespace: str | None = None
+
+    @property
+    def server(self) -> str:
+        """The address of the API server."""
+        return self.client.configuration.host
+
+    def ask(  # noqa: PLR0913 -- one call of HTTP
+        self,
+        verb: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: object = None,
+        content_type: str = "application/json",
+        text: bool = False,
+    ) -> Any:
+        """What the API server answers: JSON, or the text as it is.
+
+        Raises ApiException with the server's words for what it refuses, ExplainedError (bad usage) where nothing answers as such a server.
+        """
+        headers = {"Accept": "*/*" if text else "application/json", "Content-Type": content_type}
+        listed = list((query or {}).items())
+        try:
+            asked = self.client.param_serialize(
+                verb, path, query_params=listed, header_params=headers, body=body, auth_settings=["BearerToken"]
+            )
+            answer = self.client.call_api(*asked, _request_timeout=SECONDS)
+            said = answer.read().decode(errors="replace")
+            if not _FINE <= answer.status < _NOT_FINE:
+                raise ApiException(status=answer.status, reason=answer.reason, body=said)
+            return said if text else json.loads(said)
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            raise self.unanswered(error) from error
+
+    def unanswered(self, error: Exception) -> ExplainedError:
+        """That there is no answer with which to go on, and why."""
+        if isinstance(error, ApiException) and error.status in {_UNAUTHORIZED, _FORBIDDEN}:
+            why = f"it does not accept the credentials ({error.status} {error.reason})"
+            remedy = "log in to the cluster again, or name another --context."
+        else:
+            why = "what answers is not an API server" if isinstance(error, json.JSONDecodeError) else " ".join(str(error).split())[:300]
+            remedy = "check that you can reach the cluster from here: `kubectl get --raw /version` shows it."
+        return ExplainedError(f"the cluster {self.server} does not answer: {why}.", remedy, exit_code=ExitCode.BAD_USAGE)
+
+
+def access(kubeconfig: Path | None, context: str | None, *, also_in_pod: bool = False) -> KubeAccess:
+    """What a kubeconfig (default: as kubectl finds it) and one of its contexts (default: its current one) lead to.
+
+    `also_in_pod`: where neither is given and there is no kubeconfig, the cluster that this pod is in. Raises ExplainedError (bad usage)
+    for a kubeconfig or a context that cannot be used.
+    """
+    settings = kubernetes_client.Configuration()
+    settings.retries = urllib3.Retry(total=2, backoff_factor=0.5)
+    where = str(kubeconfig) if kubeconfig is not None else None
+    try:
+        kubernetes_config.load_kube_config(where, context, settings)
+        contexts, current = kubernetes_config.list_kube_config_contexts(where)
+        if settings.host == kubernetes_client.Configuration().host:
+            # The client takes this machine for the server of a cluster without one.
+            raise kubernetes_config.ConfigException("its cluster names no server")
+    except _UNUSABLE as error:
+        if also_in_pod and kubeconfig is None and context is None and _is_in_pod(settings):
+            return KubeAccess(kubernetes_client.ApiClient(settings))
+        raise _unusable(kubeconfig, error) from error
+    if settings.host.startswith(("https://127.0.0.1", "http://127.0.0.1")):
+        # A proxy of the environment is not for loopback.
+        settings.proxy = None
+    chosen = next((each for each in contexts if each["name"] == context), current)
+    return KubeAccess(kubernetes_client.ApiClient(settings), chosen["name"], chosen["context"].get("namespace"))
+
+
+def _is_in_pod(settings: Any) -> bool:
+    try:
+        kubernetes_config.load_incluster_config(settings)
+    except kubernetes_config.ConfigException:
+        return False
+    return True
+
+
+def _unusable(kubeconfig: Path | None, error: Exception) -> ExplainedError:
+    shown = f"the kubeconfig {kubeconfig}" if kubeconfig else "the kubeconfig that kubectl would use"
+    missing = kubeconfig is not None and not kubeconfig.is_file()
+    why = "there is no such file" if missing else " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
+    remedy = (
+        "name a kubeconfig with --kubeconfig and a context of it with --context, or have your cloud's command write one "
+        "(gcloud container clusters get-credentials, aws eks update-kubeconfig)."
+    )
+    return ExplainedError(f"{shown} cannot be used: {why}.", remedy, exit_code=ExitCode.BAD_USAGE)

@@ -1,0 +1,238 @@
+"""What the clouds' own price lists answer: prices of machines, and of what is billed besides."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.fresh_prices import (
+    COMPUTE_ENGINE,
+    MalformedCatalogError,
+    SkuPrices,
+    listed_items,
+    on_demand_usd,
+    product_filters,
+    service_usd,
+    skus_of_page,
+    sold_as,
+    spot_usd,
+    usage_items,
+)
+from flexspot.capacity.catalog.machines import Machine, Vendor
+from flexspot.capacity.catalog.price_book import Price, ServicePrice
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.optional_libraries import library
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from decimal import Decimal
+
+    from flexspot.capacity.catalog.price_book import ServiceItem
+
+_ON_DEMAND, _SPOT, _FLEX_START = (each.value for each in (CapacityType.ON_DEMAND, CapacityType.SPOT, CapacityType.FLEX_START))
+
+
+_SERVICES = "services"
+"""What is billed besides machines, among the kinds of rows that sources are of."""
+
+
+_PRICING_REGION = "us-east-1"
+"""AWS answers for all regions from a few."""
+
+
+_BILLING_SCOPE = "https://www.googleapis.com/auth/cloud-billing.readonly"
+
+
+_SKUS_OF_A_PAGE = 5000
+
+
+_SECONDS = 60
+
+
+Told = Callable[[str], None]
+
+
+class PriceList(Protocol):
+    """A cloud's list. `sources` and `citations` are by capacity type, and of services."""
+
+    name: ClassVar[str]
+    sources: ClassVar[dict[str, str]]
+    citations: ClassVar[dict[str, str]]
+
+    def of_region(self, machines: list[Machine], region: str) -> Iterator[tuple[str, CapacityType, Decimal | None]]:
+        """Each machine's price by capacity type; None where the list has none. Raises ExplainedError."""
+        ...
+
+    def services_of_region(self, region: str) -> Iterator[tuple[ServiceItem, Decimal | None]]:
+        """Likewise of what is billed besides machines, as far as the list can be asked for it."""
+        ...
+
+
+def price_list_of(cloud: Vendor, told: Told) -> PriceList:
+    """The list of a cloud; `told` hears what is being asked. Raises ExplainedError where its library or account is missing."""
+    return AwsPriceList(told) if cloud is Vendor.AWS else GcpPriceList(told)
+
+
+def fresh_prices(
+    price_list: PriceList, machines: list[Machine], regions: list[str], source_names: dict[str, str]
+) -> tuple[list[Price], list[ServicePrice], list[str]]:
+    """The rows of machines and of what is billed besides, and a name for each that was not found."""
+    rows: list[Price] = []
+    services: list[ServicePrice] = []
+    missing: list[str] = []
+    for region in regions:
+        for machine, capacity_type, usd in price_list.of_region(machines, region):
+            if usd is None:
+                missing.append(f"{capacity_type} price of {machine} in {region}")
+            else:
+                source = source_names[capacity_type.value]
+                rows.append(Price(machine=machine, region=region, capacity_type=capacity_type, usd_per_hour=usd, source=source))
+        for item, usd in price_list.services_of_region(region):
+            if usd is None:
+                missing.append(f"price of {item} in {region}")
+            else:
+                services.append(ServicePrice(item=item, region=region, usd=usd, source=source_names[_SERVICES]))
+    return rows, services, missing
+
+
+class AwsPriceList:
+    """AWS' price list and Spot price history, with the credentials that boto3 finds."""
+
+    name: ClassVar[str] = "AWS"
+    sources: ClassVar[dict[str, str]] = {_ON_DEMAND: "aws-price-list", _SPOT: "aws-spot-history", _SERVICES: "aws-price-list-services"}
+    citations: ClassVar[dict[str, str]] = {
+        _ON_DEMAND: "AWS Price List API, GetProducts: Linux, shared tenancy, no software, list price",
+        _SPOT: "EC2 API, DescribeSpotPriceHistory: Linux, median of the region's zones at that moment",
+        _SERVICES: "AWS Price List API, GetProducts: usage types of capacity/catalog/aws_usage.yaml, of tiers the first that is paid",
+    }
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        self._boto3: Any = library("boto3", "prices-aws")
+        self._errors: tuple[type[Exception], ...] = (
+            importlib.import_module("botocore.exceptions").BotoCoreError,
+            importlib.import_module("botocore.exceptions").ClientError,
+        )
+
+    def of_region(self, machines: list[Machine], region: str) -> Iterator[tuple[str, CapacityType, Decimal | None]]:
+        """See PriceList."""
+        try:
+            pricing, ec2 = self._boto3.client("pricing", region_name=_PRICING_REGION), self._boto3.client("ec2", region_name=region)
+            self._told(f"asking AWS for Spot prices in {region}")
+            asked = {"InstanceTypes": [each.name for each in machines], "ProductDescriptions": ["Linux/UNIX"]}
+            pages = ec2.get_paginator("describe_spot_price_history").paginate(**asked, StartTime=datetime.now(UTC))
+            spot = spot_usd((each for page in pages for each in page["SpotPriceHistory"]), region)
+            self._told(f"asking AWS for {len(machines)} list prices in {region}")
+            for machine in machines:
+                pages = pricing.get_paginator("get_products").paginate(
+                    ServiceCode="AmazonEC2", FormatVersion="aws_v1", Filters=product_filters(machine.name, region)
+                )
+                yield machine.name, CapacityType.ON_DEMAND, on_demand_usd(each for page in pages for each in page["PriceList"])
+                yield machine.name, CapacityType.SPOT, spot.get(machine.name)
+        except self._errors as error:
+            raise self._refused(error) from None
+
+    def services_of_region(self, region: str) -> Iterator[tuple[ServiceItem, Decimal | None]]:
+        """See PriceList."""
+        try:
+            pricing = self._boto3.client("pricing", region_name=_PRICING_REGION)
+            self._told(f"asking AWS for services' prices in {region}")
+            asked: dict[tuple[str, str | None], list[str]] = {}
+            for item in usage_items():
+                # Items of one family come in one answer.
+                key = item.service, item.family
+                if key not in asked:
+                    pages = pricing.get_paginator("get_products").paginate(
+                        ServiceCode=item.service, FormatVersion="aws_v1", Filters=item.filters(region)
+                    )
+                    asked[key] = [each for page in pages for each in page["PriceList"]]
+                yield item.item, service_usd(asked[key], item)
+        except self._errors as error:
+            raise self._refused(error) from None
+
+    def _refused(self, error: Exception) -> ExplainedError:
+        needed = "log in as for the aws command; pricing:GetProducts and ec2:DescribeSpotPriceHistory are needed."
+        return refused("AWS", "prices", error, needed)
+
+
+class GcpPriceList:
+    """Google's billing catalog, with the application-default credentials, over its REST API.
+
+    Not by google-cloud-billing: its protobuf files and those of Pulumi's SDK both define google.rpc.Status, and no process can load both.
+    """
+
+    name: ClassVar[str] = "Google Cloud"
+    sources: ClassVar[dict[str, str]] = {
+        _ON_DEMAND: "gcp-billing-catalog",
+        _SPOT: "gcp-billing-catalog-spot",
+        _FLEX_START: "gcp-billing-catalog-flex-start",
+        _SERVICES: "gcp-billing-catalog-disks",
+    }
+    citations: ClassVar[dict[str, str]] = {
+        _ON_DEMAND: "Google Cloud Billing Catalog API, SKUs of Compute Engine: sum of cores, memory, GPUs and local SSD",
+        _SPOT: "Google Cloud Billing Catalog API, SKUs of Compute Engine: sum of Spot's cores, memory, GPUs and local SSD",
+        _FLEX_START: "Google Cloud Billing Catalog API, SKUs of Compute Engine: sum of parts called DWS Defined Duration",
+        _SERVICES: "Google Cloud Billing Catalog API, SKUs of Compute Engine: a GiB and month of disks",
+    }
+
+    def __init__(self, told: Told) -> None:
+        auth = library("google.auth", "prices-gcp")
+        transport = library("google.auth.transport.requests", "prices-gcp")
+        errors = (auth.exceptions.GoogleAuthError, importlib.import_module("requests").RequestException, MalformedCatalogError)
+        told("asking Google for the SKUs of Compute Engine")
+        try:
+            credentials, _ = auth.default(scopes=[_BILLING_SCOPE])
+            session = transport.AuthorizedSession(credentials)
+            self._prices = SkuPrices(sku for page in _catalog_pages(session) for sku in skus_of_page(page))
+        except errors as error:
+            raise refused(
+                "Google", "prices", error, "log in with `gcloud auth application-default login`, and enable the Cloud Billing API."
+            ) from None
+
+    def of_region(self, machines: list[Machine], region: str) -> Iterator[tuple[str, CapacityType, Decimal | None]]:
+        """See PriceList."""
+        for machine in machines:
+            for capacity_type in sold_as(machine):
+                yield machine.name, capacity_type, self._prices.of_machine(machine, region, capacity_type)
+
+    def services_of_region(self, region: str) -> Iterator[tuple[ServiceItem, Decimal | None]]:
+        """See PriceList."""
+        for item in listed_items(Vendor.GCP):
+            yield item, self._prices.of_service(item, region)
+
+
+def _catalog_pages(session: Any) -> Iterator[dict[str, Any]]:
+    """The pages of the SKUs of Compute Engine."""
+    token = ""
+    while True:
+        asked = {"pageSize": _SKUS_OF_A_PAGE, "currencyCode": "USD", "pageToken": token}
+        response = session.get(f"https://cloudbilling.googleapis.com/v1/{COMPUTE_ENGINE}/skus", params=asked, timeout=_SECONDS)
+        response.raise_for_status()
+        page: Any = response.json()
+        if not isinstance(page, dict):
+            raise MalformedCatalogError("a page that is not an object")
+        found = cast("dict[str, Any]", page)
+        yield found
+        token = str(found.get("nextPageToken", ""))
+        if not token:
+            return
+
+
+def refused(whom: str, what: str, error: Exception, remedy: str) -> ExplainedError:
+    """A cloud that did not answer. Of its error the kind alone: the text may quote an account or a key."""
+    response: Any = getattr(error, "response", None)
+    # AWS' errors hold the reply as a mapping, those of requests as an object.
+    status = getattr(response, "status_code", None)
+    code = f"HTTP {status}" if status else _aws_code(response)
+    return ExplainedError(f"{whom} did not answer with {what}: {code or type(error).__name__}.", remedy)
+
+
+def _aws_code(response: Any) -> str:
+    try:
+        return str(response["Error"]["Code"])
+    except (TypeError, KeyError):
+        return ""

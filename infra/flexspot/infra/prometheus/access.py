@@ -1,0 +1,181 @@
+"""How Prometheus is reached and who asks: from what the command line says to what goes with every request."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, urlsplit
+
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.infra.prometheus.signers import AwsSigner, GoogleSigner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from flexspot.infra.prometheus.signers import Signer
+
+
+HIDDEN = "(hidden)"
+
+
+class CloudAuth(StrEnum):
+    """Whose credentials sign requests in: AWS's (Signature Version 4) or Google Cloud's (OAuth 2.0 tokens)."""
+
+    AWS = "aws"
+    GCP = "gcp"
+
+
+@dataclass(frozen=True)
+class PrometheusAccess:
+    """`url` without a slash at its end. `headers` go with every request; their values are kept out of representations and errors."""
+
+    url: str
+    headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    ca: Path | None = None
+    signer: Signer | None = field(default=None, repr=False)
+
+    def hide(self, text: str) -> str:
+        """`text` without what is secret: a server may answer with what it was sent."""
+        secrets = {part for value in self.headers.values() for part in (value, value.removeprefix("Bearer "))}
+        if self.signer is not None:
+            secrets |= self.signer.secrets()
+        for secret in sorted(secrets - {""}, key=len, reverse=True):
+            text = text.replace(secret, HIDDEN)
+        return text
+
+
+def access_to(  # noqa: PLR0913 -- each is an option of the command line
+    url: str,
+    *,
+    headers: Iterable[str] = (),
+    ca: Path | None = None,
+    token_file: Path | None = None,
+    token_env: str | None = None,
+    auth: CloudAuth | None = None,
+    aws_region: str | None = None,
+) -> PrometheusAccess:
+    """From what the command line says. Raises ExplainedError for what cannot be used; no error repeats a token or a header's value.
+
+    Without `auth`, requests to the clouds' own hosts are signed in, unless a token or a header Authorization is given (decision 47).
+    """
+    address = _address(url)
+    if ca is not None and not ca.is_file():
+        raise _wrong(f"--ca {ca} is not a file.", "give a file of certificates in PEM form.")
+    if token_file is not None and token_env is not None:
+        raise _wrong("--token-file and --token-env are both given.", "give one of them.")
+    found = dict(_header(each) for each in headers)
+    token = _token(token_file, token_env)
+    if token is not None:
+        if any(name.lower() == "authorization" for name in found):
+            raise _wrong("a token and a header Authorization are both given.", "give one of them.")
+        found["Authorization"] = f"Bearer {token}"
+    return PrometheusAccess(address, found, ca, _signer(urlsplit(address), auth, aws_region, {name.lower() for name in found}))
+
+
+def _address(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        port_is_fine = parts.port is None or parts.port > 0
+    except ValueError:
+        raise _wrong("--prometheus is not an address.", "write one such as https://prometheus.example.com.") from None
+    if parts.username is not None or parts.password is not None:
+        raise _wrong("--prometheus has a user or password in it, which logs would show.", "leave it out, and use --token-file or --header.")
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not port_is_fine or parts.query or parts.fragment:
+        raise _wrong(
+            f"--prometheus {url!r} is not the address of a server.", "write http:// or https://, host, and port or path where there is one."
+        )
+    # AWS's console shows a workspace's address with the path of a query.
+    return url.rstrip("/").removesuffix("/api/v1/query").removesuffix("/api/v1")
+
+
+def _header(written: str) -> tuple[str, str]:
+    name, colon, value = written.partition(":")
+    if not colon or not name.strip() or not _fit_for_a_header(name.strip() + value.strip()) or " " in name.strip():
+        raise _wrong("a --header is not of the form 'Name: value'.", "write it so, such as --header 'X-Scope-OrgID: ml'.")
+    return name.strip(), value.strip()
+
+
+def _token(file: Path | None, variable: str | None) -> str | None:
+    if file is None and variable is None:
+        return None
+    if file is not None:
+        where, token = f"the file {file}", _content(file)
+    else:
+        where, token = f"the environment variable {variable}", os.environ.get(variable or "")
+    token = None if token is None else token.strip()
+    if not token:
+        raise _wrong(f"{where} has no token.", "write only the token there.")
+    if not _fit_for_a_header(token) or " " in token:
+        raise _wrong(f"{where} has more than a token: it contains spaces or line ends.", "write only the token there.")
+    return token
+
+
+def _content(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _wrong(f"the token file {file} cannot be read: {type(error).__name__}.", "give a text file that you can read.") from error
+
+
+def _fit_for_a_header(text: str) -> bool:
+    """A line end would begin a header of its own."""
+    return text.isascii() and text.isprintable()
+
+
+def _wrong(problem: str, remedy: str) -> ExplainedError:
+    return ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE)
+
+
+# Endpoints of workspaces over IPv4, over IPv4 and IPv6 (api.aws), with FIPS, and of interface endpoints of a VPC. Sources, read on
+# 2026-11-27: docs.aws.amazon.com/general/latest/gr/prometheus-service.html, and .../prometheus/latest/userguide/AMP-and-interface-VPC.html.
+_AMAZON = re.compile(
+    r"(vpce-[a-z0-9-]+\.)?aps-workspaces(-fips)?\.(?P<region>[a-z]{2}(-[a-z]+)+-\d+)\.((vpce\.)?amazonaws\.com|api\.aws)", re.IGNORECASE
+)
+_WORKSPACE = re.compile(r"/workspaces/ws-[^/]+")
+_GOOGLE = "monitoring.googleapis.com"
+_GOOGLE_PATH = re.compile(r"/v1/projects/[^/]+/location/global/prometheus")
+
+
+def _signer(address: SplitResult, auth: CloudAuth | None, aws_region: str | None, headers: set[str]) -> Signer | None:
+    """Who signs requests to `address` in, if anybody; `headers` are the names of those that are given, in lower case."""
+    host = address.hostname or ""
+    amazon, google = _AMAZON.fullmatch(host), host.lower() == _GOOGLE
+    own = CloudAuth.AWS if amazon else CloudAuth.GCP if google else None
+    by_token = "authorization" in headers
+    if by_token and (auth is not None or amazon):
+        whose = f"--prometheus-auth {auth} signs" if auth else "Amazon Managed Service for Prometheus takes only signed"
+        raise _wrong(f"{whose} requests, and a token or a header Authorization is given.", "leave the token and the header out.")
+    if auth is not None and own not in {None, auth}:
+        raise _wrong(f"--prometheus-auth is {auth}, and {host} belongs to {own}.", "leave --prometheus-auth out.")
+    chosen = auth or (None if by_token else own)
+    if aws_region is not None and chosen is not CloudAuth.AWS:
+        raise _wrong("--aws-region is given, and requests are not signed for AWS.", "give --prometheus-auth aws, too, or leave it out.")
+    if chosen is None:
+        return None
+    if address.scheme != "https":
+        raise _wrong("--prometheus is http://, where anybody on the way can read the credentials.", "write https://.")
+    if chosen is CloudAuth.GCP:
+        if google and not _GOOGLE_PATH.fullmatch(address.path):
+            remedy = f"write https://{_GOOGLE}/v1/projects/PROJECT/location/global/prometheus."
+            raise _wrong(f"--prometheus is not where {_GOOGLE} has Prometheus' API.", remedy)
+        return GoogleSigner()
+    if amazon and not _WORKSPACE.fullmatch(address.path):
+        raise _wrong("--prometheus names no workspace.", f"write https://{host}/workspaces/WORKSPACE, such as ws-1234abcd-....")
+    if taken := sorted(name for name in headers if name == "host" or name.startswith("x-amz-")):
+        raise _wrong(f"a header {taken[0]} is given, which is part of AWS's signature.", "leave it out.")
+    of_host = amazon["region"].lower() if amazon else None
+    return AwsSigner(_region(host, of_host, aws_region), is_certain=of_host is not None)
+
+
+def _region(host: str, of_host: str | None, given: str | None) -> str:
+    if of_host is not None and given not in {None, of_host}:
+        raise _wrong(f"--aws-region is {given}, and {host} is in {of_host}.", "leave --aws-region out.")
+    region = given or of_host
+    if region is None:
+        # Not that of AWS_REGION or the profile: where somebody works says nothing of where the workspace is.
+        raise _wrong(f"{host} does not tell the region of the workspace.", "give it with --aws-region, as in --aws-region us-east-1.")
+    return region

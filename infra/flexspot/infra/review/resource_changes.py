@@ -1,0 +1,138 @@
+"""What becomes of resources between two previews, in which nothing is deployed: made, changed in place, made anew, or gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, cast
+
+from flexspot.capacity.values.engine_marks import UNKNOWN_TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    Inputs = Mapping[str, Any]
+
+
+class Becomes(StrEnum):
+    """What becomes of a resource."""
+
+    REPLACED = "replaced"
+    DELETED = "deleted"
+    CHANGED = "changed"
+    CREATED = "created"
+
+
+@dataclass(frozen=True)
+class ProviderAnswer:
+    """A provider's answer to other inputs: the paths that differ, those of them that take another resource, and whether the old one goes
+    before that comes.
+    """
+
+    paths: tuple[str, ...]
+    replacing: tuple[str, ...] = ()
+    deletes_first: bool = False
+
+
+if TYPE_CHECKING:
+    Ask = Callable[[str, dict[str, Any], dict[str, Any]], ProviderAnswer]
+
+
+@dataclass(frozen=True)
+class ResourceChange:
+    """One resource. `paths` are the inputs that differ, of a replacement those that it is for; `old` and `new` its inputs, or None."""
+
+    urn: str
+    becomes: Becomes
+    old: Inputs | None
+    new: Inputs | None
+    paths: tuple[str, ...] = ()
+    deletes_first: bool = False
+
+    @property
+    def urn_type(self) -> str:
+        """Its type, after those of the components around it."""
+        return self.urn.split("::")[2]
+
+    @property
+    def token(self) -> str:
+        """Its type."""
+        return self.urn_type.rpartition("$")[2]
+
+    @property
+    def name(self) -> str:
+        """Its name in the program."""
+        return self.urn.split("::", 3)[3]
+
+
+def resource_changes(base: Iterable[Inputs], head: Iterable[Inputs], ask: Ask, unknown: object) -> list[ResourceChange]:
+    """The resources of two plan files that are not the same in both, what goes first. Components are none: what is in them is told.
+
+    `ask` answers for the provider of a type, given old inputs and new ones, with `unknown` where a value is not known. One that is known in
+    neither preview is taken for the same.
+    """
+    before, after = ({str(each["urn"]): each for each in side if _is_deployed(each)} for side in (base, head))
+    found: list[ResourceChange] = []
+    for urn in dict.fromkeys((*before, *after)):
+        old, new = (side[urn]["inputs"] if urn in side else None for side in (before, after))
+        if old is None or new is None:
+            found.append(ResourceChange(urn, Becomes.CREATED if old is None else Becomes.DELETED, old, new))
+            continue
+        if old == new:
+            continue
+        answer = ask(urn.split("::")[2].rpartition("$")[2], *_blanked(old, new, unknown))
+        if answer.paths:
+            becomes, paths = (Becomes.REPLACED, answer.replacing) if answer.replacing else (Becomes.CHANGED, answer.paths)
+            found.append(ResourceChange(urn, becomes, old, new, paths, answer.deletes_first))
+    order = list(Becomes)
+    return sorted(found, key=lambda each: (order.index(each.becomes), each.urn))
+
+
+def as_the_engine_marks(value: Any) -> Any:
+    """Inputs of a plan file with the engine's own mark where a value is not known."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return UNKNOWN_TEXT if fields == _UNKNOWN else {key: as_the_engine_marks(each) for key, each in fields.items()}
+    return [as_the_engine_marks(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+_UNKNOWN = {"$unknown": True}
+_SAME = "(not known before it is deployed)"
+
+
+def _blanked(old: Any, new: Any, unknown: object) -> tuple[Any, Any]:
+    """Both inputs, with `unknown` for what one of them does not know, and one text for what neither knows."""
+    if old == _UNKNOWN and new == _UNKNOWN:
+        return _SAME, _SAME
+    if _UNKNOWN in (old, new):
+        return (unknown, new) if old == _UNKNOWN else (old, unknown)
+    if isinstance(old, dict) and isinstance(new, dict):
+        pairs = {key: _blanked(old.get(key, _MISSING), new.get(key, _MISSING), unknown) for key in dict.fromkeys((*old, *new))}
+        first, second = ({key: pair[side] for key, pair in pairs.items() if pair[side] is not _MISSING} for side in (0, 1))
+        return first, second
+    if isinstance(old, list) and isinstance(new, list):
+        longest = max(len(old), len(new))
+        filled = [_blanked(_at(old, number), _at(new, number), unknown) for number in range(longest)]
+        one, other = ([pair[side] for pair in filled if pair[side] is not _MISSING] for side in (0, 1))
+        return one, other
+    return _alone(old, unknown), _alone(new, unknown)
+
+
+_MISSING = object()
+
+
+def _at(items: Sequence[Any], number: int) -> Any:
+    return items[number] if number < len(items) else _MISSING
+
+
+def _alone(value: Any, unknown: object) -> Any:
+    """What stands in one of both alone."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return unknown if fields == _UNKNOWN else {key: _alone(each, unknown) for key, each in fields.items()}
+    return [_alone(each, unknown) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def _is_deployed(resource: Inputs) -> bool:
+    """Whether it is a resource of a provider. Older plan files did not say so: the platform's own components are told by their types."""
+    return bool(resource.get("custom", not str(resource["type"]).startswith(("flexspot:", "pulumi:pulumi:"))))

@@ -1,0 +1,117 @@
+"""The revisions of a repository: what is between two of them, and a copy of one in a folder. Nothing of the repository changes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TOLD = 5
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A Git repository by the folder of its working tree. Asked with `git` of PATH."""
+
+    root: Path
+
+    def commit(self, revision: str) -> str:
+        """The commit that `revision` names. Raises ExplainedError (bad usage) where it names none."""
+        return self._named(
+            f"{revision!r} is not a revision of {self.root}.",
+            "name a branch, a tag or a commit that is here; a shallow clone lacks most: `git fetch origin BRANCH`, or fetch-depth: 0.",
+            *("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"),
+        )
+
+    def common(self, one: str, other: str) -> str:
+        """The last commit that both have. Raises ExplainedError (bad usage) where they have none."""
+        return self._named(
+            f"{one[:12]} and {other[:12]} have no commit in common here.",
+            "fetch the history of both: a shallow clone lacks it (fetch-depth: 0).",
+            *("merge-base", one, other),
+        )
+
+    def changed(self, base: str, head: str | None) -> list[str]:
+        """The files that are not the same in both, by their paths from the root; a renamed one by both names. None: what lies there now."""
+        ends = [base] if head is None else [base, head]
+        found = _paths(_git(self.root, "diff", "--name-only", "-z", "--no-renames", *ends, "--"))
+        if head is None:
+            found += _paths(_git(self.root, "ls-files", "--others", "--exclude-standard", "-z"))
+        return sorted(set(found))
+
+    def content(self, commit: str | None, path: str) -> bytes | None:
+        """A file at a commit, or as it lies there now; None where it is not there, or is a link."""
+        if commit is None:
+            file = self.root / path
+            return file.read_bytes() if file.is_file() and not file.is_symlink() else None
+        listed = _git(self.root, "ls-tree", "-z", commit, "--", path).stdout
+        if not listed.startswith(b"100"):
+            return None
+        return _git(self.root, "cat-file", "blob", f"{commit}:{path}").stdout
+
+    def files(self, commit: str | None, folder: Path) -> list[str]:
+        """The files of a folder, given from the root, at a commit or as they lie there now, by their paths from the root."""
+        if commit is None:
+            there = self.root / folder
+            return sorted(each.relative_to(self.root).as_posix() for each in there.iterdir()) if there.is_dir() else []
+        listed = _git(self.root, "ls-tree", "--name-only", "-z", commit, "--", f"{folder.as_posix()}/" if folder.parts else ".")
+        return sorted(_paths(listed))
+
+    def _named(self, problem: str, remedy: str, *question: str) -> str:
+        """The commit that Git answers; where it has none, the refusal."""
+        found = _git(self.root, *question, check=False)
+        if found.returncode != 0:
+            raise ExplainedError(problem, remedy, exit_code=ExitCode.BAD_USAGE)
+        return found.stdout.decode().strip()
+
+    def written_to(self, folder: Path, commit: str) -> None:
+        """Writes all files of a commit into `folder`, those too that archives leave out."""
+        index = {"GIT_INDEX_FILE": str(folder.with_name(f"{folder.name}.index"))}
+        _git(self.root, "read-tree", commit, environment=index)
+        _git(self.root, "checkout-index", "--all", "--force", f"--prefix={folder}{os.sep}", environment=index)
+
+
+def repository_of(folder: Path) -> Repository:
+    """The repository that a folder is in. Raises ExplainedError (bad usage) where it is in none, or `git` is not here."""
+    found = _git(folder, "rev-parse", "--show-toplevel", check=False)
+    if found.returncode != 0:
+        raise ExplainedError(
+            f"{folder} is not in a Git repository.",
+            "go to a clone of the repository whose changes you want to review.",
+            exit_code=ExitCode.BAD_USAGE,
+            evidence=tuple(found.stderr.decode(errors="replace").splitlines()[:_TOLD]),
+        )
+    return Repository(Path(os.fsdecode(found.stdout.rstrip(b"\n"))))
+
+
+def _paths(found: subprocess.CompletedProcess[bytes]) -> list[str]:
+    return [os.fsdecode(each) for each in found.stdout.split(b"\0") if each]
+
+
+def _git(
+    folder: Path, *arguments: str, check: bool = True, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    # Paths are paths here, whatever is in them.
+    command = ["git", "--literal-pathspecs", "-C", str(folder), *arguments]
+    try:
+        done = subprocess.run(  # noqa: S603 -- git of the PATH
+            command, capture_output=True, check=False, stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})}
+        )
+    except OSError as error:
+        raise ExplainedError(
+            f"git does not run here: {error.strerror}.", "install git; revisions are read with it.", exit_code=ExitCode.BAD_USAGE
+        ) from error
+    if check and done.returncode != 0:
+        raise ExplainedError(
+            f"`git {arguments[0]}` does not work in {folder}.",
+            "fix what it says, and run the same command again.",
+            evidence=tuple(done.stderr.decode(errors="replace").splitlines()[-_TOLD:]),
+        )
+    return done

@@ -1,0 +1,302 @@
+"""Starting, repairing, looking at and stopping a lab, from nothing or from whatever is left of it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from flexspot.lab.certificates import ensure_certificates
+from flexspot.lab.home import LabState, StaleStateError, load_state
+from flexspot.lab.parts import PORTS, LabContext, all_parts, controllers, kubeconfig, store_and_server
+from flexspot.lab.ports import Reservations, owner_of
+from flexspot.lab.processes import (
+    GRACE_SECONDS,
+    POLL_SECONDS,
+    PORT_ATTEMPTS,
+    READY_SECONDS,
+    PortTakenError,
+    Prober,
+    Running,
+    end,
+    end_in_order,
+    log_tail,
+    never_ready,
+    running_parts,
+    spawn,
+    why_it_ended,
+)
+from flexspot.lab.progress import ExitCode, LabError, interrupts_wait
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from flexspot.lab.home import LabHome
+    from flexspot.lab.parts import Part
+    from flexspot.lab.progress import Progress
+    from flexspot.lab.tools.build import Tools
+
+
+@dataclass(frozen=True)
+class StartReport:
+    """What a start did: the parts it started, those it found well, and notes for the person."""
+
+    started: list[str]
+    kept: list[str]
+    notes: list[str]
+
+
+class Start:
+    """One run of ControlPlane.start, from choosing ports to the last part's readiness."""
+
+    def __init__(self, home: LabHome, tools: Tools, progress: Progress) -> None:
+        self._home = home
+        self._tools = tools
+        self._progress = progress
+        self._report = StartReport([], [], [])
+        self._started: dict[str, Running] = {}
+        self._again = f"`flexspot lab start --lab {home.name}` again (with `lab stop --delete` before it to begin from nothing)"
+
+    def run(self, api_port: int | None) -> StartReport:
+        """See ControlPlane.start."""
+        for attempt in range(1, PORT_ATTEMPTS + 1):
+            try:
+                with Reservations() as reservations:
+                    self._run(api_port, reservations)
+                break
+            except PortTakenError as error:
+                # Choosing again is all it takes.
+                end_in_order(self._started)
+                self._started.clear()
+                self._report.started.clear()
+                self._report.kept.clear()
+                if attempt == PORT_ATTEMPTS:
+                    raise error.again_and_again() from error
+            except BaseException:
+                end_in_order(self._started)
+                raise
+        return self._report
+
+    def _run(self, api_port: int | None, reservations: Reservations) -> None:
+        state = self._state(api_port)
+        running = running_parts(self._home)
+        self._choose_ports(state, running, reservations)
+        state.save(self._home.state)
+        lab = LabContext(self._home, ensure_certificates(self._home.certificates), state.ports, self._tools)
+        self._home.kubeconfig.touch(mode=0o600)
+        self._home.kubeconfig.write_text(kubeconfig(lab, "admin"), encoding="utf-8")
+        prober = Prober(lab.certificates)
+
+        for part in store_and_server(lab):
+            self._bring_up([part], lab, running, prober)
+        self._install(lab, state)
+        self._bring_up(controllers(lab), lab, running, prober)
+
+    def _state(self, api_port: int | None) -> LabState:
+        self._home.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            state = load_state(self._home.state) or LabState()
+        except StaleStateError as error:
+            state = self._set_aside(error)
+        if api_port is not None and state.fixed_api_port != api_port:
+            state.fixed_api_port = api_port
+            state.ports.pop("kube-apiserver", None)
+        return state
+
+    def _set_aside(self, why: StaleStateError) -> LabState:
+        """Ends what an unreadable lab still runs and keeps its folder under another name: nothing is lost, nothing is in the way."""
+        end_in_order(running_parts(self._home))
+        aside = self._home.folder.with_name(f"{self._home.name}.set-aside-{time.strftime('%Y%m%dT%H%M%S')}")
+        self._home.folder.rename(aside)
+        self._home.folder.mkdir(mode=0o700)
+        self._report.notes.append(f"the lab could not be carried on ({why}); its folder is now {aside.name}, delete it when you like")
+        return LabState()
+
+    def _choose_ports(self, state: LabState, running: dict[str, Running], reservations: Reservations) -> None:
+        """Keeps each port that a running part has or that is free; chooses others for the rest."""
+        for name, owner in PORTS.items():
+            port = state.ports.get(name)
+            if port is not None and (owner in running or reservations.take(port)):
+                continue
+            fixed = state.fixed_api_port if name == "kube-apiserver" else None
+            if fixed is not None and (port == fixed or not reservations.take(fixed)):
+                raise LabError(
+                    f"port {fixed}, asked for as the API server's, is in use by {owner_of(fixed)}.",
+                    "end that program, or start with another `--api-port`.",
+                    exit_code=ExitCode.BAD_USAGE,
+                )
+            if port is not None:
+                self._report.notes.append(f"port {port} of {name} is in use by {owner_of(port)}; another one was chosen")
+            state.ports[name] = fixed or reservations.choose()
+
+    def _install(self, lab: LabContext, state: LabState) -> None:
+        from flexspot.lab.cluster import Cluster, digest_of, install, manifests  # noqa: PLC0415
+
+        objects = manifests(lab)
+        digest = digest_of(objects)
+        if state.installed == digest:
+            return
+        self._progress.begin("manifests", f"applying {len(objects)} objects")
+        install(Cluster(self._home.kubeconfig), objects)
+        state.installed = digest
+        state.save(self._home.state)
+        self._progress.end("manifests", f"{len(objects)} objects applied")
+
+    def _bring_up(self, parts: list[Part], lab: LabContext, running: dict[str, Running], prober: Prober) -> None:
+        """Starts those of `parts` that are not well, side by side, and returns once all of them are ready."""
+        waiting: dict[str, tuple[Part, Running, float]] = {}
+        for part in parts:
+            found = running.get(part.name)
+            if found is not None and found.is_alive and found.digest == part.digest and self._recovers(found, part, lab.ports, prober):
+                self._report.kept.append(part.name)
+                continue
+            if found is not None:
+                end([found], GRACE_SECONDS)
+            self._progress.begin(part.name, f"starting {part.version}")
+            with interrupts_wait():
+                process = spawn(self._home, part)
+                self._started[part.name] = process
+            waiting[part.name] = (part, process, time.monotonic())
+        while waiting:
+            for name, (part, process, begun) in list(waiting.items()):
+                seconds = time.monotonic() - begun
+                if prober.is_ready(part, lab.ports) and process.listens_on(lab.ports[each] for each in part.ports):
+                    self._progress.end(name, f"ready after {seconds:.1f} s")
+                    self._report.started.append(name)
+                    del waiting[name]
+                elif not process.is_alive:
+                    raise why_it_ended(self._home, part, self._again)
+                elif seconds > READY_SECONDS:
+                    raise never_ready(self._home, part)
+            time.sleep(POLL_SECONDS)
+
+    def _recovers(self, found: Running, part: Part, ports: dict[str, int], prober: Prober) -> bool:
+        """Whether a live part answers, given a moment: one whose neighbour was just restarted needs that."""
+        deadline = time.monotonic() + 10
+        while not (ready := prober.is_ready(part, ports)) and found.is_alive and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+        return ready
+
+
+class PartState(StrEnum):
+    """RUNNING answers its probe; UNREADY is alive but does not; STOPPED has no process, whether it was ended, killed or never started."""
+
+    RUNNING = "running"
+    UNREADY = "unready"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class PartStatus:
+    """One line of `lab status`. `uptime_seconds` and `memory_mib` are of the process; `last_lines` are there when it is not running."""
+
+    name: str
+    version: str
+    state: PartState
+    address: str
+    process_id: int | None = None
+    uptime_seconds: float | None = None
+    memory_mib: float | None = None
+    last_lines: tuple[str, ...] = ()
+
+
+class LabControlPlane:
+    """One lab. Every method may be called again, from another process, after any of them was interrupted."""
+
+    def __init__(self, home: LabHome) -> None:
+        self.home = home
+
+    def start(self, tools: Tools, progress: Progress, api_port: int | None = None) -> StartReport:
+        """Brings the lab to running, from nothing or from whatever is left of it.
+
+        A part that is well is left alone; one that is gone, does not answer or has other settings than now is started anew.
+        With `api_port` the API server listens there, now and later. Raises LabError when a port is taken or a part does not
+        become ready; the parts started by this call are ended then.
+        """
+        with self._locked(progress):
+            return Start(self.home, tools, progress).run(api_port)
+
+    def stop(self, progress: Progress, *, delete: bool = False) -> list[str]:
+        """Ends every process of the lab, and with `delete` removes its folder; returns the names of the parts that were running."""
+        with self._locked(progress):
+            running = running_parts(self.home)
+            if running:
+                progress.begin("stop", f"ending {len(running)} processes")
+                end_in_order(running)
+                progress.end("stop", "no process left")
+            if delete:
+                shutil.rmtree(self.home.folder, ignore_errors=True)
+        return list(running)
+
+    def status(self, tools: Tools) -> list[PartStatus]:
+        """How each part is. Raises LabError when this lab was never started, or by another version."""
+        lab = self._context(tools)
+        running = running_parts(self.home)
+        prober = Prober(lab.certificates)
+        return [self._part_status(lab, part, running.get(part.name), prober) for part in all_parts(lab)]
+
+    def require_running(self, tools: Tools) -> None:
+        """Raises LabError with the names of the parts that do not run."""
+        down = [part.name for part in self.status(tools) if part.state is not PartState.RUNNING]
+        if down:
+            raise LabError(
+                f"lab {self.home.name} is not running: {', '.join(down)}.",
+                f"`flexspot lab start --lab {self.home.name}` starts what is missing; what is on the cluster is still there.",
+            )
+
+    def _part_status(self, lab: LabContext, part: Part, running: Running | None, prober: Prober) -> PartStatus:
+        address = f"127.0.0.1:{lab.ports[part.ports[0]]}"
+        if running is None:
+            return PartStatus(part.name, part.version, PartState.STOPPED, address, last_lines=log_tail(self.home, part.name))
+        ready = prober.is_ready(part, lab.ports)
+        return PartStatus(
+            part.name,
+            part.version,
+            PartState.RUNNING if ready else PartState.UNREADY,
+            address,
+            running.process.pid,
+            time.time() - running.process.create_time(),
+            running.process.memory_info().rss / 2**20,
+            () if ready else log_tail(self.home, part.name),
+        )
+
+    def require_made(self) -> LabState:
+        """What this lab was started with. Raises LabError when it was never started, or by another version; needs no tools to say so."""
+        try:
+            state = load_state(self.home.state)
+        except StaleStateError as error:
+            raise LabError(
+                f"lab {self.home.name} was made by another version of flexspot: {error}.",
+                f"`flexspot lab start --lab {self.home.name}` sets it aside and makes a new one.",
+            ) from error
+        if state is None or set(state.ports) != set(PORTS):
+            raise LabError(
+                f"there is no lab {self.home.name}: it was never started, or was deleted.",
+                f"`flexspot lab start --lab {self.home.name}` makes it.",
+            )
+        return state
+
+    def _context(self, tools: Tools) -> LabContext:
+        state = self.require_made()
+        return LabContext(self.home, ensure_certificates(self.home.certificates), state.ports, tools)
+
+    @contextmanager
+    def _locked(self, progress: Progress) -> Generator[None]:
+        """One start or stop of a lab at a time; a second one waits for the first and says so."""
+        self.home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = FileLock(self.home.lock)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            progress.begin("lock", f"waiting for another start or stop of lab {self.home.name}")
+            lock.acquire()
+            progress.end("lock", "done")
+        try:
+            yield
+        finally:
+            lock.release()

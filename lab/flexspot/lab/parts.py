@@ -1,0 +1,400 @@
+"""The programs of a lab: how each is started, before anything is; and kubeconfig files, by which its API server is reached."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.machines import Machine, Vendor, machines_of
+from flexspot.capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, EFA_RESOURCE, ZONE_LABEL, karpenter_aws_labels
+from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.capacity.plan.kueue_configuration import NAMESPACE, ONE_BOOT, kueue_configuration
+from flexspot.lab.tools.build import family_named
+
+if TYPE_CHECKING:
+    from flexspot.lab.certificates import Certificates
+    from flexspot.lab.home import LabHome
+    from flexspot.lab.tools.build import Tools
+
+
+@dataclass(frozen=True)
+class LabContext:
+    """What parts are made from."""
+
+    home: LabHome
+    certificates: Certificates
+    ports: dict[str, int]
+    tools: Tools
+
+    @property
+    def api_url(self) -> str:
+        """The API server's address."""
+        return f"https://127.0.0.1:{self.ports['kube-apiserver']}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One program of the lab.
+
+    `ports` are names of LabContext.ports that it listens on, the first being the one that is shown. `files` are written before it
+    starts. `probe` is the address that answers 200 once it is ready. `version` is that of the module it was built from.
+    """
+
+    name: str
+    version: str
+    command: list[str]
+    ports: tuple[str, ...]
+    probe: str
+    environment: dict[str, str] = field(default_factory=dict)
+    files: dict[Path, str] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """Changes when the program must be restarted to follow its settings."""
+        content = [self.version, self.command, self.environment, {str(path): text for path, text in self.files.items()}]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def kubeconfig(lab: LabContext, identity: str) -> str:
+    """A kubeconfig for one of flexspot.lab.certificates.IDENTITIES, whole in itself so that it can be copied elsewhere."""
+    context = f"flexspot-{lab.home.name}"
+    certificates = lab.certificates
+
+    def inline(path: Path) -> str:
+        return base64.b64encode(path.read_bytes()).decode()
+
+    cluster = {"server": lab.api_url, "certificate-authority-data": inline(certificates.certificate("ca"))}
+    user = {
+        "client-certificate-data": inline(certificates.certificate(identity)),
+        "client-key-data": inline(certificates.key(identity)),
+    }
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": context, "cluster": cluster}],
+        "users": [{"name": identity, "user": user}],
+        "contexts": [{"name": context, "context": {"cluster": context, "user": identity}}],
+        "current-context": context,
+    }
+    return yaml.safe_dump(content, sort_keys=False)
+
+
+def etcd(lab: LabContext) -> Part:
+    """A single member with TLS on both ports. Without fsync: a lab's state survives a killed process, not a power cut."""
+    certificates = lab.certificates
+    client = f"https://127.0.0.1:{lab.ports['etcd']}"
+    peer = f"https://127.0.0.1:{lab.ports['etcd-peer']}"
+    return Part(
+        name="etcd",
+        version=family_named("etcd").version,
+        ports=("etcd", "etcd-peer"),
+        probe=f"{client}/health",
+        command=[
+            str(lab.tools.binary("etcd")),
+            "--name=lab",
+            f"--data-dir={lab.home.data('etcd') / 'member'}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=lab={peer}",
+            f"--cert-file={certificates.certificate('server')}",
+            f"--key-file={certificates.key('server')}",
+            f"--trusted-ca-file={certificates.certificate('ca')}",
+            "--client-cert-auth",
+            f"--peer-cert-file={certificates.certificate('server')}",
+            f"--peer-key-file={certificates.key('server')}",
+            f"--peer-trusted-ca-file={certificates.certificate('ca')}",
+            "--peer-client-cert-auth",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+        ],
+    )
+
+
+def kube_apiserver(lab: LabContext) -> Part:
+    """The API server, on loopback alone."""
+    certificates = lab.certificates
+    return Part(
+        name="kube-apiserver",
+        version=family_named("kubernetes").version,
+        ports=("kube-apiserver",),
+        probe=f"{lab.api_url}/readyz",
+        # A lab's heap is small: collected less often, the API server takes a sixth less CPU, for some more memory.
+        environment={"GOGC": "400"},
+        command=[
+            str(lab.tools.binary("kube-apiserver")),
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            f"--secure-port={lab.ports['kube-apiserver']}",
+            # Endpoints of the `kubernetes` service may not be on loopback, and nothing in the lab uses them.
+            "--endpoint-reconciler-type=none",
+            "--service-cluster-ip-range=10.96.0.0/16",
+            f"--tls-cert-file={certificates.certificate('server')}",
+            f"--tls-private-key-file={certificates.key('server')}",
+            f"--client-ca-file={certificates.certificate('ca')}",
+            # Nobody holds a certificate of this name; without the setting, the other parts complain once a minute.
+            f"--requestheader-client-ca-file={certificates.certificate('ca')}",
+            "--requestheader-allowed-names=front-proxy-client",
+            "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+            "--authorization-mode=Node,RBAC",
+            f"--etcd-servers=https://127.0.0.1:{lab.ports['etcd']}",
+            f"--etcd-cafile={certificates.certificate('ca')}",
+            f"--etcd-certfile={certificates.certificate('apiserver-etcd-client')}",
+            f"--etcd-keyfile={certificates.key('apiserver-etcd-client')}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={certificates.service_account_public_key}",
+            f"--service-account-signing-key-file={certificates.key('service-account')}",
+            "--v=1",
+        ],
+    )
+
+
+def kube_controller_manager(lab: LabContext) -> Part:
+    """The controller manager."""
+    return _alone(
+        lab,
+        "kube-controller-manager",
+        "--use-service-account-credentials=true",
+        f"--service-account-private-key-file={lab.certificates.key('service-account')}",
+        f"--root-ca-file={lab.certificates.certificate('ca')}",
+        "--kube-api-qps=300",
+        "--kube-api-burst=500",
+    )
+
+
+def kube_scheduler(lab: LabContext) -> Part:
+    """The scheduler."""
+    return _alone(lab, "kube-scheduler")
+
+
+def _alone(lab: LabContext, name: str, *flags: str) -> Part:
+    """A program of Kubernetes against the API server, alone and therefore without leader election."""
+    own_kubeconfig = lab.home.settings(name) / "kubeconfig"
+    return Part(
+        name=name,
+        version=family_named("kubernetes").version,
+        ports=(name,),
+        probe=f"https://127.0.0.1:{lab.ports[name]}/healthz",
+        files={own_kubeconfig: kubeconfig(lab, name)},
+        command=[
+            str(lab.tools.binary(name)),
+            f"--kubeconfig={own_kubeconfig}",
+            f"--authentication-kubeconfig={own_kubeconfig}",
+            f"--authorization-kubeconfig={own_kubeconfig}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={lab.ports[name]}",
+            f"--tls-cert-file={lab.certificates.certificate('server')}",
+            f"--tls-private-key-file={lab.certificates.key('server')}",
+            "--leader-elect=false",
+            *flags,
+            "--v=1",
+        ],
+    )
+
+
+WEBHOOK_SECRET = "kueue-webhook-server-cert"  # noqa: S105 -- the name of a Secret, not its content
+
+
+def lab_configuration(lab: LabContext) -> dict[str, Any]:
+    """What a cloud's Kueue is configured by, with the lab's addresses and certificates; what it decides by is the same.
+
+    Its internal certificate management stays on, over a Secret that already holds the lab's authority (see flexspot.lab.cluster):
+    without it, Kueue 0.19 wants a metrics certificate under /etc, which would need root.
+    """
+    released = kueue_configuration(ONE_BOOT)
+    return released | {
+        "health": {"healthProbeBindAddress": f"127.0.0.1:{lab.ports['kueue-health']}"},
+        "metrics": released["metrics"] | {"bindAddress": f"127.0.0.1:{lab.ports['kueue-metrics']}"},
+        "webhook": {"host": "127.0.0.1", "port": lab.ports["kueue-webhook"], "certDir": str(_certificates(lab))},
+        # One process, which a restart follows at once.
+        "leaderElection": {"leaderElect": False},
+        "internalCertManagement": {
+            "enable": True,
+            "webhookServiceName": "kueue-webhook-service",
+            "webhookSecretName": WEBHOOK_SECRET,
+        },
+        # The visibility API is served through a Service, which has no way to a process on loopback.
+        "featureGates": {"VisibilityOnDemand": False},
+    }
+
+
+def kueue(lab: LabContext) -> Part:
+    """Kueue outside a cluster."""
+    settings, certificates = lab.home.settings("kueue"), _certificates(lab)
+    own_kubeconfig = settings / "kubeconfig"
+    return Part(
+        name="kueue",
+        version=family_named("kueue").version,
+        ports=("kueue-webhook", "kueue-health", "kueue-metrics"),
+        probe=f"http://127.0.0.1:{lab.ports['kueue-health']}/readyz",
+        environment={"POD_NAMESPACE": NAMESPACE},
+        files={
+            own_kubeconfig: kubeconfig(lab, "admin"),
+            settings / "configuration.yaml": yaml.safe_dump(lab_configuration(lab), sort_keys=False),
+            certificates / "tls.crt": lab.certificates.certificate("server").read_text(),
+            certificates / "tls.key": lab.certificates.key("server").read_text(),
+            certificates / "ca.crt": lab.certificates.certificate("ca").read_text(),
+        },
+        command=[
+            str(lab.tools.binary("kueue")),
+            f"--config={settings / 'configuration.yaml'}",
+            f"--kubeconfig={own_kubeconfig}",
+            "--zap-log-level=2",
+        ],
+    )
+
+
+def _certificates(lab: LabContext) -> Path:
+    return lab.home.settings("kueue") / "certificates"
+
+
+_OWN_STAGES = Path(__file__).parent / "stages"
+
+# Karpenter marks the nodes that it makes for KWOK with this label.
+_FAKE_NODES = "kwok.x-k8s.io/node=fake"
+
+
+def kwok(lab: LabContext) -> Part:
+    """KWOK over the fake nodes.
+
+    A Job's pod runs as long as its annotation `pod-complete.stage.kwok.x-k8s.io/delay` says (a Go duration, with
+    `.../jitter-delay` as the upper bound of a random choice; set both alike), 1 to 6 s without it. How a deleted pod ends
+    is in flexspot/lab/stages.
+    """
+    settings = lab.home.settings("kwok")
+    own_kubeconfig = settings / "kubeconfig"
+    stages = [path.read_text(encoding="utf-8") for path in (*lab.tools.assets("kwok", "stages"), *sorted(_OWN_STAGES.iterdir()))]
+    return Part(
+        name="kwok",
+        version=family_named("kwok").version,
+        ports=("kwok",),
+        probe=f"http://127.0.0.1:{lab.ports['kwok']}/readyz",
+        files={own_kubeconfig: kubeconfig(lab, "admin"), settings / "stages.yaml": "\n---\n".join(stages)},
+        command=[
+            str(lab.tools.binary("kwok")),
+            f"--kubeconfig={own_kubeconfig}",
+            f"--config={settings / 'stages.yaml'}",
+            f"--manage-nodes-with-label-selector={_FAKE_NODES}",
+            f"--server-address=127.0.0.1:{lab.ports['kwok']}",
+            "--node-ip=127.0.0.1",
+            # KWOK takes a new identity at each start and waits for the leases of the one before to run out.
+            "--node-lease-duration-seconds=15",
+        ],
+    )
+
+
+REGION = "us-east-1"
+"""The region whose zones and prices the lab has."""
+
+_HYPERVISOR = "karpenter.k8s.aws/instance-hypervisor"
+
+# What an EKS node's root volume gives pods in the shipped node classes; the lab has no disks.
+_EPHEMERAL_STORAGE = "100Gi"
+
+
+def instance_types_json() -> str:
+    """The content of INSTANCE_TYPES_FILE_PATH: every machine of the catalog that has a price in the lab's region."""
+    types = [_instance_type(machine) for machine in machines_of(Vendor.AWS).values()]
+    return json.dumps([each for each in types if each["offerings"]], indent=2)
+
+
+def _instance_type(machine: Machine) -> dict[str, Any]:
+    resources = {"cpu": str(machine.vcpu), "memory": f"{machine.memory_mib}Mi", "ephemeral-storage": _EPHEMERAL_STORAGE}
+    if machine.gpu is not None:
+        resources[machine.gpu.accelerator.resource] = str(machine.gpu.count)
+    if machine.efa_interfaces:
+        # As Karpenter's own provider counts them, of the node class's interfaces: pkg/providers/instancetype/types.go of v1.14.1, efas.
+        resources[EFA_RESOURCE] = str(machine.efa_interfaces)
+    return {
+        "name": machine.name,
+        "architecture": "amd64",
+        "operatingSystems": ["linux"],
+        "resources": resources,
+        "offerings": _offerings(machine),
+    }
+
+
+def _hypervisor(machine: str) -> str:
+    """EC2's word, as Karpenter's own provider takes it over: none for bare metal; the catalog has no family from before Nitro."""
+    return "" if machine.partition(".")[2].startswith("metal") else "nitro"
+
+
+def _offerings(machine: Machine) -> list[dict[str, Any]]:
+    # Labels stand with each offering because that is the one place from which the KWOK provider learns labels of its own.
+    labels = karpenter_aws_labels(machine) | {_HYPERVISOR: _hypervisor(machine.name)}
+    prices = prices_of(Vendor.AWS)
+    return [
+        {
+            "Price": float(price.usd_per_hour),
+            "Available": True,
+            "Requirements": [
+                {"key": key, "operator": "In", "values": [value]}
+                for key, value in {CAPACITY_TYPE_LABEL: capacity_type, ZONE_LABEL: zone, **labels}.items()
+            ],
+        }
+        for capacity_type in CapacityType
+        for zone in machine.zones.get(REGION, [])
+        if (price := prices.find(machine.name, REGION, capacity_type))
+    ]
+
+
+def karpenter(lab: LabContext) -> Part:
+    """Karpenter, whose nodes are fake but whose decisions are not."""
+    settings = lab.home.settings("karpenter")
+    return Part(
+        name="karpenter",
+        version=family_named("karpenter").version,
+        ports=("karpenter-health", "karpenter-metrics"),
+        probe=f"http://127.0.0.1:{lab.ports['karpenter-health']}/readyz",
+        environment={
+            "KUBECONFIG": str(settings / "kubeconfig"),
+            "DISABLE_LEADER_ELECTION": "true",
+            "SYSTEM_NAMESPACE": "kube-system",
+            "METRICS_PORT": str(lab.ports["karpenter-metrics"]),
+            "HEALTH_PROBE_PORT": str(lab.ports["karpenter-health"]),
+            "INSTANCE_TYPES_FILE_PATH": str(settings / "instance-types.json"),
+        },
+        files={settings / "kubeconfig": kubeconfig(lab, "admin"), settings / "instance-types.json": instance_types_json()},
+        command=[str(lab.tools.binary("karpenter"))],
+    )
+
+
+PORTS = {
+    "etcd": "etcd",
+    "etcd-peer": "etcd",
+    "kube-apiserver": "kube-apiserver",
+    "kube-controller-manager": "kube-controller-manager",
+    "kube-scheduler": "kube-scheduler",
+    "kwok": "kwok",
+    "kueue-health": "kueue",
+    "kueue-webhook": "kueue",
+    "kueue-metrics": "kueue",
+    "karpenter-health": "karpenter",
+    "karpenter-metrics": "karpenter",
+}
+"""The name of every port that a lab listens on, and the part that does."""
+
+
+def store_and_server(lab: LabContext) -> list[Part]:
+    """What must be ready, in this order, before anything else can start."""
+    return [etcd(lab), kube_apiserver(lab)]
+
+
+def controllers(lab: LabContext) -> list[Part]:
+    """What works against the API server; these start side by side."""
+    return [kube_controller_manager(lab), kube_scheduler(lab), kwok(lab), kueue(lab), karpenter(lab)]
+
+
+def all_parts(lab: LabContext) -> list[Part]:
+    """Every part, in the order of starting."""
+    return [*store_and_server(lab), *controllers(lab)]

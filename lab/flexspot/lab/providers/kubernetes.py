@@ -1,0 +1,233 @@
+"""The stand-in for the Kubernetes provider: it answers as the official one does, on the local control plane alone.
+
+It is frozen: it gets no features. It exists for machines without the official plugin, and may only move closer to the recordings of that
+plugin in tests/lab/recordings, which judge it.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import grpc
+import yaml
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import provider_pb2
+from yaml import YAMLError
+
+from flexspot.lab.providers import lifecycle, planning
+from flexspot.lab.providers.api import ApiRefusal, CancelledError, LabApi, UnreachableError
+from flexspot.lab.providers.objects import NoNameError, name_of, namespace_of
+from flexspot.lab.providers.readiness import rule_for
+from flexspot.lab.providers.serving import PartialFailureError, ProviderError, StandIn, abort, abort_partial
+from flexspot.lab.providers.settings import (
+    ProviderSettings,
+    ProviderSettingsError,
+    changed_settings,
+    read_settings,
+    require_loopback,
+    server_of,
+)
+from flexspot.lab.providers.values import decode, encode, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from flexspot.lab.cluster import KubeObject
+
+
+class _GoLoader(yaml.SafeLoader):
+    """YAML 1.1 as Go's parser has it, which takes a lone y or n for a boolean; PyYAML does not."""
+
+    bool_values: ClassVar[dict[str, bool]] = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
+
+
+_GoLoader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]$"), list("yYnN"))
+
+
+def decoded_yaml(text: str) -> list[KubeObject]:
+    """The documents in `text` that are not empty. Raises yaml.YAMLError."""
+    documents: Any = yaml.load_all(text, Loader=_GoLoader)
+    return [each for each in documents if each]
+
+
+VERSION = "4.34.2"
+"""Of the provider that this stands in for, and of the SDK."""
+
+PATIENCE_SECONDS = 63.0
+"""How long the official provider waits for a missing namespace or a missing kind."""
+
+_RESTART_SECONDS = 30.0
+"""How long a restart of the API server is waited out at most."""
+
+_DECODE_YAML = "kubernetes:yaml:decode"
+
+
+class KubernetesStandIn(StandIn):
+    """Bound to the lab of one kubeconfig. Raises SettingsError when that leads off this machine.
+
+    `patience_seconds` is how long a missing namespace, a missing kind and, up to half a minute, the API server itself are awaited.
+    """
+
+    def __init__(self, kubeconfig: Path, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        super().__init__("kubernetes", VERSION)
+        require_loopback(server_of(kubeconfig))
+        self._kubeconfig = kubeconfig
+        self._patience_seconds = patience_seconds
+        self._api = LabApi(kubeconfig, min(patience_seconds, _RESTART_SECONDS))
+        # The engine attaches to one address for all providers of a program, with a connection for each. It cancels the official plugin, a
+        # process of its own, when it has another in its place, in the middle of a run: what the other one does must go on.
+        self._settings: dict[str, ProviderSettings] = {}
+        self._apis: dict[str, LabApi] = {}
+
+    def close(self) -> None:
+        """Ends all that waits, and the connections to the API server."""
+        for api in list(self._apis.values()):
+            api.cancelled.set()
+        self._api.close()
+
+    def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """What the engine would say of itself, which the official provider does not listen to either."""
+        abort(context, "method Handshake not implemented", grpc.StatusCode.UNIMPLEMENTED)
+
+    def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """The provider's settings, refused when they lead elsewhere than the lab."""
+        with self._told(context):
+            read_settings(decode(request.news), self._kubeconfig)
+        return provider_pb2.CheckResponse(inputs=request.news)
+
+    def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """Settings may change in place: the server is the same, whatever they say."""
+        changed = changed_settings(decode(request.olds), decode(request.news))
+        return provider_pb2.DiffResponse(changes=_changes(changed=bool(changed)), diffs=changed)
+
+    def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Takes the settings of one provider of the program."""
+        self._api_of(context).cancelled.clear()
+        with self._told(context):
+            given = decode(request.args) or {name.rpartition(":")[2]: value for name, value in request.variables.items()}
+            self._settings[context.peer()] = read_settings(given, self._kubeconfig)
+        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True)
+
+    def Check(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Brings an object into its normal form, names it and puts it into a namespace."""
+        with self._told(context):
+            wish = request.autonaming if request.HasField("autonaming") else None
+            settings, olds, news = self._settings_of(context), decode(request.olds), decode(request.news)
+            inputs = planning.check(self._api_of(context), settings, request.urn, olds, news, seed=request.randomSeed, wish=wish)
+            return provider_pb2.CheckResponse(inputs=encode(inputs))
+
+    def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """What an update would change, property by property."""
+        with self._told(context):
+            verdict = planning.diff(
+                self._api_of(context),
+                self._settings_of(context),
+                state=decode(request.olds),
+                old_inputs=decode(request.old_inputs),
+                news=decode(request.news),
+                ignored=list(request.ignoreChanges),
+                is_unready=self._is_unready,
+            )
+            return verdict.answer()
+
+    def Create(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Creates an object and waits until it is ready; only a dry run in a preview."""
+        with self._told(context):
+            identity, outputs = lifecycle.create(
+                self._call_context(context), request.urn, decode(request.properties), timeout=request.timeout, preview=request.preview
+            )
+            return provider_pb2.CreateResponse(id=identity, properties=encode(outputs))
+
+    def Read(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """An object as it is now; an empty answer when it is gone."""
+        with self._told(context):
+            found = lifecycle.read(self._call_context(context), request.urn, request.id, decode(request.properties), decode(request.inputs))
+            if found is None:
+                return provider_pb2.ReadResponse()
+            identity, outputs, inputs = found
+            return provider_pb2.ReadResponse(id=identity, properties=encode(outputs), inputs=encode(inputs))
+
+    def Update(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Changes an object and waits until it is ready; only a dry run in a preview."""
+        with self._told(context):
+            outputs = lifecycle.update(
+                self._call_context(context),
+                request.urn,
+                decode(request.olds),
+                decode(request.old_inputs),
+                decode(request.news),
+                ignored=list(request.ignoreChanges),
+                timeout=request.timeout,
+                preview=request.preview,
+            )
+            return provider_pb2.UpdateResponse(properties=encode(outputs))
+
+    def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Deletes an object and waits until it is gone."""
+        with self._told(context):
+            state, old_inputs = decode(request.properties), decode(request.old_inputs)
+            lifecycle.delete(self._call_context(context), request.id, state, old_inputs, timeout=request.timeout)
+            return empty_pb2.Empty()
+
+    def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Reads YAML for pulumi_kubernetes.yaml; the functions for charts and kustomize are not offered."""
+        if request.tok != _DECODE_YAML:
+            abort(context, f'unknown Invoke type "{request.tok}"')
+        with self._told(context):
+            arguments = plain(decode(request.args))
+            try:
+                objects = decoded_yaml(arguments["text"])
+            except (KeyError, YAMLError) as error:
+                raise ProviderError(f"{_DECODE_YAML}: no YAML in `text`: {error}") from error
+            answer = {"return": encode({"result": objects})}
+            return provider_pb2.InvokeResponse(**answer)  # pyrefly: ignore[unexpected-keyword] -- the stub cannot spell it
+
+    def Construct(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
+        """Refused: what a component is made of that a plugin renders only that plugin knows."""
+        abort(
+            context,
+            f"{request.type} is rendered by the real Kubernetes provider, which the stand-in is not. Declare the objects themselves.",
+            grpc.StatusCode.UNIMPLEMENTED,
+        )
+
+    def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
+        """Ends everything that waits for whoever asks on this connection."""
+        self._api_of(context).cancelled.set()
+        return empty_pb2.Empty()
+
+    def _call_context(self, context: grpc.ServicerContext) -> lifecycle.CallContext:
+        return lifecycle.CallContext(self._api_of(context), self._settings_of(context), self._patience_seconds)
+
+    def _is_unready(self, live: KubeObject) -> bool:
+        """Whether a Job has not completed at this moment."""
+        found = self._api.get(live["apiVersion"], live["kind"], namespace_of(live), name_of(live))
+        rule = rule_for(found) if found else None
+        return bool(found and rule and not rule.look(found, self._api).ready)
+
+    def _api_of(self, context: grpc.ServicerContext) -> LabApi:
+        peer = context.peer()
+        if peer not in self._apis:
+            self._apis.setdefault(peer, self._api.for_caller())
+        return self._apis[peer]
+
+    def _settings_of(self, context: grpc.ServicerContext) -> ProviderSettings:
+        return self._settings.get(context.peer(), ProviderSettings())
+
+    @contextmanager
+    def _told(self, context: grpc.ServicerContext) -> Generator[None]:
+        """Tells the engine what went wrong, in the form that it needs."""
+        try:
+            yield
+        except PartialFailureError as failure:
+            abort_partial(context, failure)
+        except (ProviderError, ProviderSettingsError, NoNameError, UnreachableError, CancelledError) as error:
+            abort(context, str(error))
+        except ApiRefusal as refusal:
+            abort(context, f"the API server answered {refusal.status} {refusal.reason}: {refusal.message}")
+
+
+def _changes(*, changed: bool) -> Any:
+    return provider_pb2.DiffResponse.DIFF_SOME if changed else provider_pb2.DiffResponse.DIFF_NONE

@@ -1,0 +1,375 @@
+"""What the Kubernetes provider does with an object: create, read, update and delete it on the API server, and whose its fields are."""
+
+from __future__ import annotations
+
+import secrets
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from flexspot.lab.providers.api import ApiRefusal, UnservedKindError
+from flexspot.lab.providers.objects import (
+    DELETION_PROPAGATION,
+    PATCH_FORCE,
+    annotation,
+    input_fields,
+    is_true,
+    kind_of,
+    metadata,
+    name_of,
+    namespace_of,
+    normalized,
+    object_id,
+    pruned,
+    split_id,
+    without_read_only,
+)
+from flexspot.lab.providers.planning import (
+    FIELD_MANAGER,
+    SHARED_FIELD_MANAGER,
+    field_manager,
+    initial_api_version,
+    inputs_in,
+    live_part,
+    recorded,
+    with_secrets,
+)
+from flexspot.lab.providers.readiness import NotReadyError, WaitForError, require_ready, timeout_of, wait_until_gone, wait_until_ready
+from flexspot.lab.providers.serving import (
+    PartialFailureError,
+    ProviderError,
+    no_kind_to_update,
+    not_created,
+    not_ready_after_creation,
+    not_updated,
+    nothing_to_update,
+    said,
+)
+from flexspot.lab.providers.values import Properties, has_unknown, hyphenated, is_object, plain, underscored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from flexspot.lab.cluster import KubeObject
+    from flexspot.lab.providers.api import LabApi
+    from flexspot.lab.providers.settings import ProviderSettings
+
+
+_APPLY = "Apply"
+_UPDATE = "Update"
+
+_GIVE_UP = (
+    ("kubectl", _APPLY),
+    ("kubectl", _UPDATE),
+    ("before-first-apply", _UPDATE),
+    (SHARED_FIELD_MANAGER, _UPDATE),
+    ("pulumi-resource-kubernetes", _UPDATE),
+)
+"""How the names of managers begin that give up their fields, and for which operation."""
+
+Entry = dict[str, Any]
+"""An entry of `metadata.managedFields`."""
+
+
+def handed_over(live: KubeObject, manager: str) -> list[Entry] | None:
+    """The managed fields with those of the managers above given to `manager`; None when they have none."""
+    entries: list[Entry] = live["metadata"].get("managedFields", [])
+    giving = [each for each in entries if _gives_up(each)]
+    own = next((each for each in entries if (each["manager"], each["operation"]) == (manager, _APPLY)), None)
+    given = [each for each in giving if each is not own]
+    if not given:
+        return None
+    kept = [each for each in entries if each is not own and not any(each is gone for gone in given)]
+    first, *others = [own, *given] if own else given
+    fields: Any = first.get("fieldsV1", {})
+    for each in others:
+        fields = _united(fields, each.get("fieldsV1", {}))
+    return [*kept, {**first, "manager": manager, "operation": _APPLY, "fieldsV1": fields}]
+
+
+def was_created_by_provider(live: KubeObject) -> bool:
+    """Whether fields still stand as the provider's Create set them, so that a dry run of an update would meet a conflict with them."""
+    names = {SHARED_FIELD_MANAGER, f"{SHARED_FIELD_MANAGER}.exe", "pulumi-resource-kubernetes"}
+    return any(each["operation"] == _UPDATE and each["manager"] in names for each in live["metadata"].get("managedFields", []))
+
+
+def _gives_up(entry: Entry) -> bool:
+    return not entry.get("subresource") and any(
+        entry["manager"].startswith(name) and entry["operation"] == operation for name, operation in _GIVE_UP
+    )
+
+
+def _united(one: Any, other: Any, *, is_root: bool = True) -> Any:
+    """The fields of two managers. A field without children is owned; one with children is owned too if it has the child `.`."""
+    if not is_object(one) or not is_object(other):
+        return one
+    united: dict[str, Any] = {
+        key: _united(one[key], other[key], is_root=False) if key in one and key in other else one.get(key, other.get(key))
+        for key in [*one, *(key for key in other if key not in one)]
+    }
+    if not is_root and united and (not one or not other):
+        united = {".": {}, **united}
+    return united
+
+
+def with_ignored(wanted: KubeObject, live: KubeObject, manager: str, ignored: Iterable[str]) -> KubeObject:
+    """What to apply so that the ignored fields stay as they are.
+
+    A field that others own and this resource does not is left out, so that there is no conflict; any other ignored field is sent
+    with its live value, because what is not sent any more would be removed. As in the real provider, a path leads through objects
+    alone: one with a list's position in it changes nothing here.
+    """
+    result = deepcopy(wanted)
+    for written in ignored:
+        path = written.split(".")
+        if "[" in written or _at(result, path) is None:
+            continue
+        managers = {entry["manager"] for entry in live["metadata"].get("managedFields", []) if _owns(entry.get("fieldsV1", {}), path)}
+        parent = _at(result, path[:-1])
+        if managers and manager not in managers:
+            parent.pop(path[-1])
+        elif (value := _at(live, path)) is not None:
+            parent[path[-1]] = deepcopy(value)
+    return result
+
+
+def _at(each: Any, path: list[str]) -> Any:
+    for key in path:
+        each = each.get(key) if is_object(each) else None
+    return each
+
+
+def _owns(fields: Any, path: list[str]) -> bool:
+    return _at(fields, [f"f:{key}" for key in path]) is not None
+
+
+_CRD = "CustomResourceDefinition"
+_PROPAGATION = {"orphan": "Orphan", "background": "Background"}
+_ALREADY_EXISTS = "AlreadyExists"
+_FORBIDDEN = "Forbidden"
+_INVALID = "Invalid"
+_RETRIES = 5
+"""How often a Create is tried again that lacks its kind or its namespace, with pauses that double each time."""
+
+
+@dataclass(frozen=True)
+class CallContext:
+    """Where a call works: the API server, the provider's settings, and how long in seconds a missing kind or namespace is awaited."""
+
+    api: LabApi
+    settings: ProviderSettings
+    patience_seconds: float
+
+
+def create(call: CallContext, urn: str, inputs: Properties, *, timeout: float, preview: bool) -> tuple[str, Properties]:
+    """The ID and outputs of a new object; in a preview those of a dry run, or the inputs where none is possible.
+
+    An object that is there already is an error, unless the provider is told to upsert; a preview passes it over.
+    """
+    wanted: KubeObject = hyphenated(plain(inputs))
+    if preview and (has_unknown(wanted) or not _is_served(call.api, wanted)):
+        return "", inputs
+    manager = field_manager({}, wanted)
+    try:
+        live = _created(call, wanted, manager, preview=preview)
+    except (ApiRefusal, UnservedKindError) as error:
+        # What a webhook refuses is Forbidden too: so a preview passes it.
+        if preview and isinstance(error, ApiRefusal) and (error.is_missing_namespace or error.reason in {_ALREADY_EXISTS, _FORBIDDEN}):
+            return "", inputs
+        raise ProviderError(not_created(urn, manager, error)) from error
+    if preview:
+        live.pop("status", None)
+        return "", recorded(live, wanted, inputs, wanted["apiVersion"], manager)
+    if wanted["kind"] == _CRD:
+        call.api.forget_kinds()
+    try:
+        live = wait_until_ready(call.api, live, wanted, timeout_of(timeout, wanted))
+    except (NotReadyError, WaitForError) as error:
+        live, details = (error.live, error.details) if isinstance(error, NotReadyError) else (live, ())
+        state = recorded(_latest(call.api, live), wanted, inputs, wanted["apiVersion"], manager)
+        raise PartialFailureError(not_ready_after_creation(urn, str(error)), object_id(live), state, details=details) from error
+    return object_id(live), recorded(_latest(call.api, live), wanted, inputs, wanted["apiVersion"], manager)
+
+
+def _created(call: CallContext, wanted: KubeObject, manager: str, *, preview: bool) -> KubeObject:
+    """Makes the object; outside a preview as often as its kind or namespace may still be coming."""
+    pause = call.patience_seconds / (2 ** (_RETRIES + 1) - 1)
+    for tries_left in reversed(range(_RETRIES + 2)):
+        try:
+            return _made(call, wanted, manager, preview=preview)
+        except (ApiRefusal, UnservedKindError) as error:
+            if preview or not tries_left or (isinstance(error, ApiRefusal) and not error.is_missing):
+                raise
+        call.api.pause(pause)
+        pause *= 2
+    raise AssertionError("the last try answers or raises")
+
+
+def _made(call: CallContext, wanted: KubeObject, manager: str, *, preview: bool) -> KubeObject:
+    api, namespace = call.api, namespace_of(wanted)
+    if not call.settings.upsert or not name_of(wanted):
+        return api.create(wanted, namespace, SHARED_FIELD_MANAGER, dry_run=preview)
+    # A preview knows nothing of conflicts, as those with the object that a replacement deletes first would be false ones.
+    force = preview or _is_forced(call, wanted)
+    try:
+        return api.apply(wanted, namespace, manager, force=force, dry_run=preview)
+    except ApiRefusal as refusal:
+        if not (preview and refusal.reason == _INVALID and "field is immutable" in refusal.message):
+            raise
+    # A replacement is previewed while the old object is still there: under another name the dry run does not meet it.
+    other = {**wanted, "metadata": {**metadata(wanted), "name": f"{name_of(wanted)}{secrets.token_hex(3)[:5]}"}}
+    return api.apply(other, namespace, manager, force=force, dry_run=preview)
+
+
+def _is_forced(call: CallContext, wanted: KubeObject) -> bool:
+    return call.settings.patch_force or is_true(wanted, PATCH_FORCE)
+
+
+def read(
+    call: CallContext, urn: str, identity: str, state: Properties, old_inputs: Properties
+) -> tuple[str, Properties, Properties] | None:
+    """The ID, outputs and inputs of an object as it is now, None when it is gone.
+
+    The inputs are the fields of the old ones, with the values that they have now. Without old inputs (an import) they are all fields
+    that a program may set in a built-in kind, and of a custom resource its name alone.
+    """
+    shape: KubeObject = normalized(call.api, hyphenated(plain(old_inputs)))
+    before = live_part(state)
+    is_import = "kind" not in shape and "kind" not in before
+    if "kind" not in shape:
+        namespace, name = split_id(identity)
+        shape["metadata"] = {**({"namespace": namespace} if namespace else {}), "name": name, **metadata(shape)}
+        shape["apiVersion"], shape["kind"] = kind_of(urn, before)
+    api_version, kind = kind_of(urn, shape)
+    _, name = split_id(identity)
+    try:
+        live = call.api.get(api_version, kind, namespace_of(shape), name)
+    except UnservedKindError:
+        return None
+    if live is None:
+        return None
+    inputs: KubeObject = pruned(live, shape)
+    if is_import:
+        fields = input_fields(call.api, api_version, kind)
+        inputs = without_read_only({**inputs, **{key: live[key] for key in fields if key in live}})
+    manager = field_manager(state, shape)
+    outputs = recorded(live, inputs, old_inputs, initial_api_version(state, shape), manager)
+    known = with_secrets(underscored(inputs), old_inputs)
+    try:
+        if not is_import:
+            require_ready(call.api, live, shape)
+    except NotReadyError as error:
+        raise PartialFailureError(str(error), identity, outputs, known, details=error.details) from error
+    except WaitForError:
+        # What cannot be understood was said when the object was made.
+        pass
+    return identity, outputs, known
+
+
+def update(  # noqa: PLR0913 -- what the engine asks with
+    call: CallContext,
+    urn: str,
+    state: Properties,
+    old_inputs: Properties,
+    news: Properties,
+    *,
+    ignored: Sequence[str],
+    timeout: float,
+    preview: bool,
+) -> Properties:
+    """The outputs of a changed object; in a preview those of a dry run, or the new inputs where none is possible."""
+    api = call.api
+    wanted = normalized(api, hyphenated(plain(news)))
+    if preview and (has_unknown(wanted) or not _is_served(api, wanted)):
+        return news
+    before = live_part(state)
+    manager = field_manager(state, wanted)
+    old_manager: str = plain(state.get(FIELD_MANAGER)) or manager
+    first_version = initial_api_version(state, hyphenated(plain(old_inputs)))
+    why, details = "", ()
+    try:
+        live = _updated(call, wanted, before, manager, ignored, preview=preview)
+        if preview:
+            return recorded(live, wanted, news, first_version, manager)
+        wait_until_ready(api, live, wanted, timeout_of(timeout, wanted))
+    except UnservedKindError as error:
+        raise ProviderError(no_kind_to_update(urn, error)) from error
+    except ApiRefusal as refusal:
+        if preview and refusal.reason == _FORBIDDEN:
+            return news
+        why = said(refusal, manager)
+    except (NotReadyError, WaitForError) as error:
+        why, details = str(error), error.details if isinstance(error, NotReadyError) else ()
+    try:
+        live = api.read(before["apiVersion"], before["kind"], namespace_of(before), name_of(before))
+    except ApiRefusal as gone:
+        raise ProviderError(nothing_to_update(urn, why, gone)) from gone
+    outputs = recorded(live, wanted, news, first_version, manager)
+    if why:
+        # Whatever went wrong, the engine must come back to it: the state has the inputs that were tried and the object as it is.
+        raise PartialFailureError(not_updated(live, why), object_id(live), outputs, details=details)
+    _relinquish(api, live, old_manager, manager)
+    return outputs
+
+
+def _updated(  # noqa: PLR0913 -- what an update is made of
+    call: CallContext, wanted: KubeObject, before: KubeObject, manager: str, ignored: Sequence[str], *, preview: bool
+) -> KubeObject:
+    api, namespace = call.api, namespace_of(before)
+    now = api.read(wanted["apiVersion"], wanted["kind"], namespace, name_of(before))
+    body: KubeObject = {**wanted, "metadata": {**metadata(wanted), "name": name_of(now)}}
+    body["metadata"].pop("generateName", None)
+    if wanted["kind"] == _CRD:
+        # The official provider replaces definitions whole: their objects stay, and a version that is gone is gone.
+        body["metadata"]["resourceVersion"] = metadata(now)["resourceVersion"]
+        replaced = api.replace(body, namespace, manager, dry_run=preview)
+        api.forget_kinds()
+        return replaced
+    force = _is_forced(call, wanted) or (preview and was_created_by_provider(now))
+    if not preview and (entries := handed_over(now, manager)) is not None:
+        now = api.set_managed_fields(now, entries)
+    return api.apply(with_ignored(body, now, manager, ignored), namespace, manager, force=force, dry_run=preview)
+
+
+def _relinquish(api: LabApi, live: KubeObject, old_manager: str, manager: str) -> None:
+    """Gives up what an earlier field manager of the resource owned."""
+    if old_manager == manager:
+        return
+    empty = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": {"name": name_of(live)}}
+    api.apply(empty, namespace_of(live), old_manager, force=True, dry_run=False)
+
+
+def delete(call: CallContext, identity: str, state: Properties, old_inputs: Properties, *, timeout: float) -> None:
+    """Deletes an object and waits until it is gone; fine when it, or its kind, is gone already."""
+    inputs = inputs_in(state, old_inputs) or live_part(state)
+    before = live_part(state)
+    _, name = split_id(identity)
+    try:
+        live = call.api.get(before["apiVersion"], before["kind"], namespace_of(before), name)
+        if live is None:
+            return
+        propagation = _PROPAGATION.get(annotation(inputs, DELETION_PROPAGATION).lower(), "Foreground")
+        call.api.delete(live["apiVersion"], live["kind"], namespace_of(live), name, propagation)
+        wait_until_gone(call.api, live, inputs, timeout_of(timeout, inputs))
+    except UnservedKindError:
+        return
+    except ApiRefusal as refusal:
+        raise ProviderError(refusal.message) from refusal
+    except NotReadyError as error:
+        # The object is still there and the state has it: nothing to record.
+        raise ProviderError(str(error)) from error
+    if before["kind"] == _CRD:
+        call.api.forget_kinds()
+
+
+def _latest(api: LabApi, live: KubeObject) -> KubeObject:
+    """The object as it is by now, with what controllers have added; as it was seen last if it is gone again."""
+    return api.get(live["apiVersion"], live["kind"], namespace_of(live), name_of(live)) or live
+
+
+def _is_served(api: LabApi, each: KubeObject) -> bool:
+    try:
+        api.resource(each["apiVersion"], each["kind"])
+    except UnservedKindError:
+        return False
+    return True

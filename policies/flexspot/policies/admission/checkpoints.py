@@ -1,0 +1,165 @@
+"""Where pods write checkpoints, and whether that outlives them, in CEL: see flexspot.policies.pods.volumes.
+
+What CEL may cost is limited, to 1,000,000 for an expression or variable and 10,000,000 for a policy (k8s.io/apiserver v0.36.1,
+pkg/apis/cel/config.go), and a policy that costs more is passed over without a word. So a path is held against each mount of its container
+once and no mount against another, and one variable does so for a few containers. tests/lab/test_admission_cost.py asks an API server.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from flexspot.policies.admission.cel import (
+    FEW_PLACES,
+    MOST_PLACES,
+    all_places,
+    either,
+    every,
+    first_of,
+    let,
+    list_at,
+    places_between,
+    sentence,
+    text,
+    text_at,
+    texts,
+)
+from flexspot.policies.admission.pods import containers_where
+from flexspot.policies.pods.volumes import IN_CONTAINER, IN_VOLUME, MOUNTED, NAMED
+from flexspot.policies.rules.checkpoint_on_ephemeral_volume import LOST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flexspot.policies.judging import Parameters
+
+
+PLACES = "checkpointPlaces"
+"""The variable with a list for each pod set of GPU work: how it loses checkpoints, in the rule's words; an empty one where it does not."""
+
+_AT_ONCE, _FURTHER_AT_ONCE = 4, 16
+"""Containers whose paths one variable looks for among their mounts: what one expression may cost, at a hundred paths and sixty mounts.
+
+Of more than FEW_PLACES containers each is smaller, or the API server takes no object so large.
+"""
+
+
+def checkpoint_variables(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    """The variable PLACES, after those that it needs. They need `gpuWork` and `places`."""
+    # Of the pod's volumes those that end with it or with its node, and their names.
+    ending = let(
+        "ending",
+        f"{list_at('p.pod', 'volumes')}.filter(v, {either(*(condition for condition, _ in _SORTS))})",
+        f"{{'where': dyn(p.where), 'pod': dyn(p.pod), 'ending': dyn(ending), 'names': dyn(ending.map(v, {text_at('v', 'name')}))}}",
+    )
+    yield "checkpointVolumes", f"variables.gpuWork.map(p, {ending})"
+
+    container = f"{{'name': dyn(NAME), 'mounts': dyn({_MOUNTS}), 'given': dyn({_given(parameters)})}}"
+    yield "checkpointPaths", f"variables.checkpointVolumes.map(p, {_pod_set(containers_where('true', container), '[]')})"
+
+    words = either(*(f"m.mountPath.lowerAscii().contains({text(word)})" for word in parameters.texts("path-words")))
+    said = f"'said': dyn(c.mounts.filter(m, {_ENDS} && ({words})))"
+    below = ", ".join(
+        f"'{which}': dyn(size(c.given) == 0 ? [] : c.mounts.filter(m, {condition}).map(m, {_BELOW}))"
+        for which, condition in {"ending": _ENDS, "lasting": f"!({_ENDS})"}.items()
+    )
+    writer = f"{{'name': dyn(c.name), 'mounts': dyn(c.mounts), 'given': dyn(c.given), {said}, {below}}}"
+    writers = f"p.containers.map(c, {writer}).filter(c, size(c.given) > 0 || size(c.said) > 0)"
+    previous = "checkpointWriters"
+    yield previous, f"variables.checkpointPaths.map(p, {_pod_set(writers, '[]')})"
+
+    steps = [(first, first + _AT_ONCE) for first in range(0, FEW_PLACES, _AT_ONCE)]
+    steps += [(first, first + _FURTHER_AT_ONCE) for first in range(FEW_PLACES, MOST_PLACES, _FURTHER_AT_ONCE)]
+    for first, end in steps:
+        some = f"{places_between(first, end)}.filter(i, i < size(p.containers)).map(i, p.containers[i])"
+        losing = f"size(p.losing) > 0 ? p.losing : {some}.filter(c, size(c.said) > 0 || c.given.exists(g, {_IS_LOST}))"
+        name = f"checkpointsLost{first}"
+        yield name, f"variables.{previous}.map(p, {_pod_set('p.containers', losing)})"
+        previous = name
+
+    yield PLACES, f"variables.{previous}.map(p, (size(p.losing) > 0 ? [p.losing[0]] : []).map(c, {_TOLD}))"
+
+
+def _pod_set(containers: str, losing: str) -> str:
+    kept = ", ".join(f"'{field}': dyn(p.{field})" for field in ("where", "ending", "names"))
+    return f"{{{kept}, 'containers': dyn({containers}), 'losing': dyn({losing})}}"
+
+
+# A volume of no sort is an emptyDir.
+_SORTS = (
+    (either("has(v.emptyDir)", "v.all(k, k == 'name')"), ("emptyDir", "pod")),
+    ("has(v.ephemeral)", ("ephemeral", "pod")),
+    ("has(v.hostPath)", ("hostPath", "node")),
+)
+"""How volumes that end are told from others, and of which sort they are and what they end with."""
+
+_IN_VOLUME = first_of(
+    *((condition, sentence(IN_VOLUME, volume=text_at("v", "name"), sort=text(sort), end=text(end))) for condition, (sort, end) in _SORTS)
+)
+
+
+def _pair(first: str, second: str) -> str:
+    """A list of two texts. The API server, unlike other evaluators, takes none of which it knows one's type and not the other's."""
+    return f"[dyn({first}), dyn({second})]"
+
+
+def _given(parameters: Parameters) -> str:
+    """Arguments and variables of CONTAINER that name a place for checkpoints: what each is called, and its path with a slash at its end."""
+    spelled = texts(dict.fromkeys(re.sub(r"[-_]", "", name.rpartition(".")[2]).lower() for name in parameters.texts("names")))
+
+    def is_spelled(name: str) -> str:
+        return f"{name}.substring({name}.lastIndexOf('.') + 1).replace('-', '').replace('_', '').lowerAscii() in {spelled}"
+
+    def is_folder(path: str) -> str:
+        return every(f"{path}.startsWith('/')", f"!({path}.contains('.') && {path}.matches({text(r'[^/]+[.][^/.]+/*$')}))")
+
+    def pair(name: str, path: str) -> str:
+        return _pair(name, _WITH_SLASH.replace("PATH", path))
+
+    # Most arguments are none of these: so their names alone are made, and all else of those that are.
+    name = "a[j].split('=')[0]"
+    value = "a[j].contains('=') ? a[j].substring(a[j].indexOf('=') + 1) : j + 1 < size(a) ? a[j + 1] : ''"
+    named = f"{all_places('a')}.filter(j, j < size(a) && a[j].startsWith('-') && {is_spelled(name)})"
+    arguments = let("a", f"{list_at('CONTAINER', 'command')} + {list_at('CONTAINER', 'args')}", f"{named}.map(j, {_pair(name, value)})")
+    written = every("v.?name.hasValue()", "v.?value.hasValue()", is_spelled("v.name"), is_folder("v.value"))
+    return (
+        f"{arguments}.filter(g, {is_folder('g[1]')}).map(g, {pair('g[0]', 'g[1]')})"
+        f" + {list_at('CONTAINER', 'env')}.filter(v, {written}).map(v, {pair('v.name', 'v.value')})"
+    )
+
+
+_WITH_SLASH = "(PATH.endsWith('/') ? PATH : PATH + '/')"
+_BELOW = _WITH_SLASH.replace("PATH", "m.mountPath")
+_MOUNTS = f"{list_at('CONTAINER', 'volumeMounts')}.filter(m, m.?mountPath.hasValue())"
+_ENDS = f"{text_at('m', 'name')} in p.names"
+
+
+def _deepest(below: str) -> str:
+    """How long the longest of these paths is that lie above `path`; 0 where none does."""
+    return f"([0] + {below}.map(b, path.startsWith(b) ? size(b) : 0)).max()"
+
+
+# Of the mounts above a path the nearest decides, and without one the container's own file system, which ends with it.
+_IS_LOST = let(
+    "path",
+    "g[1]",
+    first_of(
+        ("!c.ending.exists(b, path.startsWith(b))", "!c.lasting.exists(b, path.startsWith(b))"),
+        otherwise=f"{_deepest('c.ending')} > {_deepest('c.lasting')}",
+    ),
+)
+_MOUNT = let("nearest", _deepest("c.ending"), f"c.mounts.filter(m, {_ENDS} && size({_BELOW}) == nearest && path.startsWith({_BELOW}))[0]")
+
+
+def _volume_of(mount: str) -> str:
+    return let("m", mount, f"p.ending.filter(v, {text_at('v', 'name')} == {text_at('m', 'name')}).map(v, {_IN_VOLUME})[0]")
+
+
+_BY_MOUNT = sentence(
+    LOST, place=sentence(MOUNTED, where="p.where", path="c.said[0].mountPath", container="c.name"), ends=_volume_of("c.said[0]")
+)
+_PATH_ENDS = let("path", "g[1]", first_of((f"{_deepest('c.ending')} > 0", _volume_of(_MOUNT)), otherwise=text(IN_CONTAINER)))
+_BY_NAME = sentence(LOST, place=sentence(NAMED, where="p.where", name="g[0]", container="c.name"), ends=_PATH_ENDS)
+_TOLD = first_of(("size(c.said) > 0", _BY_MOUNT), otherwise=let("g", f"c.given.filter(g, {_IS_LOST})[0]", _BY_NAME))
+"""How the container `c` of `p` loses checkpoints, the first way that there is."""

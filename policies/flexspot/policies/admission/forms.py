@@ -1,0 +1,400 @@
+"""The rules' forms in CEL: what containers ask for, what holds in a namespace, which capacity is chosen, how work bears interruptions.
+
+A rule has none if it is about objects that only the platform's program creates, if it compares objects with one another, or if the API
+server or Kueue already sees to it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.accelerators import RESOURCES
+from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
+from flexspot.policies.admission.cel import (
+    amount,
+    as_text,
+    either,
+    entry,
+    every,
+    first_of,
+    let,
+    list_at,
+    mapping_at,
+    optional,
+    places,
+    sentence,
+    text,
+    text_at,
+    texts,
+)
+from flexspot.policies.admission.checkpoints import PLACES
+from flexspot.policies.admission.form import GPU_WORK, POD_MAKERS, POD_SETS, WORK, Form, Matched, of_each, told
+from flexspot.policies.admission.pods import ASKS, JOB_AT, PLACED_BY, containers_where, queued_metadata, unbacked
+from flexspot.policies.admission.scheduling_options import (
+    FLEX_START,
+    ITSELF,
+    LANDS,
+    MOST_GPUS,
+    NAMES_SPOT,
+    NAMES_SPOT_ITSELF,
+    OPEN,
+    QUEUE,
+    REQUIRES_SPOT_ITSELF,
+    SHOWN_BY,
+    SPOT_IS_OF_GKE,
+    TERMS,
+    VIA,
+    on_spot,
+)
+from flexspot.policies.inventory.pod_gpus import POD_MAKERS as KINDS
+from flexspot.policies.inventory.reading.gke import FLEX_START_LABEL, PROVISIONING_LABEL
+from flexspot.policies.pods.interruption import NAMES_FLEX, ON_FLEX
+from flexspot.policies.rules.checkpoint_on_ephemeral_volume import RULE as CHECKPOINT_RULE
+from flexspot.policies.rules.compute_class_with_extra_selector import EXTRA, EXTRA_REMEDY
+from flexspot.policies.rules.compute_class_with_extra_selector import RULE as CLASS_RULE
+from flexspot.policies.rules.flex_job_over_seven_days import ALSO, ANNOTATION, SELECTOR, TOO_LONG, TOO_LONG_REMEDY
+from flexspot.policies.rules.flex_job_over_seven_days import RULE as FLEX_RULE
+from flexspot.policies.rules.gpu_container_above_maximum import ABOVE, ABOVE_REMEDY, MOST
+from flexspot.policies.rules.gpu_container_above_maximum import RULE as MAXIMUM_RULE
+from flexspot.policies.rules.gpu_container_without_limit import IDLE, IDLE_REMEDY
+from flexspot.policies.rules.gpu_container_without_limit import RULE as LIMIT_RULE
+from flexspot.policies.rules.gpu_container_without_limit import UNBACKED as UNBACKED_TEXT
+from flexspot.policies.rules.gpu_key_in_limit_range import DEVICES as RANGE_DEVICES
+from flexspot.policies.rules.gpu_key_in_limit_range import GIVES, GPU_KEY, GPU_KEY_REMEDY, REFUSES, SECTIONS
+from flexspot.policies.rules.gpu_key_in_limit_range import RULE as RANGE_RULE
+from flexspot.policies.rules.grace_exceeds_notice import AT_MOST, BY_DEFAULT, GIVEN, GRACE_TOO_LONG, GRACE_TOO_LONG_REMEDY, UNLESS
+from flexspot.policies.rules.grace_exceeds_notice import RULE as GRACE_RULE
+from flexspot.policies.rules.image_not_pinned import MOVES, UNPINNED, UNTAGGED
+from flexspot.policies.rules.image_not_pinned import RULE as IMAGE_RULE
+from flexspot.policies.rules.job_dies_on_interruption import DIES, DIES_REMEDY
+from flexspot.policies.rules.job_dies_on_interruption import RULE as INTERRUPTED_RULE
+from flexspot.policies.rules.job_without_queue import RULE as QUEUE_RULE
+from flexspot.policies.rules.job_without_queue import UNQUEUED, UNQUEUED_REMEDY
+from flexspot.policies.rules.missing_owner_labels import OWNERLESS, OWNERLESS_REMEDY
+from flexspot.policies.rules.missing_owner_labels import RULE as OWNER_RULE
+from flexspot.policies.rules.quota_key_never_enforced import DEVICES as QUOTA_DEVICES
+from flexspot.policies.rules.quota_key_never_enforced import LIMITS, REQUESTS, UNCOUNTED, UNCOUNTED_REMEDY
+from flexspot.policies.rules.quota_key_never_enforced import RULE as QUOTA_RULE
+
+if TYPE_CHECKING:
+    from flexspot.policies.judging import Parameters
+
+
+_UNBACKED = " + ".join(
+    containers_where(unbacked(each), told(UNBACKED_TEXT, LIMIT_RULE.remediation, where="p.where", container="NAME", resource=text(each)))
+    for each in RESOURCES
+)
+_IDLE = told(IDLE, IDLE_REMEDY, where="p.where", by="by")
+_PLACED = let("by", PLACED_BY, first_of((f"by != '' && !({ASKS})", _IDLE)))
+
+GPU_CONTAINER_WITHOUT_LIMIT = Form(
+    LIMIT_RULE,
+    POD_MAKERS,
+    lambda _: of_each(WORK, let("unbacked", f"({_UNBACKED})", first_of(("size(unbacked) > 0", "unbacked[0]"), otherwise=_PLACED))),
+)
+
+
+# Of gpu-container-above-maximum: its parameter is what the largest node of the pods' class has.
+
+_OF_CLASS = f"variables.facts[?({text(MOST_GPUS + '.')} + {text_at('p.pod', 'priorityClassName')})]"
+_OF_PLATFORM = f"{_OF_CLASS}.or(variables.facts[?{text(MOST_GPUS)}])"
+
+
+def _above(resource: str) -> str:
+    limit = f"{optional('CONTAINER', 'resources', 'limits')}[?{text(resource)}]"
+    count = as_text(f"{limit}.value()")
+    return containers_where(
+        every(f"{limit}.hasValue()", f"isQuantity({count})", f"{amount(count)}.compareTo(quantity(most)) > 0"),
+        told(ABOVE, ABOVE_REMEDY, where="p.where", container="NAME", count=count, resource=text(resource), most="most"),
+    )
+
+
+_ABOVE = f"({' + '.join(map(_above, RESOURCES))})"
+
+GPU_CONTAINER_ABOVE_MAXIMUM = Form(
+    MAXIMUM_RULE,
+    POD_MAKERS,
+    lambda parameters: of_each(
+        GPU_WORK,
+        let(
+            "most",
+            f"{_OF_PLATFORM}.orValue({text(str(parameters.number(MOST)))})",
+            let("above", _ABOVE, first_of(("size(above) > 0", "above[0]"))),
+        ),
+    ),
+)
+
+
+_IMAGE = text_at("CONTAINER", "image")
+# A colon before the last slash is that of a registry's port.
+_LAST = f"{_IMAGE}.substring({_IMAGE}.lastIndexOf('/') + 1)"
+_TAG = f"{_LAST}.substring({_LAST}.indexOf(':') + 1)"
+_TAGGED = f"{_LAST}.contains(':')"
+
+_HOW = first_of((_TAGGED, sentence(MOVES, tag=_TAG)), otherwise=text(UNTAGGED))
+
+
+def _unpinned(parameters: Parameters) -> str:
+    moving = every(
+        "CONTAINER.?image.hasValue()",
+        f"!{_IMAGE}.contains('@')",
+        *(f"!{_IMAGE}.startsWith({text(each)})" for each in parameters.texts("allowed-registries")),
+        either(f"!{_TAGGED}", f"{_TAG} in {texts(parameters.texts('moving-tags'))}"),
+    )
+    found = containers_where(moving, told(UNPINNED, IMAGE_RULE.remediation, where="p.where", container="NAME", how=_HOW))
+    return of_each(GPU_WORK, let("moving", found, first_of(("size(moving) > 0", "moving[0]"))))
+
+
+IMAGE_NOT_PINNED = Form(IMAGE_RULE, POD_MAKERS, _unpinned)
+
+
+def _of(section: str) -> str:
+    effect = text(GIVES if section.startswith("default") else REFUSES)
+    at = f"('spec.limits[' + string(i) + {text(f'].{section}[')} + '\"' + k + '\"]')"
+    device = either(*(f"k.startsWith({text(each)})" for each in RANGE_DEVICES))
+    # The first key alone: what follows from one follows from all.
+    return (
+        f"{places(list_at('object', 'spec', 'limits'))}"
+        f".filter(i, {optional('object.spec.limits[i]', section)}.orValue({{}}).exists(k, {device}))"
+        f".map(i, object.spec.limits[i].{section}.filter(k, {device}).map(k, {told(GPU_KEY, GPU_KEY_REMEDY, at=at, effect=effect)})[0])"
+    )
+
+
+GPU_KEY_IN_LIMIT_RANGE = Form(
+    RANGE_RULE, (Matched("", "LimitRange", "limitranges"),), lambda _: " + ".join(_of(section) for section in SECTIONS)
+)
+
+
+_RESOURCE = f"(k.startsWith({text(LIMITS)}) ? k.substring({len(LIMITS)}) : k)"
+_UNCOUNTED = every(f"!k.startsWith({text(REQUESTS)})", either(*(f"{_RESOURCE}.startsWith({text(each)})" for each in QUOTA_DEVICES)))
+_TOLD = told(UNCOUNTED, UNCOUNTED_REMEDY, at="('spec.hard[\"' + k + '\"]')", resource=_RESOURCE)
+
+QUOTA_KEY_NEVER_ENFORCED = Form(
+    QUOTA_RULE,
+    (Matched("", "ResourceQuota", "resourcequotas"),),
+    lambda _: f"{mapping_at('object', 'spec', 'hard')}.filter(k, {_UNCOUNTED}).map(k, {_TOLD})",
+)
+
+
+# The rule compute-class-with-extra-selector in CEL, of pods alone: flavors are the platform's own.
+
+_LABEL = text(COMPUTE_CLASS_LABEL)
+_CLASS_SELECTOR = mapping_at("p.pod", "nodeSelector")
+_EXPRESSIONS = list_at("t", "matchExpressions")
+_VALUES = list_at("e", "values")
+
+
+def _demands(key: str) -> str:
+    return every(f"{text_at('e', 'key')} == {key}", f"{text_at('e', 'operator')} in ['In', 'Exists']")
+
+
+# A name is a list of one text, or of none: the last expression decides, as in the rule.
+_VALUE = f"(size({_VALUES}) > 0 ? [e.values[0]] : [])"
+_DEMANDED = f"{TERMS}.map(t, {_EXPRESSIONS}.filter(e, {_demands(_LABEL)}).map(e, {_VALUE})).filter(l, size(l) > 0)"
+_LAST_DEMANDED = "demanded[size(demanded) - 1]"
+_BY_AFFINITY = let("demanded", _DEMANDED, first_of(("size(demanded) > 0", f"{_LAST_DEMANDED}[size({_LAST_DEMANDED}) - 1]"), otherwise="[]"))
+_OWN = f"{_LABEL} in {_CLASS_SELECTOR}"
+_OWN_NAME = f"[string(p.pod.nodeSelector[{_LABEL}])]"
+
+_VIA_LABEL = f"{VIA}{COMPUTE_CLASS_LABEL}="
+_VIA_NAME = f"w.filter(x, x.startsWith({text(_VIA_LABEL)})).map(x, x.substring({len(_VIA_LABEL)}))"
+
+
+def _problem(parameters: Parameters, name: str, where: str, *more: str) -> str:
+    """The problem of one selection; `more` are further conditions under which it has the label `k`."""
+    has = either(f"k in {_CLASS_SELECTOR}", f"{TERMS}.exists(t, {_EXPRESSIONS}.exists(e, {_demands('k')}))", *more)
+    extra = f"{texts(sorted(parameters.texts('labels')))}.filter(k, {has})"
+    broken = every("size(name) > 0", "size(extra) > 0", f"!(name[0] in {texts(parameters.texts('built-in-classes'))})")
+    words = told(EXTRA, EXTRA_REMEDY, where=where, label=_LABEL, name="name[0]", extra="extra[0]")
+    return let("name", name, let("extra", extra, first_of((broken, words))))
+
+
+def _extra_selectors(parameters: Parameters) -> str:
+    alone = _problem(parameters, first_of((_OWN, _OWN_NAME), otherwise=_BY_AFFINITY), sentence("{where}.nodeSelector", where="p.where"))
+    through = _problem(
+        parameters,
+        first_of((_OWN, _OWN_NAME), (f"size({_VIA_NAME}) > 0", _VIA_NAME), otherwise=_BY_AFFINITY),
+        sentence("{where}.nodeSelector with {via}", where="p.where", via="w[1]"),
+        f"w.exists(x, x.startsWith({text(VIA)} + k + '='))",
+    )
+    found = f"([{alone}] + variables.ways.filter(w, w[1] != '' && ({OPEN})).map(w, {through})).filter(s, s != '')"
+    return of_each(POD_SETS, let("found", found, first_of(("size(found) > 0", "found[0]"))))
+
+
+COMPUTE_CLASS_WITH_EXTRA_SELECTOR = Form(CLASS_RULE, POD_MAKERS, _extra_selectors)
+
+
+# The rule flex-job-over-seven-days in CEL, of pods alone: requests and classes are the platform's own.
+
+_LABELS = {FLEX_START_LABEL: "true", PROVISIONING_LABEL: "flex-start"}
+
+_FLEX_SELECTOR = mapping_at("p.pod", "nodeSelector")
+_NAMED_ITSELF = either(*(f"{entry(_FLEX_SELECTOR, text(key))} == {text(value)}" for key, value in _LABELS.items()))
+_NAMED_BY_FLAVOR = either(*(f"{text(f'{VIA}{key}={value}')} in w" for key, value in _LABELS.items()))
+_ITSELF = first_of(
+    (every(_NAMED_ITSELF, f"!({NAMES_SPOT_ITSELF})"), f"[{text(NAMES_FLEX.format(via='its nodeSelector'))}]"), otherwise="[]"
+)
+_NAMES = every(f"({_NAMED_ITSELF}) || ({_NAMED_BY_FLAVOR})", f"!({NAMES_SPOT_ITSELF})", f"w[3] != {text(NAMES_SPOT)}")
+_BY_FLAVOR = f"variables.ways.filter(w, w[1] != '' && ({OPEN}) && ({_NAMES})).map(w, {sentence(NAMES_FLEX, via='w[1]')})"
+_BY_POOL = f"variables.ways.filter(w, {text(FLEX_START)} in w && ({LANDS})).map(w, {sentence(ON_FLEX, pool='w[0]')})"
+_NAMED = first_of(("variables.queue == ''", _ITSELF), otherwise=_BY_FLAVOR)
+_FLEX = first_of((ASKS, f"({_NAMED}) + {_BY_POOL}"), otherwise="[]")
+"""What shows that `p` runs on flex-start nodes, each a text; none where nothing does for certain."""
+
+_IGNORES = (
+    f"{list_at('p', 'job', 'podFailurePolicy', 'rules')}.exists(r, {text_at('r', 'action')} == 'Ignore'"
+    f" && {list_at('r', 'onPodConditions')}.exists(c, {text_at('c', 'type')} == 'DisruptionTarget'))"
+)
+
+
+def _asked(at: str, *steps: str) -> str:
+    """The field with its path, in a list; an empty one where nothing is written."""
+    field = optional(*steps)
+    return f"({field}.hasValue() ? [[{at}, {as_text(field + '.value()')}]] : [])"
+
+
+def _annotated(mapping: str) -> str:
+    at = text(f'metadata.annotations["{ANNOTATION}"]')
+    return f"({text(ANNOTATION)} in ({mapping}) ? [[{at}, string(({mapping})[{text(ANNOTATION)}])]] : [])"
+
+
+_ANNOTATIONS = " + ".join(
+    _annotated(each)
+    for each in (
+        mapping_at("object", "metadata", "annotations"),
+        queued_metadata("annotations"),
+        mapping_at("p.template", "metadata", "annotations"),
+    )
+)
+_SELECTED_AT = sentence('{where}.nodeSelector["' + SELECTOR + '"]', where="p.where")
+_SELECTED = f"({text(SELECTOR)} in {_FLEX_SELECTOR} ? [[{_SELECTED_AT}, string(p.pod.nodeSelector[{text(SELECTOR)}])]] : [])"
+_OF_JOB = f"{JOB_AT} + '.activeDeadlineSeconds'"
+_DEADLINES = " + ".join(
+    (
+        _asked(sentence("{where}.activeDeadlineSeconds", where="p.where"), "p", "pod", "activeDeadlineSeconds"),
+        _asked(text("spec.activeDeadlineSeconds"), "object", "spec", "activeDeadlineSeconds"),
+        _asked(text("spec.runPolicy.activeDeadlineSeconds"), "object", "spec", "runPolicy", "activeDeadlineSeconds"),
+        _asked(_OF_JOB, "p", "job", "activeDeadlineSeconds"),
+    )
+)
+# A deadline says little of a Job that goes on after an interruption.
+_CUT_OFF = first_of((every("p.?job.hasValue()", _IGNORES), "[]"), otherwise=_DEADLINES)
+_ASKED = f"({_ANNOTATIONS}) + (size(flex) > 0 ? {_SELECTED} + ({_CUT_OFF}) : [])"
+_ALSO = first_of(("size(flex) > 0", sentence(ALSO, by="flex[0]")))
+
+
+def _long_jobs(parameters: Parameters) -> str:
+    most = text(str(parameters.number("most-seconds")))
+    long = f"({_ASKED}).filter(a, isQuantity(a[1]) && {amount('a[1]')}.compareTo(quantity({most})) > 0)"
+    too_long = told(TOO_LONG, TOO_LONG_REMEDY, at="long[0][0]", seconds="long[0][1]", most=most, also=_ALSO)
+    return of_each(POD_SETS, let("flex", _FLEX, let("long", long, first_of(("size(long) > 0", too_long)))))
+
+
+FLEX_JOB_OVER_SEVEN_DAYS = Form(FLEX_RULE, POD_MAKERS, _long_jobs)
+
+
+_FIELD = optional("p.pod", "terminationGracePeriodSeconds")
+_SHORTEST = "string(spot.map(w, int(w[2])).min())"
+
+
+def _long_grace(parameters: Parameters) -> str:
+    grace = f"int({_FIELD}.orValue({parameters.number('kubernetes-default-seconds')}))"
+    written = f"({_FIELD}.hasValue() ? '' : {text(BY_DEFAULT)}) + string({grace})"
+    gke, ec2, longest = (text(str(parameters.number(f"{name}-seconds"))) for name in ("gke", "ec2", "longest"))
+    default = parameters.number("kubernetes-default-seconds")
+    # The API server fills in what nobody wrote.
+    counted_on = f"int({_FIELD}.orValue({default})) != {default}"
+    # As nobody sees the pool, what somebody wrote is held against what such nodes give by default.
+    itself = f"{counted_on} && (({NAMES_SPOT_ITSELF}) || ({REQUIRES_SPOT_ITSELF}))"
+    cases = [("size(spot) > 0", _SHORTEST, GIVEN), (f"{itself} && ({SPOT_IS_OF_GKE})", gke, UNLESS), (itself, ec2, GIVEN)]
+    notice = first_of(*((condition, seconds) for condition, seconds, _ in cases), otherwise=longest)
+    given = first_of(
+        *((condition, sentence(told_as, notice="notice")) for condition, _, told_as in cases), otherwise=sentence(AT_MOST, notice="notice")
+    )
+    too_long = told(GRACE_TOO_LONG, GRACE_TOO_LONG_REMEDY, where="p.where", grace=written, by=SHOWN_BY, given=given, notice="notice")
+    held = let("notice", notice, first_of((f"{grace} > int(notice)", too_long)))
+    long = f"{grace} > {parameters.number('gke-seconds')}"
+    # Of what asks for no GPUs only its own fields say where it runs. No way, but of the type of ways, which the API server asks for.
+    beside = f"{WORK}.filter(p, !({ASKS}) && {counted_on} && {long} && (({NAMES_SPOT_ITSELF}) || ({REQUIRES_SPOT_ITSELF})))"
+    own = let("spot", "variables.ways.filter(w, false)", let("named", ITSELF, held))
+    return f"{of_each(GPU_WORK, first_of((long, on_spot(held))))} + {of_each(beside, own)}"
+
+
+GRACE_EXCEEDS_NOTICE = Form(GRACE_RULE, POD_MAKERS, _long_grace)
+
+
+_PER_INDEX = optional("p", "job", "backoffLimitPerIndex")
+_LIMIT = optional("p", "job", "backoffLimit")
+
+
+def _dying(parameters: Parameters) -> str:
+    least = parameters.number("least-interruptions")
+    survives = either(
+        f"{list_at('p', 'job', 'podFailurePolicy', 'rules')}.exists(r, {text_at('r', 'action')} == 'Ignore'"
+        f" && {list_at('r', 'onPodConditions')}.exists(c, {text_at('c', 'type')} == 'DisruptionTarget'))",
+        f"{_PER_INDEX}.hasValue() ? int({_PER_INDEX}.value()) >= {least} : int({_LIMIT}.orValue(6)) >= {least}",
+        f"object.kind == 'JobSet' && int({optional('object', 'spec', 'failurePolicy', 'maxRestarts')}.orValue(0)) >= {least}",
+    )
+    return of_each(GPU_WORK, first_of((every("p.?job.hasValue()", f"!({survives})"), _DIES)))
+
+
+_INTERRUPTED_WRITTEN = f"{_LIMIT}.hasValue() ? {as_text(_LIMIT + '.value()')} : 'None'"
+_DIES = on_spot(told(DIES, DIES_REMEDY, where="p.where", by=SHOWN_BY, limit=_INTERRUPTED_WRITTEN))
+
+_WITH_JOBS = {maker.kind for maker in KINDS.values() if maker.makes_jobs}
+
+JOB_DIES_ON_INTERRUPTION = Form(
+    INTERRUPTED_RULE,
+    tuple(each for each in POD_MAKERS if each.kind in _WITH_JOBS),
+    _dying,
+)
+
+
+_LOST = f"variables.{PLACES}.filter(l, size(l) > 0).map(l, {told('{lost}', CHECKPOINT_RULE.remediation, lost='l[0]')})"
+
+CHECKPOINT_ON_EPHEMERAL_VOLUME = Form(
+    CHECKPOINT_RULE,
+    POD_MAKERS,
+    lambda parameters: f"object.kind in {texts(parameters.texts('kinds'))} ? {_LOST} : []",
+    kinds="kinds",
+)
+
+
+# The rule job-without-queue in CEL. Before it is asked, Kueue has given the queue called default to what names none.
+
+_UNQUEUED = every(
+    "!object.?spec.?managedBy.hasValue()",
+    "variables.queue == ''",
+    f"variables.facts.exists(k, k.startsWith({text(QUEUE)}))",
+)
+
+JOB_WITHOUT_QUEUE = Form(
+    QUEUE_RULE,
+    POD_MAKERS,
+    lambda parameters: of_each(
+        f"(object.kind in {texts(parameters.texts('kinds'))} ? {GPU_WORK} : [])", first_of((_UNQUEUED, told(UNQUEUED, UNQUEUED_REMEDY)))
+    ),
+    kinds="kinds",
+)
+
+
+# The rule missing-owner-labels in CEL, of work alone: pools are the platform's own.
+
+_OWN_LABELS, _OF_PODS, _OF_NAMESPACE = (mapping_at(each, "metadata", "labels") for each in ("object", "p.template", "namespaceObject"))
+
+
+def _ownerless(parameters: Parameters) -> str:
+    keys = parameters.texts("label-keys")
+    labels = (_OWN_LABELS, _OF_PODS, "variables.queueLabels", _OF_NAMESPACE)
+    owned = either(*(f"{texts(keys)}.exists(k, {entry(each, 'k')} != '')" for each in labels))
+    return of_each(GPU_WORK, first_of((f"!({owned})", told(OWNERLESS, OWNERLESS_REMEDY.format(key=keys[0])))))
+
+
+MISSING_OWNER_LABELS = Form(OWNER_RULE, POD_MAKERS, _ownerless)
+
+
+@cache
+def all_forms() -> tuple[Form, ...]:
+    """Every form, by code of its rule."""
+    return tuple(sorted((each for each in globals().values() if isinstance(each, Form)), key=lambda form: form.rule.code))

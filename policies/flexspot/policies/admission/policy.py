@@ -1,0 +1,182 @@
+"""The API server's policies, as plain data: one that denies, one that warns, and one that adds owner labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
+from flexspot.policies.admission.cel import mapping_at, sentence, text, texts
+from flexspot.policies.admission.form import Form, Matched, accepted, accepted_in_settings, used_by
+from flexspot.policies.admission.forms import all_forms
+from flexspot.policies.admission.pods import changed_by_people, made_by_nobody_judged
+from flexspot.policies.admission.scheduling_options import MOST_GPUS
+from flexspot.policies.inventory.pod_gpus import POD_MAKERS
+from flexspot.policies.judging import DEFAULTS, Level, Settings
+from flexspot.policies.rules.checkpoint_on_ephemeral_volume import RULE as CHECKPOINT_RULE
+from flexspot.policies.rules.gpu_container_above_maximum import MOST
+from flexspot.policies.rules.gpu_container_above_maximum import RULE as MAXIMUM_RULE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+POLICIES = {Level.MANDATORY: "flexspot", Level.ADVISORY: "flexspot-advice"}
+"""The names of the policies, by the level of their rules."""
+
+
+@dataclass(frozen=True)
+class ResourceRule:
+    """Objects that a policy is asked about, of whatever version of their API."""
+
+    group: str
+    resources: tuple[str, ...]
+    operations: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """CEL with a name: a variable, or a condition under which a policy is asked at all."""
+
+    name: str
+    expression: str
+
+
+@dataclass(frozen=True)
+class Validation:
+    """One rule of a policy.
+
+    `problems` names the variable with what is wrong, `expression` is whether an object keeps the rule, `message_expression` what is told of
+    one that does not, and `message` what is told where that fails.
+    """
+
+    rule: str
+    problems: str
+    expression: str
+    message: str
+    message_expression: str
+
+
+@dataclass(frozen=True)
+class AdmissionPolicy:
+    """Rules of one level. `stops` says whether what breaks them is refused; otherwise its sender is warned.
+
+    `guards` says that they are for teams' namespaces alone, and that what they fail on by themselves is refused too.
+    """
+
+    name: str
+    stops: bool
+    resource_rules: tuple[ResourceRule, ...]
+    conditions: tuple[Expression, ...]
+    variables: tuple[Expression, ...]
+    validations: tuple[Validation, ...]
+    guards: bool = False
+
+
+def admission_policies(facts: Mapping[str, str], settings: Settings = DEFAULTS) -> tuple[AdmissionPolicy, ...]:
+    """The policies that have rules, each with its rules by code; `facts` as flexspot.policies.admission.scheduling_options has them.
+
+    `settings` are an organisation's own: levels, parameters, what is suppressed and which rules nobody may suppress. Default: as shipped.
+    The facts stand in the policies and not in a ConfigMap beside them, their `params`: see docs/decisions, "Facts stand in the policies".
+    """
+    forms = [form for form in all_forms() if form.matched(settings.parameters(form.rule))]
+    by_level = {level: [form for form in forms if settings.level(form.rule) is level] for level in POLICIES}
+    known = _not_set(facts, settings)
+    return tuple(
+        _policy(POLICIES[level], held, known, settings, stops=level is Level.MANDATORY) for level, held in by_level.items() if held
+    )
+
+
+def _not_set(facts: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
+    """The facts without those in whose place somebody has set a parameter."""
+    is_set = settings.parameters(MAXIMUM_RULE).is_set(MOST)
+    return {key: value for key, value in facts.items() if not (is_set and (key == MOST_GPUS or key.startswith(f"{MOST_GPUS}.")))}
+
+
+def _policy(name: str, forms: list[Form], facts: Mapping[str, str], settings: Settings, *, stops: bool) -> AdmissionPolicy:
+    problems = [Expression(variable_of(form.rule.name), _problems(form, settings)) for form in forms]
+    checkpoints = settings.parameters(CHECKPOINT_RULE)
+    shared = [Expression(*each) for each in used_by((each.expression for each in problems), facts, checkpoints)]
+    return AdmissionPolicy(
+        name=name,
+        stops=stops,
+        resource_rules=_resource_rules(forms, settings),
+        conditions=(
+            Expression("made-by-nobody-judged", made_by_nobody_judged()),
+            Expression("changed-by-people", changed_by_people()),
+        ),
+        variables=(*shared, *problems),
+        validations=tuple(map(_validation, forms)),
+    )
+
+
+def variable_of(rule: str) -> str:
+    """The variable with what is wrong by a rule."""
+    first, *others = rule.split("-")
+    return first + "".join(map(str.capitalize, others))
+
+
+def _problems(form: Form, settings: Settings) -> str:
+    parameters = settings.parameters(form.rule)
+    asked = f"object.kind in {texts(dict.fromkeys(each.kind for each in form.matched(parameters)))}"
+    if not settings.locks(form.rule):
+        asked += f" && !({accepted(form.rule.name)})"
+        if suppressions := [each for each in settings.suppressions if each.rule == form.rule.name]:
+            asked += f" && !({accepted_in_settings(suppressions)})"
+    return f"({asked}) ? ({form.problems(parameters)}) : []"
+
+
+def _validation(form: Form) -> Validation:
+    return validation(form.rule.name, f"{form.rule.name} ({form.rule.code}): ", form.rule.remediation)
+
+
+def validation(rule: str, lead: str, otherwise: str) -> Validation:
+    """The validation of a rule, told with `lead` before its first problem, or before `otherwise` where that fails."""
+    problems = f"variables.{variable_of(rule)}"
+    return Validation(
+        rule=rule,
+        problems=variable_of(rule),
+        expression=f"size({problems}) == 0",
+        message=f"{lead}{otherwise}",
+        message_expression=sentence(f"{lead}{{problem}}", problem=f"{problems}[0]"),
+    )
+
+
+def _resource_rules(forms: Iterable[Form], settings: Settings) -> tuple[ResourceRule, ...]:
+    by_group: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for matched in dict.fromkeys(matched for form in forms for matched in form.matched(settings.parameters(form.rule))):
+        by_group.setdefault((matched.group, _operations(matched)), []).append(matched.resource)
+    return tuple(ResourceRule(group, tuple(sorted(resources)), operations) for (group, operations), resources in sorted(by_group.items()))
+
+
+def _operations(matched: Matched) -> tuple[str, ...]:
+    # A pod's containers and grace period are what they are, and the updates that the scheduler, the kubelet and Kueue make are many.
+    return ("CREATE",) if (matched.group, matched.kind) == ("", "Pod") else ("CREATE", "UPDATE")
+
+
+KEYS = (ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL)
+"""The labels that are filled in; the last two are among those that missing-owner-labels asks for."""
+
+_OWN = mapping_at("object", "metadata", "labels")
+_OF_NAMESPACE = mapping_at("namespaceObject", "metadata", "labels")
+_PATH = f"{text('/metadata/labels/')} + jsonpatch.escapeKey(k)"
+
+PATCHES = (
+    "(has(object.metadata.labels) ? [] : [JSONPatch{op: 'add', path: '/metadata/labels', value: {}}])"
+    f" + {texts(KEYS)}.filter(k, k in {_OF_NAMESPACE} && !(k in {_OWN}))"
+    f".map(k, JSONPatch{{op: 'add', path: {_PATH}, value: namespaceObject.metadata.labels[k]}})"
+)
+"""CEL for the patches of an object: every label that its namespace has and it has not."""
+
+
+def labelled() -> tuple[ResourceRule, ...]:
+    """Whatever makes pods, when it is made; pods too, so that what is measured of them has an owner."""
+    return of_pod_makers("CREATE")
+
+
+def of_pod_makers(*operations: str) -> tuple[ResourceRule, ...]:
+    """Whatever makes pods, and pods, when these operations are of them."""
+    by_group: dict[str, list[str]] = {}
+    for maker in POD_MAKERS.values():
+        by_group.setdefault(maker.group, []).append(maker.resource)
+    return tuple(ResourceRule(group, tuple(resources), operations) for group, resources in by_group.items())

@@ -1,0 +1,188 @@
+"""What the API server is told of the platform's pools and queues, and where pods can run by it, in CEL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.accelerators import RESOURCES
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_QUEUED_LABEL, GKE_SPOT_LABEL
+from flexspot.capacity.catalog.platform import Platform
+from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.policies.admission.cel import either, entry, every, first_of, let, list_at, mapping_at, sentence, text, text_at, texts
+from flexspot.policies.inventory.pod_gpus import REQUIRED_TERMS
+from flexspot.policies.pods.scheduling_options import BY_AFFINITY, BY_SELECTOR, DEFAULT_QUEUE, SPOT_LABELS, WITHOUT_DEFAULT_QUEUE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from flexspot.capacity.plan.model import FlavorPlan, Plan, PoolPlan, Taint
+
+
+WAY, QUEUE, DIRECT = "way.", "queue.", "direct"
+LABEL, VIA, TAINT = "label ", "via ", "taint "
+NAMES_SPOT = "names-spot"
+FLEX_START = "flex-start"
+MOST_GPUS = "most-gpus"
+
+_MARKS = {GKE_SPOT_LABEL: "true"}
+"""What GKE writes on every Spot node, beside the labels that the plan goes by."""
+
+_FLEX = frozenset({CapacityType.FLEX_START, CapacityType.QUEUED})
+
+_GIVEN = frozenset({*RESOURCES, GKE_QUEUED_LABEL})
+"""Taints whose toleration the cloud adds by itself; see flexspot.policies.pods.placement."""
+
+
+def facts_of(plan: Plan) -> Mapping[str, str]:
+    """What follows from a plan, by key."""
+    pools = {pool.name: pool for pool in plan.pools}
+    found = {f"{WAY}{pool.name}": _way(plan, pool, None) for pool in plan.pools}
+    for flavor in plan.flavors:
+        found |= {f"{WAY}{_through(flavor, name)}": _way(plan, pools[name], flavor) for name in flavor.pools}
+    found[DIRECT] = "\n".join(pools)
+    flavors = {flavor.name: flavor for flavor in plan.flavors}
+    for queue in plan.queues:
+        leads_to = (flavors[quota.flavor] for quota in queue.quotas)
+        found[f"{QUEUE}{queue.namespace}.{queue.local_queue}"] = "\n".join(
+            _through(flavor, name) for flavor in leads_to for name in flavor.pools
+        )
+    for queue in plan.cpu_work.queues if plan.cpu_work else ():
+        # It leads to no node of a pool.
+        found[f"{QUEUE}{queue.namespace}.{queue.local_queue}"] = ""
+    found[MOST_GPUS] = str(max(pool.gpus_per_node for pool in plan.pools))
+    for route in plan.routes:
+        if route.pools:
+            most = max(pools[route_pool.pool].gpus_per_node for route_pool in route.pools)
+            found[f"{MOST_GPUS}.{route.priority_class}"] = str(most)
+    return dict(sorted(found.items()))
+
+
+def _through(flavor: FlavorPlan, pool: str) -> str:
+    return f"{flavor.name}.{pool}"
+
+
+def _way(plan: Plan, pool: PoolPlan, flavor: FlavorPlan | None) -> str:
+    of_flavor = flavor.node_labels if flavor else dict[str, str]()
+    labels = {**pool.selector, **of_flavor, **(_MARKS if plan.cloud is Platform.GKE and pool.capacity_type is CapacityType.SPOT else {})}
+    names_spot = any(of_flavor.get(key) in values for key, values in SPOT_LABELS.items())
+    via = f"flavor {flavor.name}" if flavor else ""
+    lines = [f"NodePool {pool.name}", via, str(pool.notice_seconds or 0), NAMES_SPOT if names_spot else ""]
+    lines += [FLEX_START] if pool.capacity_type in _FLEX else []
+    lines += [f"{LABEL}{key}={value}" for key, value in sorted(labels.items())]
+    lines += [f"{VIA}{key}={value}" for key, value in sorted(of_flavor.items())]
+    lines += [f"{TAINT}{taint.key}={taint.value}:{taint.effect.value}" for taint in _own_tolerations(pool, flavor)]
+    return "\n".join(lines)
+
+
+def _own_tolerations(pool: PoolPlan, flavor: FlavorPlan | None) -> Iterator[Taint]:
+    """The taints that pods must tolerate by themselves, each once."""
+    given = _GIVEN | ({COMPUTE_CLASS_LABEL} & pool.selector.keys())
+    added = {taint.key for taint in flavor.tolerated} if flavor else set[str]()
+    kept = [taint for taint in pool.taints if taint.key not in given | added]
+    yield from dict.fromkeys([*kept, *(flavor.node_taints if flavor else ())])
+
+
+_ASKED_FOR = f"variables.queueLabels[?{text(QUEUE_LABEL)}]"
+_DEFAULT = f"{text(QUEUE)} + request.namespace + {text('.' + DEFAULT_QUEUE)}"
+
+QUEUE_NAME = first_of(
+    (f"{_ASKED_FOR}.hasValue()", f"{_ASKED_FOR}.value()"),
+    (f"!(object.kind in {texts(WITHOUT_DEFAULT_QUEUE)}) && ({_DEFAULT}) in variables.facts", text(DEFAULT_QUEUE)),
+)
+"""The LocalQueue that the object goes to; empty for none. Kueue gives work without a label to the one called default."""
+
+_QUEUE_KEY = f"{text(QUEUE)} + request.namespace + '.' + variables.queue"
+_NAMES = first_of(
+    ("variables.queue == ''", entry("variables.facts", text(DIRECT))),
+    otherwise=entry("variables.facts", f"({_QUEUE_KEY})"),
+)
+WAYS = f"({_NAMES}).split('\\n').filter(n, ({text(WAY)} + n) in variables.facts).map(n, variables.facts[{text(WAY)} + n].split('\\n'))"
+"""The ways in which the object's pods can be scheduled, each a list of lines as this module writes them."""
+
+_TOLERATED = either(
+    every(f"{text_at('t', 'key')} == ''", f"{text_at('t', 'operator')} == 'Exists'"),
+    every(
+        f"{text_at('t', 'operator')} == 'Exists'",
+        f"x.startsWith({text(TAINT)} + {text_at('t', 'key')} + '=')",
+    ),
+    f"x.startsWith({text(TAINT)} + {text_at('t', 'key')} + '=' + {text_at('t', 'value')} + ':')",
+)
+_SAME_EFFECT = f"{text_at('t', 'effect')} == '' || x.endsWith(':' + {text_at('t', 'effect')})"
+TERMS = list_at("p.pod", *REQUIRED_TERMS)
+
+
+def _meets(mark: str) -> str:
+    """Whether the lines of `w` that begin with `mark` meet the expression `e` of a node affinity, as NodeOffer.meets of lint says it."""
+    key, operator, values = text_at("e", "key"), text_at("e", "operator"), list_at("e", "values")
+    begins = f"{text(mark)} + {key} + '='"
+    is_listed = f"{values}.exists(v, ({begins} + v) in w)"
+    is_there = f"w.exists(x, x.startsWith({begins}))"
+    return first_of(
+        (f"{operator} == 'In'", is_listed),
+        (f"{operator} == 'NotIn'", f"!{is_listed}"),
+        (f"{operator} == 'Exists'", is_there),
+        (f"{operator} == 'DoesNotExist'", f"!{is_there}"),
+        otherwise="true",
+    )
+
+
+_TOLERATES = (
+    f"w.filter(x, x.startsWith({text(TAINT)})).all(x, {list_at('p.pod', 'tolerations')}.exists(t, ({_TOLERATED}) && ({_SAME_EFFECT})))"
+)
+
+LANDS = every(
+    f"{mapping_at('p.pod', 'nodeSelector')}.all(k, ({text(LABEL)} + k + '=' + string(p.pod.nodeSelector[k])) in w)",
+    f"size({TERMS}) == 0 || {TERMS}.exists(t, {list_at('t', 'matchExpressions')}.all(e, {_meets(LABEL)}))",
+    _TOLERATES,
+)
+"""Whether it is certain that `p` can run on the nodes of the way `w`."""
+
+SPOT_WAYS = f"variables.ways.filter(w, w[2] != '0' && ({LANDS}))"
+"""The ways of `p` that certainly lead to nodes which the cloud takes back."""
+
+_SELECTOR = mapping_at("p.pod", "nodeSelector")
+NAMES_SPOT_ITSELF = either(*(f"{entry(_SELECTOR, text(key))} in {texts(sorted(values))}" for key, values in SPOT_LABELS.items()))
+_SAME = f"[x.substring({len(VIA)}).split('=')].exists(l, !(l[0] in {_SELECTOR}) || string(p.pod.nodeSelector[l[0]]) == l[1])"
+_VIA_KEY = f"{text(VIA)} + {text_at('e', 'key')} + '='"
+_LEFT_OPEN = either(f"!w.exists(x, x.startsWith({_VIA_KEY}))", _meets(VIA))
+OPEN = every(
+    f"w.filter(x, x.startsWith({text(VIA)})).all(x, {_SAME})",
+    f"size({TERMS}) == 0 || {TERMS}.exists(t, {list_at('t', 'matchExpressions')}.all(e, {_LEFT_OPEN}))",
+    _TOLERATES,
+)
+"""Whether Kueue may give `p` the flavor of the way `w`: nothing that `p` asks for speaks against it."""
+_NAMED = f"variables.ways.filter(w, w[1] != '' && ({OPEN}) && (w[3] == {text(NAMES_SPOT)} || ({NAMES_SPOT_ITSELF}))).map(w, w[1])"
+
+_E_KEY, _E_VALUES = text_at("e", "key"), list_at("e", "values")
+_DEMANDS_SPOT = every(
+    f"{text_at('e', 'operator')} == 'In' && size({_E_VALUES}) > 0",
+    either(*(f"{_E_KEY} == {text(key)} && {_E_VALUES}.all(v, v in {texts(sorted(values))})" for key, values in SPOT_LABELS.items())),
+)
+REQUIRES_SPOT_ITSELF = f"size({TERMS}) > 0 && {TERMS}.all(t, {list_at('t', 'matchExpressions')}.exists(e, {_DEMANDS_SPOT}))"
+ITSELF = first_of((NAMES_SPOT_ITSELF, f"[{text(BY_SELECTOR)}]"), (REQUIRES_SPOT_ITSELF, f"[{text(BY_AFFINITY)}]"), otherwise="[]")
+_ELSE = f"({REQUIRES_SPOT_ITSELF}) ? [{text(BY_AFFINITY)}] : []"
+
+NAMED_BY = first_of(
+    (f"variables.queue == '' || !(({_QUEUE_KEY}) in variables.facts)", ITSELF),
+    otherwise=let("flavors", _NAMED, first_of(("size(flavors) > 0", "flavors"), otherwise=_ELSE)),
+)
+"""What names such nodes for `p`, of whatever pool: its own fields, or flavors that Kueue may give it."""
+
+_GKE_KEYS = texts(sorted(key for key in SPOT_LABELS if key.startswith("cloud.google.com/")))
+SPOT_IS_OF_GKE = either(
+    f"{_SELECTOR}.exists(k, k in {_GKE_KEYS})",
+    f"{TERMS}.exists(t, {list_at('t', 'matchExpressions')}.exists(e, {_E_KEY} in {_GKE_KEYS}))",
+)
+"""Whether the labels by which `p` demands such nodes are GKE's."""
+
+SHOWN_BY = first_of(
+    ("size(named) > 0", sentence("{via} names Spot nodes", via="named[0]")),
+    otherwise=sentence("it may run on {pool}, which is Spot", pool="spot[0][0]"),
+)
+"""What shows that `p`, whose SPOT_WAYS are `spot` and whose NAMED_BY is `named`, runs on such nodes."""
+
+
+def on_spot(problem: str) -> str:
+    """The problem of `p`, for which `spot` and `named` are there, if it certainly runs on such nodes."""
+    return let("spot", SPOT_WAYS, let("named", NAMED_BY, first_of(("size(spot) > 0 || size(named) > 0", problem))))

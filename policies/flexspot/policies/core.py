@@ -1,0 +1,314 @@
+"""Running rules over objects: the one way from an object to findings, for the engine and for manifests alike."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from flexspot.capacity.values.verdict import ObjectIdentity, Outcome, Severity, Verdict, not_applicable, undecided
+from flexspot.policies.inventory.reading import views_of
+from flexspot.policies.inventory.reading.source import ObjectSource, annotations_of
+from flexspot.policies.inventory.views import Inventory, View
+from flexspot.policies.judging import AnyRule, Level, Parameters, Settings
+from flexspot.policies.rules import all_rules
+from flexspot.policies.values.field import UNKNOWN, Field
+from flexspot.policies.values.finding import CODE, NOTHING, PREFIX, RULE, Finding, Secrets, Suppressions, suppressions_of, written_on
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+
+
+class Assignment(NamedTuple):
+    """A rule that is to judge a view, with its parameters. `place` is its place among all rules: findings are told in that order."""
+
+    place: int
+    rule: AnyRule
+    parameters: Parameters
+
+
+class RuleIndex:
+    """The rules of one run that are not disabled: those that judge a view `among` others, or those that judge it alone."""
+
+    def __init__(self, rules: Iterable[AnyRule], settings: Settings, *, among: bool, told: Container[Verdict] = frozenset(Verdict)) -> None:
+        self._charges = tuple(
+            Assignment(place, rule, settings.parameters(rule))
+            for place, rule in enumerate(rules)
+            if (rule.judge_among is not None) is among and settings.level(rule) is not Level.DISABLED
+        )
+        self._of_class: dict[type[View], tuple[Assignment, ...]] = {}
+        self._of_classes: dict[tuple[type[View], ...], list[tuple[Assignment, int]]] = {}
+        self._told = told
+        self._untold: dict[tuple[int, Verdict], Finding] = {}
+
+    def finding(self, charge: Assignment, view: View, outcome: Outcome) -> Finding:
+        """What a rule says of a view; of a verdict that is not to be told, the rule and the verdict alone."""
+        verdict = outcome.verdict
+        if verdict in self._told:
+            return finding_of(charge.rule, view.identity, outcome)
+        key = charge.place, verdict
+        if key not in self._untold:
+            rule = charge.rule
+            self._untold[key] = Finding(rule.name, rule.code, rule.severity, verdict, _NOBODY, "", "")
+        return self._untold[key]
+
+    def charges(self, views: Sequence[View]) -> list[tuple[Assignment, View]]:
+        """Each rule with each of the views that it looks at: by rule, then in the order of the views."""
+        if len(views) == 1:
+            return [(charge, views[0]) for charge in self._of(type(views[0]))]
+        # Few shapes of objects make up a run: which rule looks at which of their views is asked once of each.
+        kinds = tuple(map(type, views))
+        if kinds not in self._of_classes:
+            found = [(charge, place) for place, kind in enumerate(kinds) for charge in self._of(kind)]
+            self._of_classes[kinds] = sorted(found, key=lambda each: each[0].place)
+        return [(charge, views[place]) for charge, place in self._of_classes[kinds]]
+
+    def _of(self, kind: type[View]) -> tuple[Assignment, ...]:
+        if kind not in self._of_class:
+            self._of_class[kind] = tuple(charge for charge in self._charges if issubclass(kind, charge.rule.looks_at))
+        return self._of_class[kind]
+
+
+_NOTHING_ELSE = Inventory(())
+_NOBODY = ObjectIdentity("", "", "")
+
+READING = "inventory"
+"""Stands in a finding's rule where the object could not be read at all, so that no rule saw it."""
+
+
+_BROKEN = "the rule itself is broken: "
+
+
+def is_defect(finding: Finding) -> bool:
+    """Whether it reports a broken rule or reader, so that nothing was judged."""
+    return finding.rule == READING or finding.message.startswith(_BROKEN)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One object as rules see it. `defect` says that it could not be read."""
+
+    source: ObjectSource
+    views: tuple[View, ...]
+    defect: Finding | None = None
+
+    @cached_property
+    def suppressing(self) -> tuple[Field, ...]:
+        """The annotations of the object and of its pod templates, where they suppress a rule."""
+        return tuple(each for each in annotations_of(self.source) if any(True for _ in written_on([each])))
+
+
+def read_source(source: ObjectSource, read: Callable[[ObjectSource], Sequence[View]] = views_of) -> Reading:
+    """The views of one object. Never raises for what a reader does."""
+    try:
+        return Reading(source, tuple(read(source)))
+    except Exception as error:  # noqa: BLE001 -- one defect must not stop the other objects, nor the update
+        defect = Finding(
+            rule=READING,
+            code="FLX000",
+            severity=Severity.HIGH,
+            verdict=Verdict.UNKNOWN,
+            object=source.identity,
+            message=f"no rule could judge it: {_defect(error)}",
+            remediation="Report it with the shape of the object, and review this object by hand until it is fixed.",
+        )
+        return Reading(source, (), defect)
+
+
+def judge(source: ObjectSource, rules: Iterable[AnyRule], settings: Settings) -> list[Finding]:
+    """The findings about one object of every rule that needs no other object and is not disabled, passes included."""
+    return judge_alone(read_source(source), RuleIndex(rules, settings, among=False), settings)
+
+
+def judge_all(
+    sources: Iterable[ObjectSource],
+    rules: Iterable[AnyRule],
+    settings: Settings,
+    *,
+    closed: bool = False,
+    read: Callable[[ObjectSource], Sequence[View]] = views_of,
+) -> list[list[Finding]]:
+    """The findings of every rule, one list for each object in the order of `sources`. `closed`: the objects given are all there are."""
+    given = list(sources)
+    judged = judge_scopes(given, rules, settings, [range(len(given))], closed=closed, read=read)
+    return [[finding for finding, _ in findings] for findings in judged]
+
+
+def judge_scopes(  # noqa: PLR0913 -- what a run is made of
+    sources: Sequence[ObjectSource],
+    rules: Iterable[AnyRule],
+    settings: Settings,
+    scopes: Sequence[Sequence[int]],
+    *,
+    closed: bool = False,
+    excerpts: Container[int] = (),
+    unjudged: Container[int] = (),
+    told: Container[Verdict] = frozenset(Verdict),
+    read: Callable[[ObjectSource], Sequence[View]] = views_of,
+) -> list[list[tuple[Finding, tuple[int, ...]]]]:
+    """As `judge_all`, with objects compared inside a scope alone, and with the numbers of the scopes that a finding is of.
+
+    `scopes` list the places of their objects among `sources`; an object may be in several. `excerpts` are the numbers of those that pages
+    show, which prove of no object that it is nowhere. What is at the places `unjudged` is there for the others, and has no finding. A
+    finding that hangs on no other object is of no scope. Of a verdict that is not to be `told`, it says its rule and the verdict alone.
+    What one scope decides of an object is not undecided because another does not; what one of them is broken in, is told.
+    """
+    listed = list(rules)
+    alone = RuleIndex(listed, settings, among=False, told=told)
+    readings = [read_source(source, read) for source in sources]
+    among = RuleIndex(listed, settings, among=True, told=told)
+    across: list[list[tuple[int, list[Finding]]]] = [[] for _ in readings]
+    for number, members in enumerate(scopes):
+        within = [readings[place] for place in members]
+        asked = [place for place in members if place not in unjudged]
+        inventory = Inventory(_views(within), closed, number in excerpts)
+        judged = _judged_across([readings[place] for place in asked], among, settings, within, inventory)
+        for place, findings in zip(asked, judged, strict=True):
+            across[place].append((number, findings))
+    return [
+        [] if place in unjudged else [*((finding, ()) for finding in judge_alone(reading, alone, settings)), *_once(_merged(of_scopes))]
+        for place, (reading, of_scopes) in enumerate(zip(readings, across, strict=True))
+    ]
+
+
+def _once(findings: Iterable[tuple[Finding, tuple[int, ...]]]) -> Iterator[tuple[Finding, tuple[int, ...]]]:
+    """Each violation once: what is so of the object is said of each of its pod templates."""
+    told: set[tuple[str, str, str, tuple[int, ...]]] = set()
+    for finding, scopes in findings:
+        key = finding.rule, finding.message, finding.at, scopes
+        if finding.verdict in _DECIDED[0]:
+            if key in told:
+                continue
+            told.add(key)
+        yield finding, scopes
+
+
+_DECIDED = (frozenset({Verdict.FAIL, Verdict.SUPPRESSED}), frozenset({Verdict.PASS}), frozenset({Verdict.NOT_APPLICABLE}))
+"""Verdicts of which the first that there is in any scope is told; UNKNOWN only where there is none of these."""
+
+
+def _merged(of_scopes: list[tuple[int, list[Finding]]]) -> Iterator[tuple[Finding, tuple[int, ...]]]:
+    """What the scopes of one object say of it. Each asks the same rules of the same views, so that their findings are in one order."""
+    if len(of_scopes) == 1:
+        [(number, findings)] = of_scopes
+        yield from ((finding, (number,)) for finding in findings)
+        return
+    numbers = [number for number, _ in of_scopes]
+    for each in zip(*(findings for _, findings in of_scopes), strict=True):
+        verdicts = {finding.verdict for finding in each}
+        wanted = next((kinds for kinds in _DECIDED if verdicts & kinds), frozenset[Verdict]())
+        alike: dict[tuple[Verdict, str, str], tuple[Finding, list[int]]] = {}
+        for number, finding in zip(numbers, each, strict=True):
+            if finding.verdict in wanted or not wanted:
+                alike.setdefault((finding.verdict, finding.message, finding.at), (finding, []))[1].append(number)
+        yield from ((finding, tuple(of)) for finding, of in alike.values())
+
+
+def judge_alone(reading: Reading, alone: RuleIndex, settings: Settings) -> list[Finding]:
+    """As `judge`, for an object that has been read; also reports what is wrong with the object's suppressions.
+
+    `alone` are the rules that need no other object. Never raises for what a rule does: its defect becomes a finding with the verdict
+    UNKNOWN that names it.
+    """
+    secrets = reading.source.secrets
+    if reading.defect:
+        return [secrets.hide(reading.defect)]
+    accepted = _accepted(reading, settings)
+    findings = _findings(reading, alone, _NOTHING_ELSE, accepted)
+    findings += [of_suppression(reading.source.identity, problem) for problem in accepted.problems]
+    return [secrets.hide(each) for each in findings] if secrets.texts else findings
+
+
+def judge_across(readings: Sequence[Reading], rules: Iterable[AnyRule], settings: Settings) -> list[list[Finding]]:
+    """The findings of the rules that need other objects, one list for each of `readings`."""
+    among = RuleIndex(rules, settings, among=True)
+    return _judged_across(readings, among, settings, readings, Inventory(_views(readings)))
+
+
+def _views(readings: Iterable[Reading]) -> tuple[View, ...]:
+    return tuple(view for reading in readings for view in reading.views)
+
+
+def _judged_across(
+    readings: Sequence[Reading], among: RuleIndex, settings: Settings, within: Sequence[Reading], inventory: Inventory
+) -> list[list[Finding]]:
+    """The findings about `readings`, without what any of those is to hide that they are `within`."""
+    secrets = Secrets.of_all(reading.source.secrets for reading in within)
+    judged = [_findings(reading, among, inventory, _accepted(reading, settings)) if reading.views else [] for reading in readings]
+    return [[secrets.hide(each) for each in findings] for findings in judged] if secrets.texts else judged
+
+
+def _findings(reading: Reading, index: RuleIndex, inventory: Inventory, accepted: Suppressions) -> list[Finding]:
+    found = [index.finding(charge, view, _judge_one(charge, view, inventory)) for charge, view in index.charges(reading.views)]
+    if not accepted.valid:
+        return found
+    return [
+        replace(each, verdict=Verdict.SUPPRESSED, suppressed=accepted.valid[each.rule])
+        if each.verdict is Verdict.FAIL and each.rule in accepted.valid
+        else each
+        for each in found
+    ]
+
+
+def _judge_one(charge: Assignment, view: View, inventory: Inventory) -> Outcome:
+    rule, parameters = charge.rule, charge.parameters
+    try:
+        if rule.judge_among:
+            outcome = rule.judge_among(view, parameters, inventory)
+        else:
+            assert rule.judge, "a rule judges alone or among others"  # noqa: S101 -- a defect of the rule, told as such
+            outcome = rule.judge(view, parameters)
+    except Exception as error:  # noqa: BLE001 -- one defect must not stop the other rules, nor the update
+        return undecided(f"{_BROKEN}{_defect(error)}; report it, and review this object by hand")
+    if outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN and not view.partial:
+        return undecided(f"if it creates GPU nodes, which is not known yet: {outcome.reason}")
+    if view.partial and (outcome.verdict is Verdict.UNKNOWN or (outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN)):
+        return not_applicable("only part of the object is written here")
+    return outcome
+
+
+def _accepted(reading: Reading, settings: Settings) -> Suppressions:
+    if not reading.suppressing and not settings.suppressions:
+        return NOTHING
+    locked = {**{rule.name: settings.locks(rule) for rule in all_rules()}, **{name: name in settings.locked for name in settings.custom}}
+    return suppressions_of(reading.suppressing, reading.source.identity, settings.suppressions, locked, settings.today)
+
+
+def finding_of(rule: AnyRule, identity: ObjectIdentity, outcome: Outcome) -> Finding:
+    """An outcome in the words of its rule."""
+    return Finding(
+        rule=rule.name,
+        code=rule.code,
+        severity=rule.severity,
+        verdict=outcome.verdict,
+        object=identity,
+        message=outcome.reason,
+        remediation=outcome.remedy or rule.remediation,
+        link=rule.link,
+        at=outcome.at,
+        page=rule.page,
+        adds=outcome.adds,
+    )
+
+
+def of_suppression(identity: ObjectIdentity, problem: str, at: str = "metadata.annotations") -> Finding:
+    """The finding that tells of a suppression that does not count."""
+    return Finding(
+        rule=RULE,
+        code=CODE,
+        severity=Severity.MEDIUM,
+        verdict=Verdict.FAIL,
+        object=identity,
+        message=f"a suppression is invalid: {problem}",
+        remediation=f"write {PREFIX}RULE: REASON; until=DAY; by=WHO, with a rule's name and a reason, or remove it",
+        at=at,
+        page="docs/policies.md",
+    )
+
+
+def _defect(error: Exception) -> str:
+    """Type and place of a defect. Not its text, which may quote a secret of the object."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"

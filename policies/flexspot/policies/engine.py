@@ -1,0 +1,381 @@
+"""The rules as a Pulumi policy pack: what the engine is told of each, what it asks of each resource and of the stack, and serving it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+import threading
+import time
+from concurrent import futures
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import grpc
+from google.protobuf import empty_pb2, json_format
+from pulumi.runtime import proto
+from pulumi.runtime.proto import analyzer_pb2_grpc
+
+from flexspot.capacity.values.verdict import Severity, Verdict
+from flexspot.policies.core import Reading, RuleIndex, is_defect, judge_across, judge_alone, read_source
+from flexspot.policies.inventory.reading.eks import PROPERTIES, is_template, takes_template, with_template
+from flexspot.policies.inventory.reading.source import from_pulumi
+from flexspot.policies.judging import DEFAULTS, LEVEL, AnyRule, Level, policy_schema, read_settings, schema
+from flexspot.policies.rules import all_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Mapping, Sequence
+
+    from flexspot.policies.values.finding import Finding
+
+
+PACK: Final = "flexspot"
+"""The name of the pack, and of its one policy that is no rule: it takes the settings of all rules, and reports what is wrong with them."""
+
+VERSION: Final = "0.1.0"
+"""Told to the engine, which takes the version of PulumiPolicy.yaml instead where it finds that file."""
+
+DESCRIPTION: Final = "Rules that keep GPU capacity on GKE and EKS finite, reserved for GPU work, and accounted for."
+
+PORT: Final = "FLEXSPOT_POLICY_PACK_PORT"
+"""The variable with which `policies/pack` is told that a process serves the pack already, and at which port of loopback."""
+
+_EVERY: Final = "all"
+"""The engine's own word in a policy configuration: the level of every policy. It has set them when the pack is asked."""
+
+LEVELS: Final[Mapping[Level, proto.EnforcementLevel.ValueType]] = {
+    Level.MANDATORY: proto.MANDATORY,
+    Level.ADVISORY: proto.ADVISORY,
+    Level.DISABLED: proto.DISABLED,
+}
+
+# Nothing here remediates; what a user sets to "remediate" is to be right, so it stops.
+_READ: Final = {**{told: level for level, told in LEVELS.items()}, proto.REMEDIATE: Level.MANDATORY}
+
+SEVERITIES: Final[Mapping[Severity, proto.PolicySeverity.ValueType]] = {
+    Severity.LOW: proto.POLICY_SEVERITY_LOW,
+    Severity.MEDIUM: proto.POLICY_SEVERITY_MEDIUM,
+    Severity.HIGH: proto.POLICY_SEVERITY_HIGH,
+    Severity.CRITICAL: proto.POLICY_SEVERITY_CRITICAL,
+}
+
+
+def analyzer_info(rules: Sequence[AnyRule]) -> proto.AnalyzerInfo:
+    """The pack as the engine and Pulumi Cloud list it: the policy of the settings, then one policy for each rule."""
+    settings = proto.PolicyInfo(
+        name=PACK,
+        description="The settings of all rules in one place, and objects that no rule can judge.",
+        enforcementLevel=proto.MANDATORY,
+        policy_type=proto.POLICY_TYPE_RESOURCE,
+        configSchema=_config_schema(schema(rules)),
+    )
+    return proto.AnalyzerInfo(
+        name=PACK,
+        displayName=PACK.capitalize(),
+        version=VERSION,
+        description=DESCRIPTION,
+        supportsConfig=True,
+        policies=[settings, *map(_policy_info, rules)],
+    )
+
+
+def _policy_info(rule: AnyRule) -> proto.PolicyInfo:
+    return proto.PolicyInfo(
+        name=rule.name,
+        description=rule.why,
+        enforcementLevel=LEVELS[rule.level],
+        policy_type=proto.POLICY_TYPE_STACK if rule.judge_among else proto.POLICY_TYPE_RESOURCE,
+        configSchema=_config_schema({name: _default_in_words(each) for name, each in policy_schema(rule).items()}),
+        severity=SEVERITIES[rule.severity],
+        tags=[rule.code, *rule.clouds],
+        remediation_steps=rule.remediation,
+        url=rule.link,
+    )
+
+
+def _default_in_words(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Without a `default`: the engine would fill it in, and what a user wrote could not be told from it."""
+    default = json.dumps(schema["default"]).strip("[]")
+    return {
+        **{key: value for key, value in schema.items() if key != "default"},
+        "description": f"{schema['description']} Default: {default}.",
+    }
+
+
+def _config_schema(properties: Mapping[str, Any]) -> proto.PolicyConfigSchema:
+    described = proto.PolicyConfigSchema()
+    described.properties.update(properties)
+    return described
+
+
+def level_of_settings(configured: Mapping[str, proto.PolicyConfig]) -> Level:
+    """The level of the policy of the settings."""
+    return _READ[configured[PACK].enforcementLevel] if PACK in configured else Level.MANDATORY
+
+
+def written_settings(configured: Mapping[str, proto.PolicyConfig], rules: Iterable[AnyRule]) -> dict[str, Any]:
+    """What a user wrote, in the one form of flexspot.policies.judging: under the pack's own policy, and under those of the rules.
+
+    Where both set the same, the pack's own policy counts. The engine gives each policy a level, written or not: one that is the rule's own
+    is taken for not written. Names that no policy has are kept, so that a misspelt one is told of.
+    """
+    shipped = {rule.name: rule.level for rule in rules}
+    written = _properties(configured[PACK]) if PACK in configured else {}
+    for name, config in configured.items():
+        if name in {PACK, _EVERY}:
+            continue
+        level = _READ[config.enforcementLevel]
+        usual = {**_properties(config), **({LEVEL: level.value} if level is not shipped.get(name) else {})}
+        if usual:
+            own = written.get(name, {})
+            written[name] = {**usual, **(own if isinstance(own, dict) else {LEVEL: own})}
+    return written
+
+
+def _properties(config: proto.PolicyConfig) -> dict[str, Any]:
+    return json_format.MessageToDict(config.properties)
+
+
+_TOLD = frozenset({Verdict.FAIL, Verdict.UNKNOWN, Verdict.SUPPRESSED})
+
+
+def _waits(finding: Finding) -> bool:
+    """Whether it is undecided for a value that is not known yet, and for no defect of a rule or a reader."""
+    return finding.verdict is Verdict.UNKNOWN and not is_defect(finding)
+
+
+def violation_text(finding: Finding) -> str:
+    """The text of one diagnostic. The engine prints the severity and the policy's name, which is the rule's, before it."""
+    lead = "cannot be decided yet: " if finding.verdict is Verdict.UNKNOWN else ""
+    if finding.suppressed:
+        lead = f"suppressed ({finding.suppressed}): "
+    links = "".join(f"; see {link}" for link in (finding.page, finding.link) if link)
+    lines = [f"{finding.object.described}: {lead}{finding.message}.", f"  To fix it: {finding.remediation}"]
+    return "\n".join([*lines, f"  {finding.code}{links}"])
+
+
+_REASONS_TOLD: Final = 3
+"""How many different reasons a line gives of what several rules cannot decide."""
+
+
+def undecided_text(findings: Sequence[Finding]) -> str:
+    """The text of one diagnostic for all that cannot be decided of one resource by several rules."""
+    rules = list(dict.fromkeys(finding.rule for finding in findings))
+    reasons = list(dict.fromkeys(finding.message for finding in findings))
+    more = f"; and {len(reasons) - _REASONS_TOLD} more reasons" if len(reasons) > _REASONS_TOLD else ""
+    lead = f"{findings[0].object.described}: cannot be decided yet by {len(rules)} rules: {'; '.join(reasons[:_REASONS_TOLD])}{more}."
+    return f"{lead}\n  These rules judge again once the values are known: {', '.join(rules)}"
+
+
+def unread_text(urn: str, error: Exception) -> str:
+    """For a resource whose inputs could not even be unwrapped; names the error's type, since its text may quote a secret."""
+    return f"{urn}: no rule could judge it: {type(error).__name__} while reading its inputs.\n  Review this resource by hand."
+
+
+class Gate(analyzer_pb2_grpc.AnalyzerServicer):
+    """The pack as the engine talks with it: one Pulumi policy for each rule, under the rule's name.
+
+    It speaks the engine's protocol itself, since Pulumi's SDK for policies (pulumi-policy 1.21, policy.py) cannot serve such a pack: it
+    takes the marks of secrets off before a policy sees the inputs, so that a message could print a password; it decodes each resource
+    anew for each policy, and the whole stack for each policy of the stack; and a diagnostic has its policy's level, where a verdict that
+    hangs on an unknown value must be advice. tests/policies/engine holds that both describe the same policies in the same way.
+
+    Every rule runs on the resources' inputs, which are whole even in the first preview of a stack whose cluster does not exist yet, while
+    the outputs that the engine hands over for the stack are then empty: so what is read of each resource is kept, and the policies of the
+    stack judge that. What comes with the stack alone is not declared any more: after a refresh in the same run the engine (3.259,
+    step_executor.go and AnalyzeResources) hands over also what is about to be deleted, and after `--target` what is left for later. Held
+    against the program it would refuse every change that takes a team and its share away. What is only read never comes.
+
+    A verdict that hangs on an unknown value is reported as advice, once for each resource when all have come: it blocks nothing, and the
+    update judges again with the value known.
+    """
+
+    def __init__(self, rules: Sequence[AnyRule] | None = None) -> None:
+        self._rules = tuple(all_rules() if rules is None else rules)
+        self._named = {rule.name: rule for rule in self._rules}
+        self._settings = DEFAULTS
+        self._alone = RuleIndex(self._rules, DEFAULTS, among=False)
+        self._level = Level.MANDATORY
+        self._problems: tuple[str, ...] = ()
+        self._readings: dict[str, Reading] = {}
+        self._undecided: dict[str, list[Finding]] = {}
+
+    def GetAnalyzerInfo(self, request: empty_pb2.Empty, context: Any) -> proto.AnalyzerInfo:  # noqa: ARG002, N802 -- the protocol's
+        """Which policies there are, and what can be set."""
+        return analyzer_info(self._rules)
+
+    def GetPluginInfo(self, request: empty_pb2.Empty, context: Any) -> proto.PluginInfo:  # noqa: ARG002, N802 -- the protocol's
+        """The pack's version."""
+        return proto.PluginInfo(version=VERSION)
+
+    def Handshake(self, request: Any, context: Any) -> proto.AnalyzerHandshakeResponse:  # noqa: ARG002, N802 -- the protocol's
+        """Nothing of the engine's place is needed."""
+        return proto.AnalyzerHandshakeResponse()
+
+    def ConfigureStack(self, request: Any, context: Any) -> proto.AnalyzerStackConfigureResponse:  # noqa: ARG002, N802 -- the protocol's
+        """Nothing of the stack's configuration is needed."""
+        return proto.AnalyzerStackConfigureResponse()
+
+    def Cancel(self, request: empty_pb2.Empty, context: Any) -> empty_pb2.Empty:  # noqa: ARG002, N802 -- the protocol's
+        """Nothing is under way for longer than a moment."""
+        return empty_pb2.Empty()
+
+    def Remediate(self, request: proto.AnalyzeRequest, context: Any) -> proto.RemediateResponse:  # noqa: ARG002, N802 -- the protocol's
+        """Nothing is changed: whoever declares a resource fixes it."""
+        return proto.RemediateResponse()
+
+    def Configure(self, request: proto.ConfigureAnalyzerRequest, context: Any) -> empty_pb2.Empty:  # noqa: ARG002, N802 -- the protocol's
+        """Takes the levels and parameters that a user set; what is wrong with them is told with the first resource."""
+        self._settings = read_settings(written_settings(request.policyConfig, self._rules), self._rules)
+        self._alone = RuleIndex(self._rules, self._settings, among=False)
+        self._level = level_of_settings(request.policyConfig)
+        self._problems = self._settings.problems
+        return empty_pb2.Empty()
+
+    def Analyze(self, request: proto.AnalyzeRequest, context: Any) -> proto.AnalyzeResponse:  # noqa: ARG002, N802 -- the protocol's
+        """What the rules that need no other object say of one resource."""
+        told = [*self._problems_told()]
+        findings: list[Finding] = []
+        try:
+            source = from_pulumi(request.type, request.name, json_format.MessageToDict(request.properties))
+        except Exception as error:  # noqa: BLE001 -- an input of a shape that nobody foresaw must not stop the update
+            told.append(self._diagnostic(PACK, unread_text(request.urn, error), Level.ADVISORY))
+        else:
+            reading = self._readings[request.urn] = read_source(source)
+            findings = judge_alone(reading, self._alone, self._settings)
+            # What cannot be decided of a resource is told in one piece, with what the rules of the whole stack cannot decide of it.
+            self._undecided[request.urn] = [each for each in findings if _waits(each)]
+            told += self._told(each for each in findings if not _waits(each))
+        return self._answer(told, findings, (rule for rule in self._rules if not rule.judge_among))
+
+    def AnalyzeStack(self, request: proto.AnalyzeStackRequest, context: Any) -> proto.AnalyzeResponse:  # noqa: ARG002, N802 -- the protocol's
+        """What the rules say that compare resources with one another."""
+        given = {each.urn: self._readings[each.urn] for each in request.resources if each.urn in self._readings}
+        alone = self._with_templates(given, request.resources)
+        judged = judge_across(list(given.values()), self._rules, self._settings)
+        told: list[proto.AnalyzeDiagnostic] = []
+        for urn, across in zip(given, judged, strict=True):
+            findings = [*alone.get(urn, ()), *across]
+            told += self._told((each for each in findings if not _waits(each)), urn)
+            told += self._told_undecided([*self._undecided.pop(urn, ()), *filter(_waits, findings)], urn)
+        return self._answer(told, itertools.chain.from_iterable(judged), (rule for rule in self._rules if rule.judge_among))
+
+    def _with_templates(self, given: dict[str, Reading], resources: Iterable[proto.AnalyzerResource]) -> dict[str, list[Finding]]:
+        """Reads the groups of machines among `given` anew, each with its launch template; what is so found of each that was not before.
+
+        Of which template a group's is the engine alone knows in a first preview: the template's id is not known, and that the group's field
+        is made of it is.
+        """
+        of_groups = {each.urn: each for each in resources if each.urn in given and takes_template(given[each.urn].source)}
+        templates = {urn: each.source for urn, each in given.items() if is_template(each.source)}
+        found: dict[str, list[Finding]] = {}
+        for urn, resource in of_groups.items():
+            named = (resource.propertyDependencies[name].urns for name in PROPERTIES if name in resource.propertyDependencies)
+            urns = {each for listed in named for each in listed}
+            group = given[urn].source
+            whole = with_template(group, [templates[each] for each in urns if each in templates], templates.values())
+            if whole is not group:
+                given[urn] = read_source(whole)
+                before = judge_alone(read_source(group), self._alone, self._settings)
+                said = {(each.rule, each.verdict, each.message) for each in before if not _waits(each)}
+                findings = judge_alone(given[urn], self._alone, self._settings)
+                found[urn] = [each for each in findings if (each.rule, each.verdict, each.message) not in said]
+                self._undecided[urn] = []
+        return found
+
+    def _told(self, findings: Iterable[Finding], urn: str = "") -> Iterable[proto.AnalyzeDiagnostic]:
+        """A diagnostic for each finding that a person should see, once however many pod templates it is so of.
+
+        What is no rule's, such as a suppression that does not count, advises.
+        """
+        said: set[tuple[str, str, str]] = set()
+        for finding in findings:
+            words = (finding.rule, finding.verdict, finding.message)
+            if finding.verdict in _TOLD and words not in said:
+                said.add(words)
+                rule = self._named.get(finding.rule)
+                level = self._settings.level(rule) if rule and finding.verdict is Verdict.FAIL else Level.ADVISORY
+                text = violation_text(finding) if rule else f"{finding.rule}: {violation_text(finding)}"
+                yield self._diagnostic(rule.name if rule else PACK, text, level, urn, finding.severity)
+
+    def _told_undecided(self, findings: list[Finding], urn: str) -> Iterable[proto.AnalyzeDiagnostic]:
+        """One diagnostic of what several rules cannot decide of a resource; a single rule's is told as any other."""
+        if len({finding.rule for finding in findings}) < 2:  # noqa: PLR2004 -- one rule alone speaks for itself
+            return self._told(findings, urn)
+        return [self._diagnostic(PACK, undecided_text(findings), Level.ADVISORY, urn, Severity.LOW)]
+
+    def _problems_told(self) -> Iterable[proto.AnalyzeDiagnostic]:
+        """Once, and so that it blocks: a gate that is not set as its owner wrote it is no gate."""
+        problems, self._problems = self._problems, ()
+        if problems and self._level is not Level.DISABLED:
+            listed = "".join(f"\n  {problem}" for problem in problems)
+            yield self._diagnostic(PACK, f"settings: the policy configuration is invalid:{listed}", self._level)
+
+    def _diagnostic(
+        self, policy: str, message: str, level: Level, urn: str = "", severity: Severity = Severity.HIGH
+    ) -> proto.AnalyzeDiagnostic:
+        return proto.AnalyzeDiagnostic(
+            policyName=policy,
+            policyPackName=PACK,
+            policyPackVersion=VERSION,
+            message=message,
+            urn=urn,
+            enforcementLevel=LEVELS[level],
+            severity=SEVERITIES[severity],
+        )
+
+    def _answer(
+        self, told: Sequence[proto.AnalyzeDiagnostic], findings: Iterable[Finding], asked: Iterable[AnyRule]
+    ) -> proto.AnalyzeResponse:
+        """The diagnostics, what stops first; and which policies had nothing to judge, since the engine counts all others as passed."""
+        judged = {finding.rule for finding in findings if finding.verdict is not Verdict.NOT_APPLICABLE}
+        idle = [rule.name for rule in asked if rule.name not in judged]
+        return proto.AnalyzeResponse(
+            diagnostics=sorted(told, key=lambda each: each.enforcementLevel != proto.MANDATORY),
+            not_applicable=[proto.PolicyNotApplicable(policy_name=name, reason="there is nothing here for it to judge") for name in idle],
+        )
+
+
+_SECONDS = 1.0
+
+_MOST_BYTES = 400 * 1024 * 1024
+"""Of one message: the engine hands over a whole stack in one. As Pulumi's own SDKs have it."""
+
+
+def end_with_parent() -> None:
+    """Watches from now on whether the process that started this one is still its parent, and ends this one at once when it is not.
+
+    Where an orphan keeps its parent's number (Windows), this sees nothing.
+    """
+    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True, name="end-with-parent").start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_SECONDS)
+    os._exit(0)
+
+
+@contextmanager
+def served() -> Generator[int]:
+    """Serve the pack on a free port of loopback while the context lasts; yield the port."""
+    # One thread: a resource is read before the stack is judged, and settings before both.
+    server = grpc.server(futures.ThreadPoolExecutor(max_workers=1), options=[("grpc.max_receive_message_length", _MOST_BYTES)])
+    analyzer_pb2_grpc.add_AnalyzerServicer_to_server(Gate(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        yield port
+    finally:
+        server.stop(0).wait()
+
+
+def serve() -> None:
+    """Serve the pack to the engine that started this process, until either is ended. The first line on stdout is the port."""
+    end_with_parent()
+    with served() as port:
+        sys.stdout.write(f"{port}\n")
+        sys.stdout.flush()
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()

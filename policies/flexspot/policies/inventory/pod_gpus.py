@@ -1,0 +1,216 @@
+"""Where each kind of work keeps its pods' specs, and what a pod has to do with GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flexspot.capacity.catalog.accelerators import PARTITION_PREFIX, RESOURCES
+from flexspot.policies.inventory.gpu_machines import gpu_selection
+from flexspot.policies.values.field import UNKNOWN, Field, Tri, all_of, any_of, negated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+ELEMENTS, ENTRIES = "*", "{}"
+"""In a path: every element of a list, and every entry of a mapping."""
+
+_TEMPLATE = "spec.template.spec"
+
+
+@dataclass(frozen=True)
+class PodMaker:
+    """A kind of object that makes pods, or is one.
+
+    `resource` is how the API server's paths call it, `paths` lead to the pods' specs. `suspended` kinds are started and stopped by Kueue,
+    which then writes into their pod templates. `makes_jobs` says that what holds a pod template is the spec of a Job. `queued_as` leads to
+    the metadata whose labels and annotations Kueue reads.
+    """
+
+    group: str
+    kind: str
+    resource: str
+    paths: tuple[str, ...] = (_TEMPLATE,)
+    suspended: bool = False
+    makes_jobs: bool = False
+    queued_as: tuple[str, ...] = ("metadata",)
+
+
+_MAKERS = (
+    PodMaker("", "Pod", "pods", ("spec",)),
+    PodMaker("", "PodTemplate", "podtemplates", ("template.spec",)),
+    PodMaker("", "ReplicationController", "replicationcontrollers"),
+    PodMaker("apps", "DaemonSet", "daemonsets"),
+    PodMaker("apps", "Deployment", "deployments"),
+    PodMaker("apps", "ReplicaSet", "replicasets"),
+    PodMaker("apps", "StatefulSet", "statefulsets"),
+    PodMaker("batch", "Job", "jobs", suspended=True, makes_jobs=True),
+    PodMaker(
+        "batch",
+        "CronJob",
+        "cronjobs",
+        ("spec.jobTemplate.spec.template.spec",),
+        makes_jobs=True,
+        queued_as=("spec", "jobTemplate", "metadata"),
+    ),
+    PodMaker(
+        "jobset.x-k8s.io",
+        "JobSet",
+        "jobsets",
+        (f"spec.replicatedJobs.{ELEMENTS}.template.spec.template.spec",),
+        suspended=True,
+        makes_jobs=True,
+    ),
+    PodMaker("kubeflow.org", "Notebook", "notebooks"),
+    PodMaker("kubeflow.org", "PyTorchJob", "pytorchjobs", (f"spec.pytorchReplicaSpecs.{ENTRIES}.template.spec",), suspended=True),
+    PodMaker(
+        "leaderworkerset.x-k8s.io",
+        "LeaderWorkerSet",
+        "leaderworkersets",
+        ("spec.leaderWorkerTemplate.leaderTemplate.spec", "spec.leaderWorkerTemplate.workerTemplate.spec"),
+    ),
+    *(
+        PodMaker(
+            "ray.io",
+            kind,
+            f"{kind.lower()}s",
+            (f"{cluster}.headGroupSpec.template.spec", f"{cluster}.workerGroupSpecs.{ELEMENTS}.template.spec"),
+            suspended=True,
+        )
+        for kind, cluster in {"RayCluster": "spec", "RayJob": "spec.rayClusterSpec", "RayService": "spec.rayClusterConfig"}.items()
+    ),
+)
+
+POD_MAKERS: Mapping[tuple[str, str], PodMaker] = {(each.group, each.kind): each for each in _MAKERS}
+"""Every kind, by API group and kind."""
+
+
+GPU_PREFIXES = (*RESOURCES, PARTITION_PREFIX)
+"""How the names of resources that are GPUs begin: whole, shared or sliced ones, and single cores of Neuron devices."""
+
+GPU_RUNTIME = "nvidia"
+"""The RuntimeClass with which a container sees the GPUs of its node."""
+
+REQUIRED_TERMS = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+"""The path to the terms of a node affinity that must hold."""
+
+SYSTEM_NAMESPACE, SYSTEM_PRIORITY = "kube-system", "system-"
+"""Whose pods serve the nodes themselves: those of the namespace, and those whose priority begins so."""
+
+# Labels that name one pool or one class of nodes. With a toleration of the GPU taint beside them, the pool meant is one of GPUs.
+POOL_LABELS = frozenset(
+    {
+        "cloud.google.com/gke-nodepool",
+        "cloud.google.com/compute-class",
+        "eks.amazonaws.com/nodegroup",
+        "karpenter.sh/nodepool",
+    }
+)
+
+
+def exemption(kind: str, namespace: Field, pod: Field) -> str:
+    """Why the pods of an object of `kind` may sit on GPU nodes without a GPU; empty if they may not.
+
+    Agents of the nodes are DaemonSets, in kube-system, or of a system priority. All three are literals wherever they are meant, so a
+    namespace or a class that is not known yet is not taken for one.
+    """
+    if kind == "DaemonSet":
+        return "a DaemonSet serves the nodes themselves"
+    if namespace.equals(SYSTEM_NAMESPACE) is True:
+        return "kube-system serves the nodes themselves"
+    priority = pod.at("priorityClassName").text()
+    return "of a system priority" if isinstance(priority, str) and priority.startswith(SYSTEM_PRIORITY) else ""
+
+
+def containers(pod: Field) -> Iterator[tuple[str, Field]]:
+    """The containers of a pod, those that prepare it included, each with what a sentence calls it."""
+    for field in ("initContainers", "containers"):
+        for place, container in pod.at(field).parts().named:
+            name = container.at("name").text()
+            yield f"container {name if isinstance(name, str) else f'{field}[{place}]'}", container
+
+
+def unbacked_request(pod: Field) -> tuple[Tri, str, str]:
+    """Whether a container requests GPUs without a limit, which one, and by what resource.
+
+    A limit of another number is gpu-request-differs-from-limit's.
+    """
+    # Most containers request nothing of the sort.
+    asking = [
+        (name, resources) for name, container in containers(pod) if not (resources := container.at("resources")).at("requests").absent
+    ]
+    answers: list[tuple[Tri, str, str]] = [
+        (_unbacked(resources, resource), name, resource) for resource in RESOURCES for name, resources in asking
+    ]
+    found = any_of(answer for answer, _, _ in answers)
+    return next((each for each in answers if each[0] is found), (found, "", ""))
+
+
+def _unbacked(resources: Field, resource: str) -> Tri:
+    request, limits = resources.at("requests", resource), resources.at("limits")
+    if request.absent or not resources.at("requests").known:
+        return False
+    return limits.at(resource).absent if limits.known else UNKNOWN
+
+
+def asks_for_gpus(pod: Field) -> Tri:
+    """Whether a container has a limit on GPUs, whole, shared or sliced, or the pod a claim on devices (DRA)."""
+    answers: list[Tri] = [_limits_gpus(container.at("resources", "limits")) for _, container in containers(pod)]
+    answers.append(pod.at("resourceClaims").parts().any(lambda _: True))
+    answers += [UNKNOWN for field in ("initContainers", "containers") if not pod.at(field).parts().complete]
+    return any_of(answers)
+
+
+def _limits_gpus(limits: Field) -> Tri:
+    return any_of([*(answer for _, answer in _limited(limits)), *([] if limits.parts().complete else [UNKNOWN])])
+
+
+def _limited(limits: Field) -> Iterator[tuple[str, Tri]]:
+    """The GPUs that limits name, by resource, each with whether it is more than none of it."""
+    for resource, amount in limits.parts().named:
+        if resource.startswith(GPU_PREFIXES):
+            number = amount.number()
+            yield resource, UNKNOWN if number is UNKNOWN else number is not None and number > 0
+
+
+def gpu_resources(pod: Field) -> list[str]:
+    """The resources by which the pod surely asks for GPUs: whole, shared or sliced ones. A claim on devices (DRA) names none."""
+    limits = (container.at("resources", "limits") for _, container in containers(pod))
+    return sorted({resource for each in limits for resource, answer in _limited(each) if answer is True})
+
+
+def placed_on_gpus(pod: Field) -> tuple[Tri, str]:
+    """Whether the pod can run nowhere but on GPU nodes, and which field says so.
+
+    A toleration alone proves nothing: it lets a pod onto GPU nodes and leads it nowhere. Beside a selector that names a pool it does.
+    """
+    selector = pod.at("nodeSelector")
+    selected = [
+        (gpu_selection(Field({"key": key, "operator": "In", "values": [value.value]})).demands, f"nodeSelector {key}")
+        for key, value in selector.parts().named
+    ]
+    named_pool = any_of(key in POOL_LABELS for key, _ in selector.parts().named)
+    terms = pod.at(*REQUIRED_TERMS)
+    answers: list[tuple[Tri, str]] = [
+        *selected,
+        (False if selector.parts().complete else UNKNOWN, "nodeSelector"),
+        # Terms are joined by "or", the expressions of one by "and".
+        (terms.parts().every(lambda term: term.at("matchExpressions").parts().any(_demands)), "node affinity"),
+        (pod.at("runtimeClassName").equals(GPU_RUNTIME), "runtimeClassName"),
+        (
+            all_of([named_pool, pod.at("tolerations").parts().any(tolerates_gpus)]),
+            "a selector of a pool and a toleration of its GPU taint",
+        ),
+    ]
+    placed = any_of(answer for answer, _ in answers)
+    return placed, next((field for answer, field in answers if answer is placed), "")
+
+
+def _demands(expression: Field) -> Tri:
+    return gpu_selection(expression).demands
+
+
+def tolerates_gpus(toleration: Field) -> Tri:
+    """Whether a toleration names the taint of GPU nodes. One without a key tolerates everything, and says nothing of GPUs."""
+    return all_of([toleration.at("key").equals(*RESOURCES), negated(toleration.at("effect").equals("PreferNoSchedule"))])

@@ -1,0 +1,267 @@
+"""EKS managed node groups; EC2 Auto Scaling groups whose instances are nodes (self-managed, of kops, of cluster-autoscaler).
+
+And EC2 launch templates, where the machine of either stands if it does not name one itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from flexspot.capacity.catalog.accelerators import NEURON, NVIDIA, ON_EC2, Accelerator
+from flexspot.capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
+from flexspot.policies.inventory.gpu_machines import is_gpu_machine
+from flexspot.policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, most_node_gpus
+from flexspot.policies.inventory.views import Ceiling, GpuPool, Pool, PoolTaint
+from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, product
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from flexspot.policies.inventory.reading.source import ObjectSource
+
+
+# What EKS, the kubelet and the cloud's controllers label a node with.
+_CLOUDS = ("eks.amazonaws.com/", "kubernetes.io/", "node.kubernetes.io/", "topology.kubernetes.io/", "topology.k8s.aws/", "k8s.io/")
+
+
+def read(source: ObjectSource) -> Iterator[Pool]:
+    """The `aws:eks` NodeGroup; a GpuPool if it has GPUs.
+
+    A group that takes its machine from a launch template that is not known, and whose image does not say which machines it is for, may or
+    may not have GPUs: UNKNOWN.
+    """
+    if (source.family, source.kind) != ("aws:eks", "NodeGroup"):
+        return
+    group, machine = source.fields, source.template.at("instanceType")
+    by_template = group.at("instanceTypes").absent and isinstance(machine.text(), str)
+    if by_template:
+        group = Field({**group.value, "instanceTypes": [machine.value]}, group.partial)
+    named = "the instanceType of its launch template" if by_template else "instanceTypes"
+    image = _gpu_image(group.at("amiType"))
+    machines = _gpu_machines(group, group.at("amiType"))
+    concerned = any_of([image, machines])
+    taints = group.at("taints").parts()
+    named_machines = group.at("instanceTypes").parts()
+    node_gpus = most_node_gpus(each.text() for each in named_machines.fields) if named_machines.complete else UNKNOWN
+    most = group.at("scalingConfig", "maxSize").number()
+    yield (Pool if concerned is False else GpuPool)(
+        identity=source.identity,
+        concerned=True if concerned is False else concerned,
+        partial=False,
+        evidence=next((name for name, answer in ((named, machines), ("amiType", image)) if answer is concerned), ""),
+        taints=tuple(PoolTaint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
+        taints_complete=taints.complete,
+        taints_field="taints",
+        effect_spelling="NO_SCHEDULE",
+        bounds=((Ceiling("scalingConfig.maxSize", Ceiling.NODES, most),),),
+        offer=_offer(group),
+        spot=group.at("capacityType").equals("SPOT"),
+        spot_field="capacityType",
+        notice_seconds=Decimal(EC2_NOTICE_SECONDS),
+        gpus=product(most, node_gpus),
+        node_gpus=node_gpus,
+        owner_labels=group.at("tags"),
+        owner_field="tags",
+        resources=_resources(
+            (each.text() for each in named_machines.fields), NEURON if str(group.at("amiType").text()).endswith(_NEURON_IMAGE) else NVIDIA
+        ),
+    )
+
+
+def _offer(group: Field) -> NodeOffer:
+    labels, machines, name = group.at("labels").parts(), group.at("instanceTypes").parts(), group.at("nodeGroupName")
+    capacity = group.at("capacityType")
+    fixed = {
+        **dict(labels.named),
+        "eks.amazonaws.com/nodegroup": Field(UNKNOWN) if name.absent else name,
+        "eks.amazonaws.com/capacityType": Field("ON_DEMAND") if capacity.absent else capacity,
+    }
+    if machines.complete and len(machines.fields) == 1:
+        fixed[INSTANCE_TYPE_LABEL] = machines.fields[0]
+    return NodeOffer(fixed=fixed, open_prefixes=_CLOUDS, complete=labels.complete)
+
+
+def _gpu_image(ami_type: Field) -> Tri:
+    """Whether the image is one with NVIDIA's driver, or AWS's of Neuron. One that nobody knows yet proves nothing, the machine does."""
+    text = ami_type.text()
+    return isinstance(text, str) and text.endswith(("_NVIDIA", "_x86_64_GPU", _NEURON_IMAGE))
+
+
+# EKS's own images without NVIDIA's driver. https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html
+_PLAIN_IMAGES = frozenset(
+    {"AL2_x86_64", "AL2_ARM_64", "AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD", "BOTTLEROCKET_x86_64", "BOTTLEROCKET_ARM_64"}
+)
+
+
+_NEURON_IMAGE = "_NEURON"
+
+
+def _resources(machines: Iterable[object], otherwise: Accelerator = NVIDIA) -> tuple[str, ...]:
+    """What pods ask for its GPUs by, of the machines that a group names; of another kind where it names none."""
+    named = [each for each in machines if isinstance(each, str)]
+    kinds = [kind for kind in ON_EC2 if any(is_gpu_machine(name, (kind,)) for name in named)]
+    return tuple(kind.resource for kind in kinds or [otherwise])
+
+
+def _gpu_machines(group: Field, ami_type: Field) -> Tri:
+    machines = group.at("instanceTypes")
+    if machines.absent and not group.at("launchTemplate").absent:
+        # On an image without a driver no pod gets a GPU, whatever machine the template names.
+        return False if ami_type.text() in _PLAIN_IMAGES else UNKNOWN
+
+    def has_gpus(machine: Field) -> Tri:
+        text = machine.text()
+        return UNKNOWN if text is UNKNOWN else is_gpu_machine(text or "")
+
+    return machines.parts().any(has_gpus)
+
+
+_TEMPLATES: Final = {("aws:ec2", "LaunchTemplate"): "", ("aws-native:ec2", "LaunchTemplate"): "launchTemplateData"}
+"""Resources that are templates, each with the field that holds what it says of machines."""
+
+PROPERTIES: Final = ("launchTemplate", "mixedInstancesPolicy")
+"""The fields by which a group names its template."""
+
+_GROUPS: Final = {
+    ("aws:eks", "NodeGroup"),
+    ("aws-native:eks", "Nodegroup"),
+    ("aws:autoscaling", "Group"),
+    ("aws-native:autoscaling", "AutoScalingGroup"),
+}
+_NAMES: Final = ("name", "launchTemplateName")
+
+
+def takes_template(source: ObjectSource) -> bool:
+    """Whether it is a group that names a template."""
+    return (source.family, source.kind) in _GROUPS and not _named(source.fields).absent
+
+
+def is_template(source: ObjectSource) -> bool:
+    """Whether it is a template."""
+    return (source.family, source.kind) in _TEMPLATES
+
+
+def with_template(group: ObjectSource, referred: Iterable[ObjectSource], others: Iterable[ObjectSource]) -> ObjectSource:
+    """The group with its template: the one of those that it is `referred` to, or else the one of `others` that has the name.
+
+    As it is where there is none, or where several may be meant. A version that is pinned is taken for the one that the template declares.
+    """
+    found = [each for each in referred if is_template(each)] or _of_name(group.fields, [each for each in others if is_template(each)])
+    if len(found) != 1:
+        return group
+    [template] = found
+    within = _TEMPLATES[template.family, template.kind]
+    return replace(
+        group, template=template.fields.at(within) if within else template.fields, secrets=group.secrets.joined(template.secrets)
+    )
+
+
+def _named(group: Field) -> Field:
+    """What a group says of its template."""
+    own = group.at("launchTemplate")
+    return own if not own.absent else group.at("mixedInstancesPolicy", "launchTemplate", "launchTemplateSpecification")
+
+
+def _of_name(group: Field, templates: Collection[ObjectSource]) -> list[ObjectSource]:
+    named = {text for name in _NAMES if isinstance(text := _named(group).at(name).text(), str)}
+    return [each for each in templates if any(each.fields.at(name).text() in named for name in _NAMES)] if named else []
+
+
+_KINDS: Final = {("aws:autoscaling", "Group"), ("aws-native:autoscaling", "AutoScalingGroup")}
+
+_OF_CLUSTERS: Final = ("kubernetes.io/cluster/", "k8s.io/cluster-autoscaler/", "k8s.io/cluster/")
+"""How the tags begin by which nodes join a cluster and cluster-autoscaler finds its groups."""
+
+_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template/"
+"""What cluster-autoscaler is told of nodes that are not there yet: `label/KEY`, and `taint/KEY` with VALUE:EFFECT.
+
+kubernetes/autoscaler, cluster-autoscaler/cloudprovider/aws/README.md, "Auto-Discovery Setup" (2026-11-26).
+"""
+
+
+def read_auto_scaling_group(source: ObjectSource) -> Iterator[Pool]:
+    """The group, if its tags say that it is of a cluster; a GpuPool if it has GPUs.
+
+    Its nodes' labels and taints stand in user data, of which nothing is known here: what the group does not say is said elsewhere. Its
+    machine may stand in its launch template.
+    """
+    if (source.family, source.kind) not in _KINDS:
+        return
+    group = source.fields
+    tags, complete = _tags(group)
+    of_cluster = any_of([*(key.startswith(_OF_CLUSTERS) for key in tags), *([] if complete else [UNKNOWN])])
+    if of_cluster is False:
+        return
+    machines, by = _machines(group, source.template)
+    gpus = machines if machines is UNKNOWN else any_of(UNKNOWN if each is UNKNOWN else is_gpu_machine(str(each)) for each in machines)
+    taints = [_taint(key.removeprefix(f"{_TEMPLATE}taint/"), value) for key, value in tags.items() if key.startswith(f"{_TEMPLATE}taint/")]
+    concerned = all_of([of_cluster, gpus])
+    of_one = machines if machines is UNKNOWN else most_node_gpus(machines)
+    most = group.at("maxSize").number()
+    yield (Pool if gpus is False else GpuPool)(
+        identity=source.identity,
+        concerned=of_cluster if gpus is False else concerned,
+        partial=True,
+        evidence=by,
+        taints=tuple(taints),
+        taints_complete=False,
+        taints_field=f"tags {_TEMPLATE}taint/",
+        effect_spelling="NoSchedule",
+        bounds=((Ceiling("maxSize", Ceiling.NODES, most),),),
+        offer=_group_offer(tags, machines),
+        spot=_spot(group, source.template),
+        spot_field="mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity",
+        notice_seconds=Decimal(EC2_NOTICE_SECONDS),
+        gpus=product(most, of_one),
+        node_gpus=of_one,
+        owner_labels=Field({key: value.value for key, value in tags.items()}) if complete else Field(UNKNOWN),
+        owner_field="tags",
+        resources=_resources(() if machines is UNKNOWN else machines),
+    )
+
+
+def _tags(group: Field) -> tuple[dict[str, Field], bool]:
+    """The tags by key, which a group lists as entries; and whether there are no others."""
+    listed = group.at("tags").parts()
+    keys = [(each.at("key").text(), each.at("value")) for each in listed.fields]
+    return {key: value for key, value in keys if isinstance(key, str)}, listed.complete and all(key is not UNKNOWN for key, _ in keys)
+
+
+def _machines(group: Field, template: Field) -> tuple[list[str | Unknown | None] | Unknown, str]:
+    """The machines that the group names itself, in place of its launch template's, or else that template's; and where they stand."""
+    overrides = group.at("mixedInstancesPolicy", "launchTemplate", "overrides").parts()
+    named = [each.at("instanceType").text() for each in overrides.fields]
+    machine = template.at("instanceType").text()
+    if overrides.complete and not named and isinstance(machine, str):
+        return [machine], "the instanceType of its launch template"
+    return named if named and None not in named and overrides.complete else UNKNOWN, "mixedInstancesPolicy.launchTemplate.overrides"
+
+
+def _taint(key: str, value: Field) -> PoolTaint:
+    text = value.text()
+    if not isinstance(text, str):
+        return PoolTaint(Field(key), Field(UNKNOWN), Field(UNKNOWN))
+    own, _, effect = text.rpartition(":")
+    return PoolTaint(Field(key), Field(own or None), Field(effect))
+
+
+def _group_offer(tags: dict[str, Field], machines: list[str | Unknown | None] | Unknown) -> NodeOffer:
+    prefix = f"{_TEMPLATE}label/"
+    labels = {key.removeprefix(prefix): value for key, value in tags.items() if key.startswith(prefix)}
+    if machines is not UNKNOWN and len(machines) == 1:
+        labels[INSTANCE_TYPE_LABEL] = Field(machines[0])
+    return NodeOffer(fixed=labels, complete=False)
+
+
+def _spot(group: Field, template: Field) -> Tri:
+    """Whether the group takes Spot: by a distribution of less than 100 % on-demand; without one its template says."""
+    if group.at("mixedInstancesPolicy").absent and isinstance(template.value, dict):
+        return template.at("instanceMarketOptions", "marketType").equals("spot")
+    distribution = group.at("mixedInstancesPolicy", "instancesDistribution")
+    share = distribution.at("onDemandPercentageAboveBaseCapacity").number()
+    if distribution.absent or share is UNKNOWN:
+        return UNKNOWN
+    # 100 where nobody says less. https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_InstancesDistribution.html
+    return isinstance(share, Decimal) and share < 100  # noqa: PLR2004 -- percent

@@ -1,0 +1,245 @@
+"""What gathers series, with the labels that it was told to show, and expressions in PromQL: rules, alert policies, dashboards."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from flexspot.policies.inventory.objects import Exporter, QueryView
+from flexspot.policies.values.field import UNKNOWN, Field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from flexspot.policies.inventory.reading.source import ObjectSource
+
+
+DCGM, KUBE_STATE_METRICS = "dcgm-exporter", "kube-state-metrics"
+
+_MONITORS = {
+    ("monitoring.coreos.com", "ServiceMonitor"): ("endpoints",),
+    ("monitoring.coreos.com", "PodMonitor"): ("podMetricsEndpoints",),
+    ("monitoring.googleapis.com", "PodMonitoring"): ("endpoints",),
+    ("monitoring.googleapis.com", "ClusterPodMonitoring"): ("endpoints",),
+}
+_RELABELINGS = ("relabelings", "metricRelabelings", "metricRelabeling")
+_OF_PODS = frozenset({"namespace", "pod", "container"})
+_SERIES = {DCGM: "DCGM_*", KUBE_STATE_METRICS: "kube_*"}
+
+_ALLOWLISTS = {"--metric-labels-allowlist": ("labels", "label_"), "--metric-annotations-allowlist": ("annotations", "annotation_")}
+_CHART_ALLOWLISTS = {"metricLabelsAllowlist": ("labels", "label_"), "metricAnnotationsAllowList": ("annotations", "annotation_")}
+
+# nodes=[karpenter.sh/capacity-type,topology.kubernetes.io/zone],pods=[*]
+_ALLOWED = re.compile(r"(?P<kinds>[\w*]+)=\[(?P<keys>[^\]]*)\]")
+
+
+def read_exporters(source: ObjectSource) -> Iterator[Exporter]:
+    """What the object says of an exporter: it scrapes it, is its chart, or runs it."""
+    kind = (source.family, source.kind)
+    if kind in _MONITORS:
+        yield from _monitor(source, _MONITORS[kind])
+    elif source.chart:
+        yield from _release(source)
+    elif kind in {("apps", "Deployment"), ("apps", "StatefulSet")}:
+        yield from _workload(source)
+
+
+def _exporter(source: ObjectSource, program: str, given: Iterable[tuple[str, str]], *, complete: bool) -> Exporter:
+    labels: dict[str, frozenset[str]] = {}
+    for series, label in given:
+        labels[series] = labels.get(series, frozenset()) | {label}
+    return Exporter(source.identity, True, source.fields.partial, program, labels, complete and not source.fields.partial)
+
+
+def _monitor(source: ObjectSource, where: tuple[str, ...]) -> Iterator[Exporter]:
+    """A monitor is an exporter's if its name or its selector says so."""
+    spec = source.fields.at("spec")
+    said = [source.identity.name, *(text for _, value in spec.at("selector", "matchLabels").parts().named if (text := str(value.text())))]
+    program = next((each for each in (DCGM, KUBE_STATE_METRICS) if any(each.removesuffix("-exporter") in text for text in said)), None)
+    if program is None:
+        return
+    endpoints = spec.at(*where).parts()
+    scraped = [_scraped(endpoint, *_RELABELINGS) for endpoint in endpoints.fields]
+    labels = {label for added, _ in scraped for label in added}
+    labels |= {
+        text
+        for name in ("targetLabels", "podTargetLabels")
+        for each in spec.at(name).parts().fields
+        if isinstance(text := each.text(), str)
+    }
+    metadata = spec.at("targetLabels", "metadata")
+    labels |= {text for each in metadata.parts().fields if isinstance(text := each.text(), str)} - _OF_PODS
+    # Google's collector leaves the exporter's own labels alone if it is told to set none.
+    if source.kind == "ClusterPodMonitoring" and metadata.value == []:
+        labels |= _OF_PODS
+    complete = endpoints.complete and spec.known and all(known for _, known in scraped)
+    yield _exporter(source, program, ((_SERIES[program], label) for label in labels), complete=complete)
+
+
+def _scraped(endpoint: Field, *relabelings: str) -> tuple[set[str], bool]:
+    """The labels that an endpoint adds, and whether these are all."""
+    listed = [endpoint.at(name).parts() for name in relabelings]
+    each_rule = [each for parts in listed for each in parts.fields]
+    labels = {text for each in each_rule if isinstance(text := each.at("targetLabel").text(), str)}
+    honors = endpoint.at("honorLabels").equals("true")
+    open_ended = [each for each in each_rule if UNKNOWN in (each.at("targetLabel").text(), each.at("action").text())]
+    open_ended += [each for each in each_rule if each.at("action").equals("labelmap", "LabelMap") is True]
+    return labels | (_OF_PODS if honors is True else set()), honors is not UNKNOWN and not open_ended and all(
+        each.complete for each in listed
+    )
+
+
+def _release(source: ObjectSource) -> Iterator[Exporter]:
+    chart, values = source.chart, source.fields.at("values")
+    whole = values.known and source.fields.at("valueYamlFiles").absent
+    if chart in {"kube-state-metrics", "kube-prometheus-stack"}:
+        below = values.at("kube-state-metrics") if chart == "kube-prometheus-stack" else values
+        allowed, known = _allowed_by_chart(below)
+        yield _exporter(source, KUBE_STATE_METRICS, allowed, complete=known and whole)
+    elif chart in {"dcgm-exporter", "gpu-operator"}:
+        monitor = values.at("serviceMonitor") if chart == "dcgm-exporter" else values.at("dcgmExporter", "serviceMonitor")
+        # The chart of the exporter has a ServiceMonitor unless told otherwise, the operator if told so.
+        if monitor.at("enabled").equals("true" if chart == "gpu-operator" else "false") is (chart == "gpu-operator"):
+            labels, known = _scraped(monitor, *_RELABELINGS)
+            yield _exporter(source, DCGM, ((_SERIES[DCGM], label) for label in labels), complete=known and whole)
+
+
+def _allowed_by_chart(values: Field) -> tuple[set[tuple[str, str]], bool]:
+    allowed, known = _allowed_by_arguments(values.at("extraArgs"))
+    for name, (part, prefix) in _CHART_ALLOWLISTS.items():
+        listed = values.at(name).parts()
+        known = known and listed.complete and all(each.known for each in listed.fields)
+        allowed |= _allowed(",".join(str(each.text()) for each in listed.fields), part, prefix)
+    return allowed, known
+
+
+def _workload(source: ObjectSource) -> Iterator[Exporter]:
+    for image, container in source.containers():
+        if image.rpartition("/")[2].startswith(KUBE_STATE_METRICS):
+            allowed, known = _allowed_by_arguments(container.at("args"))
+            yield _exporter(source, KUBE_STATE_METRICS, allowed, complete=known)
+
+
+def _allowed_by_arguments(arguments: Field) -> tuple[set[tuple[str, str]], bool]:
+    """Of `--flag=value`, or of a flag and its value one after the other."""
+    listed = arguments.parts()
+    texts = [str(each.text()) for each in listed.fields]
+    words = [word for text in texts for word in (text.split("=", 1) if text.startswith("--") else [text])]
+    allowed: set[tuple[str, str]] = set()
+    for flag, value in pairwise(words):
+        if flag in _ALLOWLISTS:
+            allowed |= _allowed(value, *_ALLOWLISTS[flag])
+    return allowed, listed.complete and all(each.known for each in listed.fields)
+
+
+def _allowed(written: str, part: str, prefix: str) -> set[tuple[str, str]]:
+    """Series and labels of an allowlist. kube-state-metrics writes what is no letter or digit of a key as _, in small letters by word."""
+    return {
+        (f"kube_{'*' if entry['kinds'] == '*' else entry['kinds'].removesuffix('s')}_{part}", prefix + _as_label(key))
+        for entry in _ALLOWED.finditer(written)
+        for key in entry["keys"].split(",")
+    }
+
+
+def _as_label(key: str) -> str:
+    """A key of a label as kube-state-metrics names it: app.kubernetes.io/name is app_kubernetes_io_name, and every key is *."""
+    return "*" if key.strip() == "*" else re.sub(r"\W", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key.strip())).lower()
+
+
+_RULES = frozenset(
+    {
+        ("monitoring.coreos.com", "PrometheusRule"),
+        ("monitoring.googleapis.com", "ClusterRules"),
+        ("monitoring.googleapis.com", "GlobalRules"),
+        ("monitoring.googleapis.com", "Rules"),
+    }
+)
+
+_DASHBOARD_CHARACTERS: Final = 5_000_000
+"""The longest dashboard that is read; a ConfigMap has a fifth of it at most."""
+
+# Grafana's variables: $name, ${name}, ${name:format}, [[name]].
+_VARIABLE = re.compile(r"\$\{\w+(?::\w+)?\}|\$\w+|\[\[\w+(?::\w+)?\]\]")
+
+
+def read_queries(source: ObjectSource) -> Iterator[QueryView]:
+    """One view for each expression."""
+    kind = (source.family, source.kind)
+    if kind in _RULES:
+        yield from _groups(source)
+    elif kind == ("gcp:monitoring", "AlertPolicy"):
+        yield from _alert_policy(source)
+    elif kind == ("", "ConfigMap"):
+        yield from _config_map(source)
+    elif kind == ("grafana.integreatly.org", "GrafanaDashboard"):
+        yield from _dashboard(source, "spec.json", source.fields.at("spec", "json"))
+
+
+def _query(source: ObjectSource, where: str, role: str, expression: Field, *, templated: bool = False) -> QueryView:
+    return QueryView(source.identity, True, source.fields.partial, where, role, expression, templated)
+
+
+def _groups(source: ObjectSource) -> Iterator[QueryView]:
+    groups = source.fields.at("spec", "groups")
+    if not groups.known:
+        yield _query(source, "spec.groups", "alerts", groups)
+    for group_place, group in groups.parts().named:
+        for place, rule in group.at("rules").parts().named:
+            named = next(((word, name) for word in ("alert", "record") if isinstance(name := rule.at(word).text(), str)), ("rule", place))
+            yield _query(source, f"spec.groups[{group_place}].rules[{place}].expr", " ".join(named), rule.at("expr"))
+
+
+def _alert_policy(source: ObjectSource) -> Iterator[QueryView]:
+    """Conditions in PromQL; those in MQL or of a filter are none of these."""
+    for place, condition in source.fields.at("conditions").parts().named:
+        asked = condition.at("conditionPrometheusQueryLanguage")
+        if not asked.absent:
+            where = f"conditions[{place}].conditionPrometheusQueryLanguage.query"
+            yield _query(source, where, "alert condition", asked.at("query") if asked.known else asked)
+
+
+def _config_map(source: ObjectSource) -> Iterator[QueryView]:
+    """Grafana's dashboards are JSON, each under a key of its own."""
+    for key, written in source.fields.at("data").parts().named:
+        if key.endswith(".json"):
+            yield from _dashboard(source, f'data["{key}"]', written)
+
+
+def _dashboard(source: ObjectSource, where: str, written: Field) -> Iterator[QueryView]:
+    text = written.value
+    if not isinstance(text, str) or '"expr"' not in text or len(text) > _DASHBOARD_CHARACTERS:
+        return
+    try:
+        dashboard = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    for path, expression in _expressions(dashboard):
+        yield _query(source, f"{where}: {path}", "panel", Field(_filled_in(expression)), templated=True)
+
+
+def _expressions(dashboard: Any) -> Iterator[tuple[str, str]]:
+    """The panels' expressions with their paths; panels stand in rows, or in one another."""
+    todo: list[tuple[str, Any]] = [("", dashboard)]
+    while todo:
+        path, each = todo.pop()
+        if isinstance(each, list):
+            todo += [(f"{path}[{place}]", below) for place, below in enumerate(cast("list[Any]", each))]
+        elif isinstance(each, dict):
+            fields = cast("dict[str, Any]", each)
+            if isinstance(fields.get("expr"), str):
+                yield f"{path}.expr".lstrip("."), fields["expr"]
+            todo += [(f"{path}.{key}", below) for key, below in fields.items() if isinstance(below, (dict, list))]
+
+
+def _filled_in(expression: str) -> str:
+    """The expression with something in place of Grafana's variables: a time in a range, a number as a parameter, else a name."""
+
+    def something(variable: re.Match[str]) -> str:
+        before, after = expression[: variable.start()].rstrip(), expression[variable.end() :].lstrip()
+        if before.endswith(("[", ":", "offset")):
+            return "5m"
+        return "1" if before.endswith("(") and after.startswith(",") else "variable"
+
+    return _VARIABLE.sub(something, expression)

@@ -1,0 +1,163 @@
+"""Pools in other spellings: of Config Connector, of Karpenter before 0.32, and of providers made from the clouds' own APIs.
+
+These (aws-native, google-native) have the fields of the REST API of GKE and of CloudFormation, AWS::EKS::Nodegroup and
+AWS::AutoScaling::AutoScalingGroup: docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1, docs.aws.amazon.com/AWSCloudFormation
+(2026-11-26).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from flexspot.capacity.catalog.node_labels import CAPACITY_TYPE_LABEL
+from flexspot.policies.inventory.reading import gke, karpenter
+from flexspot.policies.inventory.views import GkeNodePool, Pool, View
+from flexspot.policies.values.field import UNKNOWN, Field, list_of, mapping_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from flexspot.policies.inventory.reading.source import ObjectSource
+
+
+def read(source: ObjectSource) -> Iterator[View]:
+    """The pool, with the fields that it names in the object's own spelling."""
+    kind = (source.family, source.kind)
+    if kind == ("container.cnrm.cloud.google.com", "ContainerNodePool"):
+        yield from _container_node_pool(source)
+    elif kind == ("karpenter.sh", "Provisioner"):
+        yield from _provisioner(source)
+
+
+_ONE: Final[Mapping[str, str]] = {"guestAccelerator": "guestAccelerators", "taint": "taints"}
+"""Lists that Config Connector names by one of their elements.
+
+docs.cloud.google.com/config-connector/docs/reference/resource-docs/container/containernodepool (2026-11-25).
+"""
+
+
+def _container_node_pool(source: ObjectSource) -> Iterator[View]:
+    spec = mapping_of(source.fields.at("spec").value)
+    node = {_ONE.get(key, key): value for key, value in mapping_of(spec.get("nodeConfig")).items()}
+    name = source.fields.at("spec", "resourceID")
+    own = {"name": (source.fields.at("metadata", "name") if name.absent else name).value}
+    fields = Field({**own, **spec, "nodeConfig": node}, source.fields.partial)
+    for view in gke.pool(source, fields, "spec."):
+        if isinstance(view, GkeNodePool):
+            yield replace(view, accelerators_field="guestAccelerator", partial=source.fields.partial)
+        elif isinstance(view, Pool):
+            yield replace(view, taints_field="spec.nodeConfig.taint", partial=source.fields.partial)
+
+
+def _with_capacity_type(requirements: Any) -> Any:
+    """The requirements with on-demand capacity where they do not say of which it is to be.
+
+    As the webhook of Karpenter's provider for AWS 0.31.0 adds it (pkg/apis/v1alpha5/provisioner_defaults.go); a NodePool without it may
+    have both.
+    """
+    listed = list_of(requirements)
+    if requirements is not None and not isinstance(requirements, list):
+        return requirements
+    if any(not isinstance(each, dict) or mapping_of(each).get("key") in {CAPACITY_TYPE_LABEL, UNKNOWN} for each in listed):
+        return listed
+    return [*listed, {"key": CAPACITY_TYPE_LABEL, "operator": "In", "values": ["on-demand"]}]
+
+
+_DEEPER: Final = ("spec.limits", "spec.limits.resources")
+
+
+def _provisioner(source: ObjectSource) -> Iterator[View]:
+    """Karpenter's v1alpha5: limits one step deeper, the node's labels and taints beside them.
+
+    karpenter.sh/v0.31/concepts/provisioners (2026-11-25).
+    """
+    spec = mapping_of(source.fields.at("spec").value)
+    node = {key: spec[key] for key in ("requirements", "taints", "startupTaints") if key in spec}
+    if not source.fields.partial:
+        node["requirements"] = _with_capacity_type(node.get("requirements"))
+    template: dict[str, Any] = {"metadata": {"labels": spec.get("labels")}, "spec": node}
+    limits = mapping_of(spec.get("limits")).get("resources")
+    whole = {**mapping_of(source.fields.value), "spec": {"limits": limits, "template": template}}
+    read_as = replace(source, kind="NodePool", fields=Field(whole, source.fields.partial))
+    for view in karpenter.read(read_as):
+        bounds = tuple(tuple(replace(each, field=each.field.replace(*_DEEPER)) for each in group) for group in view.bounds)
+        yield replace(view, bounds=bounds, taints_field="spec.taints")
+
+
+def in_usual_spelling(source: ObjectSource) -> ObjectSource:
+    """The resource as readers know it; every other one as it is."""
+    kind = (source.family, source.kind)
+    if kind == ("google-native:container", "NodePool"):
+        return replace(source, family="gcp:container", fields=Field(_node_pool(source.fields.value)))
+    if kind == ("google-native:container", "Cluster"):
+        return replace(source, family="gcp:container", fields=Field(_cluster(source.fields.value)))
+    if kind == ("aws-native:eks", "Nodegroup"):
+        fields = mapping_of(source.fields.value)
+        return replace(source, family="aws:eks", kind="NodeGroup", fields=Field({**fields, "nodeGroupName": fields.get("nodegroupName")}))
+    if kind == ("aws-native:eks", "Cluster"):
+        fields = mapping_of(source.fields.value)
+        return replace(source, family="aws:eks", fields=Field({**fields, "vpcConfig": fields.get("resourcesVpcConfig")}))
+    return source
+
+
+def in_own_spelling(view: View, source: ObjectSource) -> View:
+    """The view with the fields that it names as the resource itself has them."""
+    if source.family != "google-native:container" or not isinstance(view, Pool):
+        return view
+    own = {name: getattr(view, name).replace(*_NODE) for name in ("evidence", "taints_field", "spot_field", "owner_field")}
+    return replace(view, **{**own, "evidence": own["evidence"].replace("guestAccelerators", "accelerators")})
+
+
+_NODE: Final = ("nodeConfig", "config")
+
+
+def _each(value: Any, convert: Any) -> Any:
+    return [convert(each) for each in list_of(value)] if isinstance(value, list) else value
+
+
+def _accelerator(value: Any) -> Any:
+    """https://docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1/AcceleratorConfig."""
+    if value is UNKNOWN:
+        return value
+    written = mapping_of(value)
+    return {**written, "count": written.get("acceleratorCount"), "type": written.get("acceleratorType")}
+
+
+def _node_config(value: Any) -> Any:
+    if value is UNKNOWN:
+        return value
+    written = mapping_of(value)
+    return {**written, "guestAccelerators": _each(written.get("accelerators"), _accelerator)}
+
+
+def _node_pool(value: Any) -> Any:
+    if value is UNKNOWN:
+        return value
+    written = mapping_of(value)
+    scaling = written.get("autoscaling")
+    return {
+        **written,
+        "nodeConfig": _node_config(written.get("config")),
+        # An entry that is switched off says nothing; the API gives it back for every pool.
+        "autoscaling": scaling if scaling is UNKNOWN or mapping_of(scaling).get("enabled") not in {False, None} else None,
+        "nodeLocations": written.get("locations"),
+    }
+
+
+def _cluster(value: Any) -> Any:
+    """A cluster of the API has the pools that it lists, and no other: with `nodeConfig` it is one, the default pool."""
+    written = mapping_of(value)
+    networks = written.get("masterAuthorizedNetworksConfig")
+    scaling, autopilot = written.get("autoscaling"), written.get("autopilot")
+    on = scaling if scaling is UNKNOWN else mapping_of(scaling).get("enableNodeAutoprovisioning")
+    limits = scaling if scaling is UNKNOWN else mapping_of(scaling).get("resourceLimits")
+    return {
+        **written,
+        "nodePools": _each(written.get("nodePools"), _node_pool),
+        "nodeConfig": _node_config(written.get("nodeConfig")),
+        "masterAuthorizedNetworksConfig": networks if networks is UNKNOWN or mapping_of(networks).get("enabled") is not False else None,
+        "removeDefaultNodePool": bool(written.get("nodePools")) or None,
+        "enableAutopilot": autopilot if autopilot is UNKNOWN else mapping_of(autopilot).get("enabled"),
+        "clusterAutoscaling": {"enabled": on, "resourceLimits": limits},
+    }

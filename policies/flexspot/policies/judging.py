@@ -1,0 +1,321 @@
+"""What a rule is, and what a user sets of rules: levels and values, which rules are locked, what is suppressed."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_args
+
+from flexspot.capacity.values.errors import nearest
+from flexspot.policies.inventory.views import Inventory, View
+from flexspot.policies.values.field import plain
+from flexspot.policies.values.finding import ConfiguredSuppression, read_suppression
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from flexspot.capacity.values.verdict import Outcome, Severity
+
+
+class Level(StrEnum):
+    """What a violation does to a deployment.
+
+    MANDATORY: preview and `up` stop. ADVISORY: it is reported. DISABLED: the rule does not run.
+    """
+
+    MANDATORY = "mandatory"
+    ADVISORY = "advisory"
+    DISABLED = "disabled"
+
+
+class Cloud(StrEnum):
+    """Where a rule has something to say: on GKE, on EKS, or on both."""
+
+    GKE = "gke"
+    EKS = "eks"
+
+
+ViewT = TypeVar("ViewT", bound=View)
+
+
+Setting = int | str | tuple[str, ...]
+"""The value of a parameter."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number, a text or a list of texts that a user of the rule may set; which of the three, the default says."""
+
+    name: str
+    default: Setting
+    meaning: str
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of the parameter."""
+        about = {"description": self.meaning}
+        match self.default:
+            case int():
+                return {"type": "integer", "minimum": 0, "default": self.default, **about}
+            case str():
+                return {"type": "string", "minLength": 1, "default": self.default, **about}
+            case _:
+                texts = {"type": "string", "minLength": 1}
+                return {"type": "array", "items": texts, "minItems": 1, "default": list(self.default), **about}
+
+    def read(self, written: Any) -> Setting:
+        """The setting that a person wrote. Raises ValueError saying what is allowed."""
+        match self.default:
+            case int():
+                if isinstance(written, int) and not isinstance(written, bool) and written >= 0:
+                    return written
+                raise ValueError("a whole number of 0 or more")
+            case str():
+                if isinstance(written, str) and written:
+                    return written
+                raise ValueError("a string")
+            case _:
+                texts = cast("list[Any]", written) if isinstance(written, list) else []
+                if texts and all(isinstance(text, str) and text for text in texts):
+                    return tuple(texts)
+                raise ValueError("a list of at least one string")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The settings of one rule by parameter name; what nobody set, and is not among the `written`, is the default."""
+
+    settings: Mapping[str, Setting]
+    written: frozenset[str] = frozenset()
+
+    def is_set(self, name: str) -> bool:
+        """Whether somebody set a parameter, be it to its default."""
+        return name in self.written
+
+    def number(self, name: str) -> int:
+        """A parameter whose default is a number."""
+        return cast("int", self.settings[name])
+
+    def text(self, name: str) -> str:
+        """A parameter whose default is a text."""
+        return cast("str", self.settings[name])
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A parameter whose default is a list of texts."""
+        return cast("tuple[str, ...]", self.settings[name])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(Generic[ViewT]):
+    """One rule. `name` is the problem in kebab-case, by default from the name of the rule's file; `code` is short and never changes.
+
+    `judge` is called for each view of the kinds in `looks_at`; a rule that needs other objects too has `judge_among` instead, which is
+    given everything. Either decides what is provable; whether the view is what it seems, and whether it is only a part of an object, is
+    seen to by flexspot.policies.core. `why`, `remediation` and `link` are for the person who is stopped by it; `sources` say where other
+    facts come from.
+    """
+
+    code: str
+    severity: Severity
+    judge: Callable[[ViewT, Parameters], Outcome] | None = None
+    judge_among: Callable[[ViewT, Parameters, Inventory], Outcome] | None = None
+    why: str
+    remediation: str
+    link: str
+    sources: tuple[str, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    level: Level = Level.MANDATORY
+    clouds: tuple[Cloud, ...] = (Cloud.GKE, Cloud.EKS)
+    name: str = ""
+    looks_at: tuple[type[ViewT], ...] = ()
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        """Set what the rule's file says already: its name, and what it looks at, which is the type of the function's first parameter."""
+        function = self.judge_among or self.judge
+        if function and not self.name:
+            object.__setattr__(self, "name", function.__module__.rpartition(".")[2].replace("_", "-"))
+        if function and not self.looks_at:
+            looks_at = next(iter(function.__annotations__.values()))
+            object.__setattr__(self, "looks_at", get_args(looks_at) or (looks_at,))
+
+    @property
+    def summary(self) -> str:
+        """What it finds, in one line: `about`, or else the first line of the rule's file."""
+        function = self.judge_among or self.judge
+        module = sys.modules.get(function.__module__) if function else None
+        return self.about or ((module.__doc__ if module else "") or "").strip().partition("\n")[0]
+
+    @property
+    def page(self) -> str:
+        """The rule's page in this repository, which is made from what stands here."""
+        return f"docs/rules/{self.name}.md"
+
+    def defaults(self) -> Parameters:
+        """The rule's parameters as shipped."""
+        return Parameters({parameter.name: parameter.default for parameter in self.parameters})
+
+
+AnyRule = Rule[Any]
+
+
+LEVEL, _LOCKED = "level", "locked"
+
+SUPPRESSIONS = "suppressions"
+"""The only key of the settings that is not a rule: the list of suppressions."""
+
+_ENTRY = {"rule": True, "object": True, "reason": True, "until": False, "by": False}
+"""The keys of a suppression, each with whether it must be there."""
+
+_ALLOWED = {**dict.fromkeys(_ENTRY, "a string"), "until": "a date such as 2026-12-31"}
+
+
+def _today() -> date:
+    return datetime.now(tz=UTC).date()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Levels and parameters by rule name; what is not set is as the rule has it. `problems` are for the person who wrote the settings.
+
+    `locked` are rules that may not be suppressed. A suppression that ended before `today` counts no more.
+    """
+
+    levels: Mapping[str, Level] = field(default_factory=dict[str, Level])
+    values: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict[str, "Mapping[str, Setting]"])
+    problems: tuple[str, ...] = ()
+    locked: frozenset[str] = frozenset()
+    suppressions: tuple[ConfiguredSuppression, ...] = ()
+    today: date = field(default_factory=_today)
+    custom: frozenset[str] = frozenset()
+    """The names of an organisation's own rules, which suppressions may name, too."""
+
+    def locks(self, rule: AnyRule) -> bool:
+        """Whether `rule` may not be suppressed."""
+        return rule.name in self.locked
+
+    def level(self, rule: AnyRule) -> Level:
+        """The level that counts for `rule`."""
+        return self.levels.get(rule.name, rule.level)
+
+    def parameters(self, rule: AnyRule) -> Parameters:
+        """The parameters of `rule`, the unset ones with their defaults."""
+        written = self.values.get(rule.name, {})
+        return Parameters({**rule.defaults().settings, **written}, frozenset(written))
+
+
+DEFAULTS = Settings()
+
+
+def schema(rules: Iterable[AnyRule]) -> dict[str, dict[str, Any]]:
+    """The JSON schema of the settings: for each rule a level, or a level and parameters; and the suppressions."""
+    levels = {"type": "string", "enum": [level.value for level in Level]}
+    of_rules = {
+        rule.name: {
+            "description": f"{rule.why} Default level: {rule.level}.",
+            "oneOf": [levels, {"type": "object", "additionalProperties": False, "properties": {LEVEL: levels, **policy_schema(rule)}}],
+        }
+        for rule in rules
+    }
+    entry = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": [key for key, needed in _ENTRY.items() if needed],
+        "properties": {key: {"type": "string", "minLength": 1} for key in _ENTRY},
+    }
+    about = (
+        "Accepted violations: of which rule, by which objects (KIND/NAMESPACE/NAME, with * for any text), why, until which day, by whom."
+    )
+    return {**of_rules, SUPPRESSIONS: {"type": "array", "description": about, "items": entry}}
+
+
+def policy_schema(rule: AnyRule) -> dict[str, dict[str, Any]]:
+    """The JSON schema of what can be set of one rule beside its level: whether it is locked, and its parameters."""
+    locked = {"type": "boolean", "description": "Whether nobody may suppress the rule.", "default": False}
+    return {_LOCKED: locked, **{each.name: each.schema() for each in rule.parameters}}
+
+
+def read_settings(written: Mapping[str, Any], rules: Iterable[AnyRule]) -> Settings:
+    """The settings that `{rule: level}` and `{rule: {level: ..., parameter: ...}}` spell.
+
+    Never raises: what is wrong is left at its default and told of in `problems`, all of it at once.
+    """
+    known = {rule.name: rule for rule in rules}
+    levels: dict[str, Level] = {}
+    values: dict[str, dict[str, Setting]] = {}
+    locked: set[str] = set()
+    problems: list[str] = []
+    suppressions: list[ConfiguredSuppression] = []
+    for name, setting in cast("dict[str, Any]", plain(dict(written))).items():
+        if name == SUPPRESSIONS:
+            suppressions = _suppressions(setting, known, problems)
+            continue
+        if name not in known:
+            problems.append(unknown_name(name, name, known))
+            continue
+        entries = cast("dict[str, Any]", setting) if isinstance(setting, dict) else {LEVEL: setting}
+        parameters = {parameter.name: parameter for parameter in known[name].parameters}
+        for key, value in entries.items():
+            try:
+                if key == LEVEL:
+                    levels[name] = _level(value)
+                elif key == _LOCKED:
+                    locked |= {name} if _truth(value) else set()
+                elif key in parameters:
+                    values.setdefault(name, {})[key] = parameters[key].read(value)
+                else:
+                    problems.append(unknown_name(f"{name}.{key}", key, [LEVEL, *parameters]))
+            except ValueError as error:
+                problems.append(f"{name}.{key}: {value!r} is not allowed; allowed: {error}")
+    return Settings(levels, values, tuple(problems), frozenset(locked), tuple(suppressions))
+
+
+def _suppressions(written: Any, known: Iterable[str], problems: list[str]) -> list[ConfiguredSuppression]:
+    if not isinstance(written, list):
+        problems.append(f"{SUPPRESSIONS}: must be a list of entries with {', '.join(_ENTRY)}")
+        return []
+    found: list[ConfiguredSuppression] = []
+    for place, each in enumerate(cast("list[Any]", written)):
+        path = f"{SUPPRESSIONS}.{place}"
+        if not isinstance(each, dict):
+            problems.append(f"{path}: {each!r} is not allowed; allowed: an entry with {', '.join(_ENTRY)}")
+            continue
+        entry = cast("dict[str, Any]", each)
+        wrong = [unknown_name(f"{path}.{key}", key, _ENTRY) for key in entry if key not in _ENTRY]
+        wrong += [f"{path}.{key}: it is missing" for key, needed in _ENTRY.items() if needed and key not in entry]
+        odd = {key: value for key, value in entry.items() if key in _ENTRY and not _is_written(key, value)}
+        wrong += [f"{path}.{key}: {value!r} is not allowed; allowed: {_ALLOWED[key]}" for key, value in odd.items()]
+        if not wrong and entry["rule"] not in known:
+            wrong = [unknown_name(f"{path}.rule", entry["rule"], known)]
+        try:
+            suppression = read_suppression(entry.get("reason"), entry.get("until"), entry.get("by", ""))
+        except ValueError as error:
+            wrong = wrong or [f"{path}: {error}"]
+        else:
+            if not wrong:
+                found.append(ConfiguredSuppression(entry["rule"], str(entry["object"]), suppression))
+        problems += wrong
+    return found
+
+
+def _is_written(key: str, value: Any) -> bool:
+    """Whether an entry's value is what its key takes. What reads YAML may have made a day of `until`."""
+    return value != "" and isinstance(value, (str, date) if key == "until" else str)
+
+
+def _truth(written: Any) -> bool:
+    if isinstance(written, bool):
+        return written
+    raise ValueError("true or false")
+
+
+def _level(written: Any) -> Level:
+    if written in list(Level):
+        return Level(written)
+    raise ValueError(", ".join(Level))
+
+
+def unknown_name(path: str, name: object, allowed: Iterable[str]) -> str:
+    """That there is no `name`, which is what a person wrote and in YAML may be anything, and what there is."""
+    return f"{path}: there is no {name!r}; {nearest(str(name), sorted(allowed))}"

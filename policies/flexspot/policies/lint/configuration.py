@@ -1,0 +1,328 @@
+"""The linter's configuration file: the policy pack's configuration, what only files need, and what can be wrong with a manifest's text.
+
+Rules may be asked for by name, and have other levels under some paths.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from flexspot.capacity.values.errors import ExitCode, ExplainedError, nearest
+from flexspot.capacity.values.verdict import ObjectIdentity, Severity, fails
+from flexspot.policies.core import finding_of
+from flexspot.policies.judging import DEFAULTS, AnyRule, Level, Rule, Settings, read_settings, unknown_name
+from flexspot.policies.lint.file_reading import InputProblem, Problem
+from flexspot.policies.lint.report import GRAVEST_FIRST
+from flexspot.policies.lint.yaml_reading import DocumentRefusedError, documents_in
+from flexspot.policies.own_rules import KEY as OWN_RULES
+from flexspot.policies.own_rules import read_own_rules
+from flexspot.policies.rules import all_rules
+from flexspot.policies.values.field import list_of, mapping_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from flexspot.policies.own_rules import OwnRule
+    from flexspot.policies.values.finding import Finding
+
+
+@dataclass(frozen=True)
+class PathLevels:
+    """Levels of rules for files whose path, relative to the configuration's folder, is one of `patterns`."""
+
+    patterns: tuple[str, ...]
+    levels: Mapping[str, Level]
+
+    def covers(self, path: str) -> bool:
+        """Whether a path is one of the patterns, in which * stands for any text, / included."""
+        return any(fnmatchcase(path, pattern) for pattern in self.patterns)
+
+
+def selected(asked: Iterable[str], rules: Iterable[AnyRule]) -> frozenset[str]:
+    """The names of the rules that are asked for by name, by code, or by a pattern of either.
+
+    Raises ValueError for what no rule is called, and for no name at all.
+    """
+    known, names = list(rules), list(asked)
+    if not names:
+        raise ValueError("it names no rule; `flexspot rules list` lists them all.")
+    found: set[str] = set()
+    for each in names:
+        named = {rule.name for rule in known if fnmatchcase(rule.name, each) or fnmatchcase(rule.code.upper(), each.upper())}
+        if not named:
+            raise ValueError(f"there is no rule {each}; {nearest(each, [text for rule in known for text in (rule.name, rule.code)])}")
+        found |= named
+    return frozenset(found)
+
+
+def _read_path_levels(written: Any, rules: Iterable[AnyRule], problems: list[str]) -> tuple[PathLevels, ...]:
+    """The entries of `paths`: each with patterns under `match` and levels under `rules`. What is wrong is added to `problems`."""
+    if written is None:
+        return ()
+    if not isinstance(written, list):
+        problems.append("paths: must be a list of entries such as {match: [tests/*], rules: {gpu-pool-without-limit: advisory}}")
+        return ()
+    known = {rule.name for rule in rules}
+    found: list[PathLevels] = []
+    for place, each in enumerate(cast("list[Any]", written)):
+        entry = mapping_of(each)
+        patterns, levels = entry.get("match"), entry.get("rules")
+        if set(entry) != {"match", "rules"} or not isinstance(patterns, list) or not isinstance(levels, dict):
+            problems.append(f"paths.{place}: must be an entry with `match`, a list of patterns, and `rules`, levels by rule")
+            continue
+        texts = tuple(pattern for pattern in cast("list[Any]", patterns) if isinstance(pattern, str) and pattern)
+        if not texts or len(texts) != len(cast("list[Any]", patterns)):
+            problems.append(f"paths.{place}.match: {patterns!r} is not allowed; allowed: a list of patterns such as tests/*")
+        read: dict[str, Level] = {}
+        for rule, level in cast("dict[Any, Any]", levels).items():
+            if rule not in known:
+                problems.append(unknown_name(f"paths.{place}.rules.{rule}", rule, known))
+            elif level not in list(Level):
+                problems.append(f"paths.{place}.rules.{rule}: {level!r} is not allowed; allowed: {', '.join(Level)}")
+            else:
+                read[rule] = Level(level)
+        found.append(PathLevels(texts, read))
+    return tuple(found)
+
+
+INPUT_RULES: Final[tuple[Rule[Any], ...]] = (
+    Rule(
+        code="FLX901",
+        name=InputProblem.UNREADABLE,
+        severity=Severity.HIGH,
+        about="A Kubernetes object whose text is no YAML, no UTF-8, or beyond what anybody should read.",
+        why="What cannot be read is judged by no rule, and what is applied may not be what a reviewer believes to read.",
+        remediation="Fix the text so that `kubectl apply --dry-run=client -f FILE` takes it; split what is too long into several files.",
+        link="https://yaml.org/spec/1.1/",
+    ),
+    Rule(
+        code="FLX902",
+        name=InputProblem.DUPLICATE_KEY,
+        severity=Severity.HIGH,
+        about="A key that one mapping holds twice.",
+        why="YAML forbids a key that one mapping holds twice. Tools that take it keep the last value and say nothing of the first, which "
+        "may be the limit or the taint that a reviewer saw.",
+        remediation="Keep one of the two keys, with everything that belongs below it.",
+        link="https://yaml.org/spec/1.1/#id932806",
+    ),
+)
+
+
+_OF_TEXTS: Final = frozenset(rule.name for rule in INPUT_RULES)
+
+
+def problem_finding(problem: Problem) -> Finding:
+    """The finding that tells of a problem."""
+    [rule] = [each for each in INPUT_RULES if each.name == problem.kind]
+    version, kind, namespace, name = problem.named
+    return replace(finding_of(rule, ObjectIdentity(version, kind, name, namespace), fails(problem.message)), page="docs/lint.md")
+
+
+FILE_NAME: Final = "flexspot-lint.yaml"
+
+PACK: Final = "flexspot"
+"""The key under which the policy pack has its configuration; the file has the same under the same."""
+
+_KEYS: Final = (PACK, "exclude", "fail-on", "closed", "baseline", "clusters", "paths", "pages", OWN_RULES)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The linter's configuration. `folder` is the file's folder, to which its patterns and paths are relative.
+
+    `fail_on` is the bar that somebody set. Without one the rules' levels decide, as in a preview: what is mandatory fails a run.
+
+    `rules` is what the file says of rules, as it is written: the policy pack's own configuration. `clusters` are files and folders by the
+    name of the cluster that they are of; with none the linter tells clusters apart by itself (flexspot.policies.lint.scopes). `paths` are
+    levels of rules under some paths, the last that fits counts. `pages` is where the rules' pages are, before `docs/rules`. `chosen` are
+    the rules that are asked for by name; None for all. `own` are an organisation's own rules.
+    """
+
+    settings: Settings = DEFAULTS
+    exclude: tuple[str, ...] = ()
+    fail_on: Severity | None = None
+    closed: bool = False
+    baseline: Path | None = None
+    folder: Path = Path()
+    rules: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    clusters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+    paths: tuple[PathLevels, ...] = ()
+    pages: str = ""
+    chosen: frozenset[str] | None = None
+    own: tuple[OwnRule, ...] = ()
+
+    @property
+    def known_rules(self) -> tuple[AnyRule, ...]:
+        """Every rule that can have a finding in a file."""
+        return (*judged_rules(), *self.own)
+
+    @property
+    def rules_of_objects(self) -> tuple[AnyRule, ...]:
+        """The rules on objects that a run is asked for."""
+        return tuple(each for each in (*all_rules(), *self.own) if self.chosen is None or each.name in self.chosen)
+
+    @property
+    def running(self) -> Settings:
+        """The settings that rules on objects are run with: what is off but under some path is run, and told of there alone.
+
+        They know no rule on texts, and would take a suppression of one for a mistake.
+        """
+        somewhere = {rule for each in self.paths for rule, level in each.levels.items() if level is not Level.DISABLED}
+        on = {rule: Level.ADVISORY for rule in somewhere if self.level(rule) is Level.DISABLED}
+        of_objects = tuple(each for each in self.settings.suppressions if each.rule not in _OF_TEXTS)
+        return replace(self.settings, levels={**self.settings.levels, **on}, suppressions=of_objects)
+
+    @property
+    def locked(self) -> dict[str, bool]:
+        """Of each rule whether it may not be suppressed."""
+        return {rule.name: self.settings.locks(rule) for rule in self.known_rules}
+
+    def page(self, written: str) -> str:
+        """Where a page of this repository is, for whoever has none of it."""
+        return f"{self.pages.rstrip('/')}/{written}" if self.pages and written else written
+
+    def cluster_paths(self) -> dict[str, tuple[str, ...]]:
+        """The paths of each cluster as paths of files are given: relative to the working folder, and absolute."""
+        absolute = {name: [self.folder / path for path in paths] for name, paths in self.clusters.items()}
+        return {
+            name: tuple(spelling for path in paths for spelling in (os.path.relpath(path), os.path.normpath(path.absolute())))
+            for name, paths in absolute.items()
+        }
+
+    def binding(self, rule: str, severity: Severity, path: str) -> bool:
+        """Whether a finding decides the exit code: by its rule's level in the file, else the bar, else the shipped level."""
+        written = self._level_under(rule, path) or self.settings.levels.get(rule)
+        if written is not None:
+            return written is Level.MANDATORY
+        if self.fail_on is not None:
+            return GRAVEST_FIRST.index(severity) <= GRAVEST_FIRST.index(self.fail_on)
+        # What is no rule's, such as a defect of a suppression, has no level.
+        level = self.level(rule, path)
+        return level is Level.MANDATORY if level else severity in GRAVEST_FIRST[:2]
+
+    def _level_under(self, rule: str, path: str) -> Level | None:
+        if not self.paths or not path:
+            return None
+        relative = os.path.relpath(path, self.folder).replace(os.sep, "/")
+        return next((each.levels[rule] for each in reversed(self.paths) if rule in each.levels and each.covers(relative)), None)
+
+    def level(self, rule: str, path: str = "") -> Level | None:
+        """The level of a rule, at a path if one is given; None for what is no rule, such as a defect of a suppression."""
+        named = _by_name().get(rule) or next((each for each in self.own if each.name == rule), None)
+        return self._level_under(rule, path) or (self.settings.level(named) if named else None)
+
+
+def judged_rules() -> tuple[AnyRule, ...]:
+    """Every rule that can have a finding in a file: those on objects, and those on the text itself."""
+    return (*all_rules(), *INPUT_RULES)
+
+
+@cache
+def _by_name() -> Mapping[str, AnyRule]:
+    return {each.name: each for each in judged_rules()}
+
+
+def find_configuration(start: Path) -> Path | None:
+    """The configuration file in `start` or in the nearest folder above it, up to the one that holds a git repository."""
+    for folder in (start, *start.parents):
+        if (folder / FILE_NAME).is_file():
+            return folder / FILE_NAME
+        if (folder / ".git").exists():
+            return None
+    return None
+
+
+def read_configuration(path: Path) -> Configuration:
+    """The configuration that a file holds. Raises ExplainedError with all that is wrong with it."""
+    try:
+        documents = documents_in(path.read_bytes())
+    except OSError as error:
+        raise _unusable(path, [f"it cannot be read: {error.strerror}"]) from error
+    except DocumentRefusedError as error:
+        raise _unusable(path, [f"line {error.line}: {error}"]) from error
+    problems = [f"line {each.line}: duplicate key {each.key}" for document in documents for each in document.duplicates]
+    written: Any = documents[0].value if documents else {}
+    if len(documents) > 1 or not isinstance(written, dict):
+        raise _unusable(path, ["it must be one mapping with the keys " + ", ".join(_KEYS)])
+    held = cast("dict[str, Any]", written)
+    problems += [f"{key}: there is no such key; allowed: {', '.join(_KEYS)}" for key in held if key not in _KEYS]
+    own = read_own_rules(held.get(OWN_RULES), [text for rule in judged_rules() for text in (rule.name, rule.code)], problems)
+    known = (*judged_rules(), *own)
+    settings = replace(_settings(held.get(PACK), known, problems), custom=frozenset(rule.name for rule in own))
+    exclude = _patterns(held.get("exclude"), problems)
+    fail_on = _severity(held.get("fail-on"), problems)
+    closed = held.get("closed", False)
+    if not isinstance(closed, bool):
+        problems.append("closed: must be true or false")
+    baseline = held.get("baseline")
+    if baseline is not None and not isinstance(baseline, str):
+        problems.append("baseline: must be the path of a file, relative to this one")
+    clusters = _clusters(held.get("clusters"), problems)
+    paths = _read_path_levels(held.get("paths"), known, problems)
+    pages = held.get("pages", "")
+    if not isinstance(pages, str):
+        problems.append("pages: must be the URL that docs/rules is below, such as https://git.acme.com/flexspot/blob/main")
+    if problems:
+        raise _unusable(path, problems)
+    folder = path.resolve().parent
+    accepted = folder / baseline if isinstance(baseline, str) else None
+    rules = cast("dict[str, Any]", held.get(PACK) or {})
+    return Configuration(settings, exclude, fail_on, closed is True, accepted, folder, rules, clusters, paths, str(pages), own=own)
+
+
+def _settings(written: Any, known: Iterable[AnyRule], problems: list[str]) -> Settings:
+    if written is None:
+        return DEFAULTS
+    if not isinstance(written, dict):
+        problems.append(f"{PACK}: must be a mapping of rules to levels and parameters")
+        return DEFAULTS
+    settings = read_settings(cast("dict[str, Any]", written), known)
+    problems += [f"{PACK}.{problem}" for problem in settings.problems]
+    return settings
+
+
+def _patterns(written: Any, problems: list[str]) -> tuple[str, ...]:
+    listed = list_of(written)
+    texts = tuple(each for each in listed if isinstance(each, str))
+    if written is not None and (not isinstance(written, list) or len(texts) != len(listed)):
+        problems.append("exclude: must be a list of path patterns such as tests/*, relative to this file")
+    return texts
+
+
+def _clusters(written: Any, problems: list[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    if written is None:
+        return found
+    if not isinstance(written, dict):
+        problems.append("clusters: must be a mapping of names to lists of files and folders")
+        return found
+    for name, paths in cast("dict[str, Any]", written).items():
+        listed = cast("list[Any]", paths) if isinstance(paths, list) else [paths]
+        if listed and all(isinstance(each, str) and each for each in listed):
+            found[name] = tuple(listed)
+        else:
+            problems.append(f"clusters.{name}: must be a list of files and folders, relative to this file")
+    return found
+
+
+def _severity(written: Any, problems: list[str]) -> Severity | None:
+    if written is None:
+        return None
+    if written not in list(Severity):
+        problems.append(f"fail-on: {written!r} is not allowed; allowed: {', '.join(Severity)}")
+        return None
+    return Severity(written)
+
+
+def _unusable(path: Path, problems: list[str]) -> ExplainedError:
+    return ExplainedError(
+        f"the configuration {path} cannot be used.",
+        "fix each line above, then run again; docs/lint.md has an example.",
+        exit_code=ExitCode.BAD_USAGE,
+        evidence=tuple(problems),
+    )

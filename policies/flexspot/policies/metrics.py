@@ -1,0 +1,359 @@
+"""PromQL as a tree of a few kinds of nodes, so that rules ask what an expression does; and why an expression is no PromQL.
+
+And which labels an expression asks of which series, and which series there are: metric_families.yaml, read when the
+first expression needs it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from flexspot.policies.values.field import UNKNOWN, Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import promql_parser
+
+
+_CHARACTERS: Final = 20_000
+"""The longest expression that is read."""
+
+_STEPS: Final = 200
+"""The most brackets and operators of one. The parser descends a step for each, and at some thousands the whole process ends."""
+
+_STEP = re.compile(r"[(\[{+*/%^<>=!-]|\b(?:and|or|unless|atan2)\b")
+
+COMPARISONS: Final = frozenset({"==", "!=", ">", "<", ">=", "<="})
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """One condition of a selector; `operator` is =, !=, =~ or !~."""
+
+    label: str
+    operator: str
+    value: str
+
+    @property
+    def needs_label(self) -> bool:
+        """Whether no series without the label meets it: an absent label is an empty one to PromQL."""
+        match self.operator:
+            case "=":
+                return bool(self.value)
+            case "!=":
+                return not self.value
+            case "=~":
+                return not _matches_nothing(self.value)
+            case _:
+                return _matches_nothing(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A part of an expression; `parts` are those below it."""
+
+    parts: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Node):
+    """A number or a text."""
+
+    value: float | str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Selector(Node):
+    """Series by name, at a time or over one. `name` is empty where the name is no plain one."""
+
+    name: str = ""
+    matchers: tuple[Matcher, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """A function of `parts`."""
+
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation(Node):
+    """An aggregation over `parts[0]`; `by` are the labels that it groups by, None where it says which it drops (`without`)."""
+
+    operator: str = ""
+    by: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Node):
+    """`parts[0]` and `parts[1]`, matched `on` labels, None where it does not say.
+
+    `copied` are labels that group_left takes from the right side, or group_right from the left; `many` is the side that may have several
+    series for one of the other: 0, 1, or None.
+    """
+
+    operator: str = ""
+    on: tuple[str, ...] | None = None
+    copied: tuple[str, ...] = ()
+    many: int | None = None
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and everything below it, from the outside in."""
+    yield node
+    for part in node.parts:
+        yield from walk(part)
+
+
+def too_long(text: str) -> bool:
+    """Whether an expression is not read at all, whatever it is."""
+    return len(text) > _CHARACTERS or len(_STEP.findall(text)) > _STEPS
+
+
+@lru_cache(maxsize=2048)
+def parsed(text: str) -> Node | None:
+    """The expression as a tree; None for what is no PromQL, or too long to be read."""
+    if too_long(text):
+        return None
+    import promql_parser  # noqa: PLC0415 -- only where there is an expression
+
+    try:
+        return _node(promql_parser.parse(text), promql_parser)
+    except ValueError:
+        return None
+    except BaseException as error:  # a panic of Rust's is none of Python's ordinary exceptions, and its class cannot be imported
+        if type(error).__name__ != "PanicException":
+            raise
+        return None
+
+
+def _node(expression: Any, kinds: Any) -> Node:  # noqa: PLR0911 -- one line for each kind
+    """The parser's tree as ours. Brackets, signs and ranges say nothing that a rule asks for, and are left out."""
+    match expression:
+        case kinds.ParenExpr() | kinds.UnaryExpr() | kinds.SubqueryExpr():
+            return _node(expression.expr, kinds)
+        case kinds.MatrixSelector():
+            return _selector(expression.vector_selector)
+        case kinds.VectorSelector():
+            return _selector(expression)
+        case kinds.Call():
+            return Call(tuple(_node(each, kinds) for each in expression.args), expression.func.name)
+        case kinds.AggregateExpr():
+            return Aggregation((_node(expression.expr, kinds),), str(expression.op), _kept(expression.modifier, kinds))
+        case kinds.BinaryExpr():
+            return _binary(expression, kinds)
+        case _:
+            return Literal((), expression.val)
+
+
+def _kept(modifier: promql_parser.AggModifier | None, kinds: Any) -> tuple[str, ...] | None:
+    if modifier is None:
+        return ()
+    return tuple(modifier.labels) if modifier.type == kinds.AggModifierType.By else None
+
+
+def _selector(expression: promql_parser.VectorSelector) -> Selector:
+    matchers = tuple(Matcher(each.name, _OPERATORS[str(each.op)], each.value) for each in expression.matchers.matchers)
+    named = next((each.value for each in matchers if each.label == "__name__" and each.operator == "="), "")
+    return Selector((), expression.name or named, matchers)
+
+
+_OPERATORS = {"MatchOp.Equal": "=", "MatchOp.NotEqual": "!=", "MatchOp.Re": "=~", "MatchOp.NotRe": "!~"}
+
+
+def _binary(expression: promql_parser.BinaryExpr, kinds: Any) -> Binary:
+    sides = (_node(expression.lhs, kinds), _node(expression.rhs, kinds))
+    modifier = expression.modifier
+    if modifier is None:
+        return Binary(sides, str(expression.op))
+    matching = modifier.matching
+    on = tuple(matching.labels) if matching and matching.type == kinds.LabelModifierType.Include else None
+    cardinality = kinds.VectorMatchCardinality
+    side = 0 if modifier.card == cardinality.ManyToOne else (1 if modifier.card == cardinality.OneToMany else None)
+    return Binary(sides, str(expression.op), on, tuple(modifier.group_labels or ()), side)
+
+
+def _matches_nothing(pattern: str) -> bool:
+    """Whether a regular expression matches the empty text. One that Python cannot read is taken to."""
+    try:
+        return re.fullmatch(pattern, "") is not None
+    except re.error:
+        return True
+
+
+_WORDS: Final = 120
+
+# Prometheus behind a feature flag takes more than the parser (promql-parser 0.12): calculated durations and modifiers of ranges.
+_EXPERIMENTAL = re.compile(r"\[[^\]\"']*[-+*/%^][^\]\"']*\]|\b(?:anchored|smoothed|fill)\b")
+
+
+def promql_problem(text: str) -> str | Unknown:
+    """What is wrong with an expression, empty for one that can be read.
+
+    UNKNOWN for one that is too long to be read, and for what another Prometheus may take: functions that came or went with a release, and
+    syntax that has to be turned on.
+    """
+    if too_long(text):
+        return UNKNOWN
+    if parsed(text) is not None:
+        return ""
+    import promql_parser  # noqa: PLC0415 -- only where there is an expression
+
+    try:
+        promql_parser.parse(text)
+    except ValueError as error:
+        said = " ".join(str(error).split())[:_WORDS]
+        return UNKNOWN if said.startswith("unknown function") or _EXPERIMENTAL.search(text) else said
+    except BaseException as error:  # as in `parsed`: a panic of the parser's is a defect of the parser
+        if type(error).__name__ != "PanicException":
+            raise
+    return UNKNOWN
+
+
+FILE: Final = Path(__file__).parent / "metric_families.yaml"
+
+HISTOGRAM_SERIES: Final = ("_bucket", "_sum", "_count")
+"""What the names of a classic histogram's series end in."""
+
+
+@dataclass(frozen=True)
+class AbsentLabels:
+    """Labels that the series of an exporter have only if somebody adds them; `series` and `labels` may end in *.
+
+    `of_exporter`: the series have them, and they say where the exporter runs. `instead` is what to do about it.
+    """
+
+    exporter: str
+    series: tuple[str, ...]
+    labels: tuple[str, ...]
+    instead: str
+    of_exporter: bool
+
+    def covers(self, series: str, label: str) -> bool:
+        """Whether the label is absent from the series."""
+        return self.speaks_of(series) and any(fnmatchcase(label, each) for each in self.labels)
+
+    def speaks_of(self, series: str) -> bool:
+        """Whether the series is the exporter's."""
+        return any(fnmatchcase(series, each) for each in self.series)
+
+
+@cache
+def _families() -> dict[str, Any]:
+    return yaml.load(FILE.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+
+
+def _names(part: str) -> frozenset[str]:
+    return frozenset(name for each in _families()[part] for name in each["names"])
+
+
+@cache
+def histograms() -> frozenset[str]:
+    """Names of which no series is called so."""
+    return _names("histograms")
+
+
+@cache
+def amounts_by_container() -> frozenset[str]:
+    """Series of which there is one for each container or pod, whose value is how much of a resource it has."""
+    return _names("amounts_by_container")
+
+
+@cache
+def absent_labels() -> tuple[AbsentLabels, ...]:
+    """Labels that people expect in vain."""
+    return tuple(
+        AbsentLabels(
+            exporter=each["exporter"],
+            series=tuple(each["series"]),
+            labels=tuple(each["labels"]),
+            instead=each["instead"],
+            of_exporter=each.get("of_exporter", False),
+        )
+        for each in _families()["absent_labels"]
+    )
+
+
+_KEEPS_ALL = frozenset({"topk", "bottomk", "limitk", "limit_ratio"})
+_FILTERS = frozenset({"and", "unless"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Series on their way through an expression, by their name, with the labels that the expression itself has given them."""
+
+    series: str
+    given: frozenset[str] = frozenset()
+
+
+@dataclass
+class _Asked:
+    """What was asked so far: series and label, in the order of the expression, each once."""
+
+    found: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
+
+    def ask(self, origins: tuple[_Origin, ...], labels: tuple[str, ...]) -> None:
+        for origin in origins:
+            for label in labels:
+                if label not in origin.given:
+                    self.found[origin.series, label] = None
+
+
+def labels_asked(tree: Node) -> tuple[tuple[str, str], ...]:
+    """Series and label for each label that an expression selects, groups, matches, copies or rewrites by.
+
+    A label that the expression gives the series itself, with label_replace or from the other side of a match, is not asked of them.
+    """
+    asked = _Asked()
+    _flow(tree, asked)
+    return tuple(asked.found)
+
+
+def _flow(node: Node, asked: _Asked) -> tuple[_Origin, ...]:
+    """The series of which the labels come through. What an aggregation or a match has left of them is not followed further."""
+    match node:
+        case Selector(name=name) if name:
+            origins = (_Origin(name),)
+            asked.ask(origins, tuple(each.label for each in node.matchers if each.needs_label))
+            return origins
+        case Call():
+            return _call(node, asked)
+        case Aggregation():
+            origins = tuple(origin for part in node.parts for origin in _flow(part, asked))
+            asked.ask(origins, node.by or ())
+            return origins if node.by is None or node.operator in _KEEPS_ALL else ()
+        case Binary():
+            return _flow_binary(node, asked)
+        case _:
+            return ()
+
+
+def _call(node: Call, asked: _Asked) -> tuple[_Origin, ...]:
+    origins = tuple(origin for part in node.parts for origin in _flow(part, asked))
+    texts = tuple(part.value for part in node.parts if isinstance(part, Literal) and isinstance(part.value, str))
+    if node.function not in {"label_replace", "label_join"} or not texts:
+        return origins
+    # Both name first the label that they write. One has its source third, before a pattern, the other all from the third on.
+    asked.ask(origins, texts[2:3] if node.function == "label_replace" else texts[2:])
+    return tuple(replace(origin, given=origin.given | {texts[0]}) for origin in origins)
+
+
+def _flow_binary(node: Binary, asked: _Asked) -> tuple[_Origin, ...]:
+    left, right = (_flow(part, asked) for part in node.parts)
+    asked.ask(left + right, node.on or ())
+    if node.many is not None:
+        many, one = (left, right) if node.many == 0 else (right, left)
+        asked.ask(one, node.copied)
+        return tuple(replace(origin, given=origin.given.union(node.copied)) for origin in many)
+    if node.operator == "or":
+        return left + right
+    return () if node.on is not None and node.operator not in _FILTERS else left or right

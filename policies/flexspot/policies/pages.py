@@ -1,0 +1,141 @@
+"""`python -m flexspot.policies.pages` writes docs/rules, one page a rule, from the rules and their fixtures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import yaml
+
+from flexspot.policies.rules import all_rules
+from flexspot.policies.values.finding import PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from flexspot.policies.judging import AnyRule, Setting
+
+_CHECKOUT = Path(__file__).resolve().parents[3]
+FOLDER = _CHECKOUT / "docs" / "rules"
+FIXTURES = _CHECKOUT / "tests" / "policies" / "rules"
+
+_CLOUDS = {"gke": "GKE", "eks": "EKS"}
+
+
+def pages() -> Mapping[str, str]:
+    """The text of each page, by file name; the index is README.md."""
+    rules = all_rules()
+    rows = "".join(
+        f"| {rule.code} | [`{rule.name}`]({rule.name}.md) | {rule.severity} | {rule.level} | {_clouds(rule)} | {rule.summary} |\n"
+        for rule in rules
+    )
+    index = (
+        "# Rules\n\nOne page a rule, written by `python -m flexspot.policies.pages` from the rules themselves.\n\n"
+        f"| code | rule | severity | level | clouds | what it finds |\n|---|---|---|---|---|---|\n{rows}"
+    )
+    return {"README.md": index, **{f"{rule.name}.md": _page(rule) for rule in rules}}
+
+
+def _page(rule: AnyRule) -> str:
+    needs = "with the other objects of the run" if rule.judge_among else "alone"
+    judged = f"Each {' or '.join(kind.__name__.removesuffix('View') for kind in rule.looks_at)} is judged {needs}."
+    lines = [
+        f"# {rule.name}",
+        f"{rule.summary}",
+        f"Code {rule.code}, severity {rule.severity}, level {rule.level} unless configured, on {_clouds(rule)}. {judged}",
+        f"## Why\n\n{rule.why}",
+        f"## What to do\n\n{rule.remediation}",
+    ]
+    lines += _examples(rule)
+    if rule.parameters:
+        rows = "\n".join(f"| `{each.name}` | {_written(each.default)} | {each.meaning} |" for each in rule.parameters)
+        lines.append(f"## Parameters\n\n| name | default | meaning |\n|---|---|---|\n{rows}")
+    accepted = f"    {PREFIX}{rule.name}: why this is accepted; until=2026-12-31; by=who answers for it"
+    lines.append(f"## Accepting a violation\n\nOn the object or its pod template:\n\n{accepted}")
+    lines.append("## Sources\n\n" + "\n".join(f"- {source}" for source in (rule.link, *rule.sources)))
+    return "\n\n".join(lines) + "\n"
+
+
+_UNKNOWN = object()
+"""`!unknown` in a fixture, which is a value that a preview does not know yet; an example leaves it out."""
+
+
+class _Loader(yaml.CSafeLoader):
+    """Reads `!unknown`."""
+
+
+def _unknown(_loader: _Loader, _node: yaml.Node) -> object:
+    return _UNKNOWN
+
+
+_Loader.add_constructor("!unknown", _unknown)
+
+
+class _PageDumper(yaml.SafeDumper):
+    """Writes whole numbers as people do; fixtures have the engine's floats."""
+
+
+def _number(dumper: yaml.SafeDumper, value: float) -> yaml.Node:
+    return dumper.represent_int(int(value)) if value.is_integer() else dumper.represent_float(value)
+
+
+_PageDumper.add_representer(float, _number)
+
+
+def _examples(rule: AnyRule) -> list[str]:
+    """Return a fixture that fails and one that passes. Fully known manifests go first, then what is of the same kind as the failing one."""
+    fails, passes = (_fixtures(rule, word) for word in ("fails", "passes"))
+    if not fails or not passes:
+        return []
+    _, bad = min(fails, key=lambda each: (each[0], "resource" in each[1]))
+    _, good = min(passes, key=lambda each: (each[0], _kind(each[1]) != _kind(bad), "resource" in each[1]))
+    return [f"## Breaks it\n\n{_shown(bad)}", f"## Keeps it\n\n{_shown(good)}"]
+
+
+def _fixtures(rule: AnyRule, word: str) -> list[tuple[bool, dict[str, Any]]]:
+    """Return the fixtures of a verdict without their unknown values, each with whether it had any."""
+    paths = sorted((FIXTURES / rule.name.replace("-", "_")).glob(f"{word}_*.yaml"))
+    texts = [text for path in paths for text in re.split(r"^---$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)]
+    return [("!unknown" in text, _known(yaml.load(text, Loader=_Loader))) for text in texts]  # noqa: S506 -- a safe loader with one more tag
+
+
+def _known(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _known(each) for key, each in cast("dict[str, Any]", value).items() if each is not _UNKNOWN}
+        case list():
+            return [_known(each) for each in cast("list[Any]", value) if each is not _UNKNOWN]
+        case _:
+            return value
+
+
+def _kind(fixture: dict[str, Any]) -> str:
+    return str(fixture.get("resource") or fixture.get("kind"))
+
+
+def _shown(fixture: dict[str, Any]) -> str:
+    """Return a fixture as YAML, followed by the other objects that it needs."""
+    beside = fixture.pop("among", ())
+    written = (yaml.dump(_written_as(each), Dumper=_PageDumper, sort_keys=False, width=120) for each in (fixture, *beside))
+    return "```yaml\n" + "---\n# beside it\n".join(written) + "```"
+
+
+def _written_as(fixture: dict[str, Any]) -> dict[str, Any]:
+    """Return a manifest as it is, and a cloud's resource as Pulumi's YAML has it."""
+    if "resource" not in fixture:
+        return fixture
+    return {"resources": {fixture["name"]: {"type": fixture["resource"], "properties": fixture.get("inputs", {})}}}
+
+
+def _clouds(rule: AnyRule) -> str:
+    return " and ".join(_CLOUDS[cloud] for cloud in rule.clouds)
+
+
+def _written(setting: Setting) -> str:
+    return ", ".join(f"`{each}`" for each in setting) if isinstance(setting, tuple) else f"`{setting}`"
+
+
+if __name__ == "__main__":
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")

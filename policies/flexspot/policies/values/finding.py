@@ -1,0 +1,277 @@
+"""A finding: what a rule, or the reader of manifests, says of one object; and accepted violations, which somebody gave a reason for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import date
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from flexspot.capacity.values.engine_marks import SECRET, SIGNATURE, UNKNOWNS
+from flexspot.capacity.values.quantities import quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from flexspot.capacity.values.verdict import Addition, ObjectIdentity, Severity, Verdict
+    from flexspot.policies.values.field import Field
+
+
+PREFIX = "flexspot.dev/ignore-"
+"""An annotation is this and a rule's name; its value is `REASON`, or `REASON; until=2026-12-31; by=team-a`."""
+
+RULE, CODE = "suppression", "FLX900"
+"""Name and code of what is found wrong with a suppression itself."""
+
+_KEYS = ("until", "by")
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """Why a rule may be broken. `until` is its last day; None: for good. `by` is who answers for it.
+
+    `in_source`: the object itself, or a comment beside it, says so.
+    """
+
+    reason: str
+    until: date | None = None
+    by: str = ""
+    in_source: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.reason}{f', until {self.until}' if self.until else ''}{f', by {self.by}' if self.by else ''}"
+
+
+@dataclass(frozen=True)
+class ConfiguredSuppression:
+    """One of the settings' suppressions: for the objects that `objects` matches, with * for any text.
+
+    It is compared with `apiVersion/kind/namespace/name`, with `kind/namespace/name`, with `kind/name` and with the name alone.
+    """
+
+    rule: str
+    objects: str
+    suppression: Suppression
+
+    def covers(self, rule: str, identity: ObjectIdentity) -> bool:
+        """Whether it is meant for this rule and object."""
+        spellings = (
+            str(identity),
+            "/".join(part for part in (identity.kind, identity.namespace, identity.name) if part),
+            f"{identity.kind}/{identity.name}",
+            identity.name,
+        )
+        return rule == self.rule and any(fnmatchcase(spelling, self.objects) for spelling in spellings)
+
+
+def read_suppression(reason: object, until: object = None, by: object = "") -> Suppression:
+    """Raises ValueError saying what is wrong: without a reason nothing is suppressed."""
+    text = str(reason or "").strip()
+    if not text:
+        raise ValueError("it gives no reason; say why the violation is accepted")
+    try:
+        day = None if until is None or until == "" else date.fromisoformat(str(until))
+    except ValueError:
+        raise ValueError(f"until={until} is not a date; write one such as until=2026-12-31") from None
+    return Suppression(text, day, str(by or "").strip())
+
+
+def read_annotation(text: str) -> Suppression:
+    """The suppression in an annotation's value. Raises ValueError for one that is malformed."""
+    reason, *rest = text.split(";")
+    settings: dict[str, str] = {}
+    for part in rest:
+        key, equals, value = (each.strip() for each in part.partition("="))
+        if equals and key in _KEYS:
+            settings[key] = value
+        elif key:
+            # A semicolon may belong to the reason.
+            reason = f"{reason};{part}"
+    return read_suppression(reason, settings.get("until"), settings.get("by", ""))
+
+
+def written_on(annotations: Iterable[Field]) -> Iterator[tuple[str, str]]:
+    """Rule name and value of each annotation that suppresses. One whose value is not known yet suppresses nothing yet."""
+    for mapping in annotations:
+        for key, value in mapping.parts().named:
+            if key.startswith(PREFIX):
+                text = value.text()
+                yield key.removeprefix(PREFIX), text if isinstance(text, str) else ""
+
+
+@dataclass(frozen=True)
+class Suppressions:
+    """What is suppressed of one object, by rule name, and what is wrong with what was meant to be."""
+
+    valid: Mapping[str, Suppression]
+    problems: tuple[str, ...]
+
+
+NOTHING = Suppressions({}, ())
+
+
+def suppressions_of(
+    annotations: Iterable[Field],
+    identity: ObjectIdentity,
+    configured: Iterable[ConfiguredSuppression],
+    locked: Mapping[str, bool],
+    today: date,
+) -> Suppressions:
+    """What counts for one object. `locked` says of every rule that there is whether it may be suppressed."""
+    valid: dict[str, Suppression] = {}
+    problems: list[str] = []
+
+    def take(rule: str, place: str, read: Any) -> None:
+        try:
+            _check_rule(rule, locked)
+            suppression: Suppression = read()
+            check_suppression(rule, suppression, locked, today)
+        except ValueError as error:
+            problems.append(f"{place}: {error}")
+        else:
+            valid.setdefault(rule, suppression)
+
+    for rule, text in written_on(annotations):
+        take(rule, f"annotation {PREFIX}{rule}", lambda text=text: read_annotation(text))
+    for each in configured:
+        if each.covers(each.rule, identity):
+            take(each.rule, f"the settings' suppression of {each.rule} for {each.objects}", lambda each=each: each.suppression)
+    return Suppressions(valid, tuple(problems))
+
+
+def check_suppression(rule: str, suppression: Suppression, locked: Mapping[str, bool], today: date) -> None:
+    """Raises ValueError saying why a suppression of a rule does not count."""
+    _check_rule(rule, locked)
+    if suppression.until and suppression.until < today:
+        raise ValueError(f"it expired on {suppression.until}; fix the object, or set a later date")
+
+
+def _check_rule(rule: str, locked: Mapping[str, bool]) -> None:
+    if rule not in locked:
+        nearest = get_close_matches(rule, sorted(locked), n=1)
+        hint = f"did you mean {nearest[0]}?" if nearest else f"allowed: {', '.join(sorted(locked))}"
+        raise ValueError(f"there is no rule {rule!r}; {hint}")
+    if locked[rule]:
+        raise ValueError(f"rule {rule} is locked and cannot be suppressed; fix the object, or ask the owner of the rules")
+
+
+_LISTED: Final = 12
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names as a message lists them: the first twelve in order, and how many more there are."""
+    ordered = sorted(names)
+    return ", ".join(ordered[:_LISTED]) + (f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One rule's verdict about one object, ready to be shown.
+
+    `code` is the rule's short id, `link` where its facts come from, `page` the rule's page, `at` the path of the field that it is about,
+    such as spec.limits, `suppressed` why it is accepted, and `adds` what surely fixes it.
+    """
+
+    rule: str
+    code: str
+    severity: Severity
+    verdict: Verdict
+    object: ObjectIdentity
+    message: str
+    remediation: str
+    link: str = ""
+    at: str = ""
+    page: str = ""
+    suppressed: Suppression | None = None
+    adds: Addition | None = None
+
+
+SHOWN: Final = "a secret value"
+"""What stands in a message where a secret would."""
+
+_SHORT: Final = 4
+"""A secret of fewer letters is hidden where it stands by itself; one so long within a longer word, too."""
+
+# maxNodeCount, spec: a field's name, which says nothing that is not in the provider's documentation. Other keys are a person's words.
+_FIELD_NAME = re.compile(r"[a-z]+(?:[A-Z][a-z0-9]*)*")
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """The texts that must not be told of one object, or of all objects of a run."""
+
+    texts: frozenset[str] = frozenset()
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        # The longest first: one secret may be the beginning of another.
+        ordered = sorted(self.texts, key=lambda text: (-len(text), text))
+        whole = (rf"(?<![A-Za-z0-9]){re.escape(text)}(?![A-Za-z0-9])" if len(text) < _SHORT else re.escape(text) for text in ordered)
+        return re.compile("|".join(whole))
+
+    def hidden_in(self, text: str) -> str:
+        """The text without what is secret."""
+        return self._pattern.sub(SHOWN, text) if self.texts else text
+
+    def hide(self, finding: Finding) -> Finding:
+        """The finding without what is secret, in whatever of it comes from an object."""
+        if not self.texts:
+            return finding
+        identity, accepted = finding.object, finding.suppressed
+        return replace(
+            finding,
+            object=replace(identity, name=self.hidden_in(identity.name), namespace=self.hidden_in(identity.namespace)),
+            message=self.hidden_in(finding.message),
+            remediation=self.hidden_in(finding.remediation),
+            at=self.hidden_in(finding.at),
+            suppressed=accepted and replace(accepted, reason=self.hidden_in(accepted.reason), by=self.hidden_in(accepted.by)),
+        )
+
+    def joined(self, others: Secrets) -> Secrets:
+        """These and others."""
+        return Secrets(self.texts | others.texts) if others.texts else self
+
+    @staticmethod
+    def of_all(several: Iterable[Secrets]) -> Secrets:
+        """Those of several objects: what one of them must not tell, a finding about another must not either."""
+        return Secrets(frozenset[str]().union(*(each.texts for each in several)))
+
+
+def secrets_in(inputs: Any) -> Secrets:
+    """What stands in the envelopes of secrets in a resource's inputs, as the engine sends them: values, and keys that name no field."""
+    return Secrets(frozenset(_enveloped(inputs)))
+
+
+def _enveloped(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from _enveloped(each)
+    elif isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        if fields.get(SIGNATURE) == SECRET:
+            yield from _texts(fields.get("value"))
+        else:
+            for each in fields.values():
+                yield from _enveloped(each)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a secret, each in the forms in which a rule may write it."""
+    if isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from _texts(each)
+    elif isinstance(value, dict):
+        for key, each in cast("dict[str, Any]", value).items():
+            if not _FIELD_NAME.fullmatch(key) and key != SIGNATURE:
+                yield key
+            yield from _texts(each)
+    elif isinstance(value, bool):
+        yield str(value).lower()
+    elif isinstance(value, str | int | float) and value not in UNKNOWNS:
+        written = str(int(value) if isinstance(value, float) and value.is_integer() else value)  # pyrefly: ignore[missing-attribute] -- of a float
+        number = quantity(written)
+        forms = (written.strip(), *(() if number is None else (str(number), f"{number:f}")))
+        yield from (text for text in forms if text)
