@@ -117,6 +117,10 @@ clean: ## remove .venv, .torch, .docs, .iam, .tools and site (labs and the user'
 .docs/.synced: docs/site/requirements.txt | $(UV)
 	$(call step,environment of the site,$(UV) venv --quiet --clear .docs && $(UV) pip sync --quiet --python .docs/bin/python docs/site/requirements.txt && touch $@)
 
+# Python keeps what it compiles of a library at the first import; where an environment forbids that, each command would compile the SDKs anew.
+COMPILE = $(RUN)/python -W ignore -c 'from flexspot.components.hosting.host import hosted; hosted()' && $(RUN)/python -m compileall -q $(ROOTS)
+ROOTS := capacity components policies infra lab
+
 .venv/.synced: pyproject.toml uv.lock runtime/pyproject.toml | $(UV)
-	$(call step,Python environment,$(UV) sync --quiet --locked --all-packages && touch $@)
+	$(call step,Python environment,$(UV) sync --quiet --locked --all-packages && $(COMPILE) && touch $@)
 	@command -v uv >/dev/null || printf '    plain `pulumi` runs uv, which is not on PATH: export PATH="%s:$$PATH"\n' "$(CURDIR)/.tools/uv/bin"

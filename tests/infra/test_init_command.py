@@ -62,7 +62,7 @@ def test_a_new_project_passes_its_own_checks_is_told_who_reaches_it_and_what_up_
     assert (linted.returncode, "no findings" in linted.stdout) == (0, True)
     assert needed in told
     assert needed in (tmp_path / "acme" / "README.md").read_text()
-    extra = {"gke": "[prices-gcp]", "eks": "[prices-aws]", "local": ""}[cloud]
+    extra = {"gke": "[gke]", "eks": "[eks]", "local": "[platform]"}[cloud]
     assert f"\nflexspot{extra}==" in (tmp_path / "acme" / "requirements.txt").read_text()
     assert "pip install" not in told, "the requirements have all of it"
 
