@@ -76,6 +76,20 @@ def test_a_command_that_needs_an_extra_says_which_with_the_line_to_type(base: In
         assert "Traceback" not in ended.stderr
 
 
+def test_one_cloud_does_without_the_sdk_of_the_other_and_a_stack_of_the_other_says_what_it_needs(
+    eks_alone: Installed, project: Path
+) -> None:
+    names = {path.name for path in eks_alone.package.parent.iterdir()}
+    assert ("pulumi_aws" in names, "pulumi_gcp" in names) == (True, False)
+
+    own = eks_alone.flexspot("preview", "-s", "dev-eks", "--offline", folder=project)
+    other = eks_alone.flexspot("preview", "-s", "dev-gke", "--offline", folder=project)
+
+    assert own.returncode == 0, own.stdout + own.stderr
+    assert other.returncode == 2
+    assert "run `pip install 'flexspot[gke]'`" in other.stderr
+
+
 def test_doctor_says_what_is_missing_for_each_purpose(base: Installed, project: Path) -> None:
     diagnoses = json.loads(base.flexspot("doctor", "--format", "json", folder=project).stdout)
 

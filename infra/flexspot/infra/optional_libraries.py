@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
@@ -37,6 +38,12 @@ def library(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError:
         raise _missing(module.partition(".")[0], extra) from None
+
+
+def require(library: str) -> None:
+    """Raise ExplainedError unless a library of EXTRAS is installed. Does not load it."""
+    if find_spec(library) is None:
+        raise _missing(library, EXTRAS[library])
 
 
 def install(extra: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flexspot.capacity.catalog.platform import Platform
+from flexspot.capacity.catalog.platform import VOCABULARIES, Platform
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings
 from flexspot.capacity.settings.stack_file import read_stack_file
 from flexspot.capacity.values.errors import ExitCode, ExplainedError, SettingsError
@@ -20,6 +20,7 @@ from flexspot.infra.cli.console import ConsoleProgress, out
 from flexspot.infra.cli.given_files import Stack, planned
 from flexspot.infra.cli.lab import lab_home
 from flexspot.infra.cli.tables import as_json, show
+from flexspot.infra.optional_libraries import require
 from flexspot.infra.project import STAND_IN, Project, project_here, without_secrets
 from flexspot.infra.state_file import SCHEME, deployed_resources
 
@@ -106,6 +107,14 @@ def _outputs(stack: str, lab: str) -> dict[str, Any]:
         found = run.outputs(secrets=False)
     if not found:
         raise ExplainedError(f"stack {stack} is not deployed.", f"deploy it: flexspot up -s {stack}", exit_code=ExitCode.UNMET)
+    return found
+
+
+def deployable(stack: str) -> StackPlan:
+    """The settings of a stack and their plan. Raises ExplainedError without the SDK that its program needs, and what `planned` raises."""
+    found = planned(stack)
+    if isinstance(found.settings, EksSettings | GkeSettings):
+        require(f"pulumi_{VOCABULARIES[found.settings.cloud].catalog}")
     return found
 
 

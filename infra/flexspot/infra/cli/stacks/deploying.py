@@ -21,7 +21,7 @@ from flexspot.infra.cli.command_line import bad_usage
 from flexspot.infra.cli.console import out, table_console
 from flexspot.infra.cli.given_files import Stack, planned
 from flexspot.infra.cli.lab import lab_home, show_next_steps
-from flexspot.infra.cli.stacks.deployed import Lab, offline_run, stack_run
+from flexspot.infra.cli.stacks.deployed import Lab, deployable, offline_run, stack_run
 from flexspot.infra.cli.tables import Table, print_table, shown_usd
 from flexspot.infra.deployment import api_refusals, losses
 from flexspot.infra.deployment.api_refusals import ApiRefusals, check_tried
@@ -206,7 +206,7 @@ def preview(
         raise bad_usage("--write-state without --refresh has nothing to write.", "add --refresh, or remove --write-state.")
     if (made or not_made) and not write_state:
         raise bad_usage("--made and --not-made change the state, and a preview leaves it as it is.", "add --refresh --write-state.")
-    found, heard, answers = planned(stack), Heard(), told_answers(made, not_made)
+    found, heard, answers = deployable(stack), Heard(), told_answers(made, not_made)
     with offline_run(stack) if offline else stack_run(stack, found, lab) as run:
         if write_state:
             run.settle(_tell, answers)
@@ -246,7 +246,7 @@ def up(
     check_permissions(allow_replace or ())
     check_tried(try_refused or ())
     require_somebody_to_ask("up", yes=yes)
-    found, heard = planned(stack), Heard()
+    found, heard = deployable(stack), Heard()
     answers = told_answers(made, not_made)
     with stack_run(stack, found, lab) as run:
         run.settle(_tell, answers)
