@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from installed_fixtures import CHECKOUT, uv
+from installed_fixtures import CHECKOUT, Installed, uv
 from rule_fixtures import cases
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from installed_fixtures import Installed
 
 pytestmark = pytest.mark.engine
 
@@ -156,3 +155,15 @@ def test_the_wheel_resolves_beside_a_newer_sdk_of_the_same_major_version(
     resolved = uv("pip", "compile", "--quiet", "--find-links", tmp_path, "requirements.in", folder=tmp_path)
 
     assert re.search(rf"^{library}=={newer}$", resolved, re.MULTILINE)
+
+
+@pytest.mark.nightly(held_by="test_the_wheel_resolves_beside_a_newer_sdk_of_the_same_major_version")
+def test_a_preview_runs_with_a_newer_release_of_pulumis_sdk(eks_alone: Installed, project: Path, tmp_path: Path) -> None:
+    """3.272.0 was the newest on 2026-11-29; the lock file has 3.259.0."""
+    newer = Installed(tmp_path / "environment", eks_alone.wheel)
+    shutil.copytree(eks_alone.environment, newer.environment, symlinks=True)
+    uv("pip", "install", "--quiet", "--python", newer.python, "pulumi==3.272.0")
+
+    previewed = newer.run(newer.python, "-m", "flexspot", "preview", "-s", "dev-eks", "--offline", folder=project)
+
+    assert previewed.returncode == 0, previewed.stdout + previewed.stderr
