@@ -18,7 +18,7 @@ from flexspot.policies.rules import all_rules
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flexspot.policies.judging import AnyRule
+    from flexspot.policies.judging import Rule
 
 pytestmark = pytest.mark.slow
 
@@ -77,8 +77,8 @@ def readings(times: int) -> list[Reading]:
 
 
 @pytest.mark.nightly(held_by="test_all_rules_do_four_times_as_much_for_four_times_the_objects_that_they_compare")
-@pytest.mark.parametrize("rule", [rule for rule in all_rules() if rule.judge_among], ids=lambda rule: rule.name)
-def test_over_twice_the_resources_a_rule_that_compares_them_takes_about_twice_the_steps(rule: AnyRule) -> None:
+@pytest.mark.parametrize("rule", [rule for rule in all_rules() if rule.among], ids=lambda rule: rule.name)
+def test_over_twice_the_resources_a_rule_that_compares_them_takes_about_twice_the_steps(rule: Rule) -> None:
     small, large = readings(1), readings(2)
     judge_across(small[:1], [rule], DEFAULTS)
     once, twice = (calls(lambda given=given: judge_across(given, [rule], DEFAULTS)) for given in (small, large))

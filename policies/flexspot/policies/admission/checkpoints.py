@@ -27,7 +27,7 @@ from flexspot.policies.admission.cel import (
 )
 from flexspot.policies.admission.pods import containers_where
 from flexspot.policies.pods.volumes import IN_CONTAINER, IN_VOLUME, MOUNTED, NAMED
-from flexspot.policies.rules.checkpoint_on_ephemeral_volume import LOST
+from flexspot.policies.rules.storage import LOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

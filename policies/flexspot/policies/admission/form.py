@@ -24,13 +24,13 @@ from flexspot.policies.admission.checkpoints import checkpoint_variables
 from flexspot.policies.admission.pods import ASKS, MATCHED, SERVES_NODES, pod_sets, queued_metadata
 from flexspot.policies.admission.scheduling_options import QUEUE_NAME, WAYS
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS as KINDS
-from flexspot.policies.rules.checkpoint_on_ephemeral_volume import RULE as CHECKPOINT_RULE
+from flexspot.policies.rules.storage import checkpoint_on_ephemeral_volume
 from flexspot.policies.values.finding import PREFIX, ConfiguredSuppression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from flexspot.policies.judging import AnyRule, Parameters
+    from flexspot.policies.judging import Parameters, Rule
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Form:
     `kinds` names the rule's parameter that lists the kinds it is about; empty where all that match are meant.
     """
 
-    rule: AnyRule
+    rule: Rule
     matches: tuple[Matched, ...]
     problems: Callable[[Parameters], str]
     kinds: str = ""
@@ -83,7 +83,7 @@ _SHARED: Mapping[str, str] = {
     # What serves the nodes themselves is no work.
     "work": f"{POD_SETS}.filter(p, !({SERVES_NODES}))",
     "gpuWork": f"{WORK}.filter(p, {ASKS})",
-    **dict(checkpoint_variables(CHECKPOINT_RULE.defaults())),
+    **dict(checkpoint_variables(checkpoint_on_ephemeral_volume.defaults())),
     "annotations": f"[{mapping_at('object', 'metadata', 'annotations')}] + "
     f"{POD_SETS}.map(p, {mapping_at('p.template', 'metadata', 'annotations')})",
     "queueLabels": queued_metadata("labels"),

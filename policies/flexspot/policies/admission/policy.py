@@ -13,9 +13,8 @@ from flexspot.policies.admission.pods import changed_by_people, made_by_nobody_j
 from flexspot.policies.admission.scheduling_options import MOST_GPUS
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS
 from flexspot.policies.judging import DEFAULTS, Level, Settings
-from flexspot.policies.rules.checkpoint_on_ephemeral_volume import RULE as CHECKPOINT_RULE
-from flexspot.policies.rules.gpu_container_above_maximum import MOST
-from flexspot.policies.rules.gpu_container_above_maximum import RULE as MAXIMUM_RULE
+from flexspot.policies.rules.gpu_requests import MOST, gpu_container_above_maximum
+from flexspot.policies.rules.storage import checkpoint_on_ephemeral_volume
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -89,13 +88,13 @@ def admission_policies(facts: Mapping[str, str], settings: Settings = DEFAULTS) 
 
 def _not_set(facts: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
     """The facts without those in whose place somebody has set a parameter."""
-    is_set = settings.parameters(MAXIMUM_RULE).is_set(MOST)
+    is_set = settings.parameters(gpu_container_above_maximum).is_set(MOST)
     return {key: value for key, value in facts.items() if not (is_set and (key == MOST_GPUS or key.startswith(f"{MOST_GPUS}.")))}
 
 
 def _policy(name: str, forms: list[Form], facts: Mapping[str, str], settings: Settings, *, stops: bool) -> AdmissionPolicy:
     problems = [Expression(variable_of(form.rule.name), _problems(form, settings)) for form in forms]
-    checkpoints = settings.parameters(CHECKPOINT_RULE)
+    checkpoints = settings.parameters(checkpoint_on_ephemeral_volume)
     shared = [Expression(*each) for each in used_by((each.expression for each in problems), facts, checkpoints)]
     return AdmissionPolicy(
         name=name,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from flexspot.capacity.values.errors import ExitCode, ExplainedError, nearest
 from flexspot.capacity.values.verdict import ObjectIdentity, Severity, fails
 from flexspot.policies.core import finding_of
-from flexspot.policies.judging import DEFAULTS, AnyRule, Level, Rule, Settings, read_settings, unknown_name
+from flexspot.policies.judging import DEFAULTS, Level, Rule, Settings, read_settings, unknown_name
 from flexspot.policies.lint.file_reading import InputProblem, Problem
 from flexspot.policies.lint.report import GRAVEST_FIRST
 from flexspot.policies.lint.yaml_reading import DocumentRefusedError, documents_in
@@ -43,7 +43,7 @@ class PathLevels:
         return any(fnmatchcase(path, pattern) for pattern in self.patterns)
 
 
-def selected(asked: Iterable[str], rules: Iterable[AnyRule]) -> frozenset[str]:
+def selected(asked: Iterable[str], rules: Iterable[Rule]) -> frozenset[str]:
     """The names of the rules that are asked for by name, by code, or by a pattern of either.
 
     Raises ValueError for what no rule is called, and for no name at all.
@@ -60,7 +60,7 @@ def selected(asked: Iterable[str], rules: Iterable[AnyRule]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _read_path_levels(written: Any, rules: Iterable[AnyRule], problems: list[str]) -> tuple[PathLevels, ...]:
+def _read_path_levels(written: Any, rules: Iterable[Rule], problems: list[str]) -> tuple[PathLevels, ...]:
     """The entries of `paths`: each with patterns under `match` and levels under `rules`. What is wrong is added to `problems`."""
     if written is None:
         return ()
@@ -90,12 +90,12 @@ def _read_path_levels(written: Any, rules: Iterable[AnyRule], problems: list[str
     return tuple(found)
 
 
-INPUT_RULES: Final[tuple[Rule[Any], ...]] = (
+INPUT_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         code="FLX901",
         name=InputProblem.UNREADABLE,
         severity=Severity.HIGH,
-        about="A Kubernetes object whose text is no YAML, no UTF-8, or beyond what anybody should read.",
+        summary="A Kubernetes object whose text is no YAML, no UTF-8, or beyond what anybody should read.",
         why="What cannot be read is judged by no rule, and what is applied may not be what a reviewer believes to read.",
         remediation="Fix the text so that `kubectl apply --dry-run=client -f FILE` takes it; split what is too long into several files.",
         link="https://yaml.org/spec/1.1/",
@@ -104,7 +104,7 @@ INPUT_RULES: Final[tuple[Rule[Any], ...]] = (
         code="FLX902",
         name=InputProblem.DUPLICATE_KEY,
         severity=Severity.HIGH,
-        about="A key that one mapping holds twice.",
+        summary="A key that one mapping holds twice.",
         why="YAML forbids a key that one mapping holds twice. Tools that take it keep the last value and say nothing of the first, which "
         "may be the limit or the taint that a reviewer saw.",
         remediation="Keep one of the two keys, with everything that belongs below it.",
@@ -157,12 +157,12 @@ class Configuration:
     own: tuple[OwnRule, ...] = ()
 
     @property
-    def known_rules(self) -> tuple[AnyRule, ...]:
+    def known_rules(self) -> tuple[Rule, ...]:
         """Every rule that can have a finding in a file."""
         return (*judged_rules(), *self.own)
 
     @property
-    def rules_of_objects(self) -> tuple[AnyRule, ...]:
+    def rules_of_objects(self) -> tuple[Rule, ...]:
         """The rules on objects that a run is asked for."""
         return tuple(each for each in (*all_rules(), *self.own) if self.chosen is None or each.name in self.chosen)
 
@@ -217,13 +217,13 @@ class Configuration:
         return self._level_under(rule, path) or (self.settings.level(named) if named else None)
 
 
-def judged_rules() -> tuple[AnyRule, ...]:
+def judged_rules() -> tuple[Rule, ...]:
     """Every rule that can have a finding in a file: those on objects, and those on the text itself."""
     return (*all_rules(), *INPUT_RULES)
 
 
 @cache
-def _by_name() -> Mapping[str, AnyRule]:
+def _by_name() -> Mapping[str, Rule]:
     return {each.name: each for each in judged_rules()}
 
 
@@ -275,7 +275,7 @@ def read_configuration(path: Path) -> Configuration:
     return Configuration(settings, exclude, fail_on, closed is True, accepted, folder, rules, clusters, paths, str(pages), own=own)
 
 
-def _settings(written: Any, known: Iterable[AnyRule], problems: list[str]) -> Settings:
+def _settings(written: Any, known: Iterable[Rule], problems: list[str]) -> Settings:
     if written is None:
         return DEFAULTS
     if not isinstance(written, dict):

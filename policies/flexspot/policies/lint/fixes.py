@@ -25,7 +25,7 @@ from flexspot.policies.lint.chunks import yaml_chunks
 from flexspot.policies.lint.file_reading import Manifest, read_text
 from flexspot.policies.lint.places import steps_of, walk
 from flexspot.policies.lint.yaml_reading import DocumentRefusedError, documents_in, nodes_in
-from flexspot.policies.rules.missing_owner_labels import RULE as OWNER_RULE
+from flexspot.policies.rules.objects import missing_owner_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -193,7 +193,7 @@ class Fixes:
 def owner_label(written: str, settings: Settings) -> tuple[str, str]:
     """KEY and VALUE of the option --owner. Raises ExplainedError for a key that is no owner's."""
     key, _, value = written.partition("=")
-    allowed = settings.parameters(OWNER_RULE).texts("label-keys")
+    allowed = settings.parameters(missing_owner_labels).texts("label-keys")
     if key in allowed and value:
         return key, value
     problem = f"--owner {written} names no owner."

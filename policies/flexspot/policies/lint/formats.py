@@ -14,7 +14,7 @@ from flexspot.policies.lint.report import LintReport, Placed, fingerprints
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flexspot.policies.judging import AnyRule
+    from flexspot.policies.judging import Rule
     from flexspot.policies.lint.report import LintReport, Placed
 
 
@@ -202,7 +202,7 @@ def as_sarif(report: LintReport, version: str, configuration: Configuration | No
     return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
-def _rule(rule: AnyRule, page: str) -> dict[str, Any]:
+def _rule(rule: Rule, page: str) -> dict[str, Any]:
     reference = f"\n\nReference: {page}" if page else ""
     return {
         "id": rule.name,

@@ -1,0 +1,231 @@
+"""GKE's node pools and compute classes, and machines with a number of GPUs."""
+
+from collections.abc import Iterator
+
+from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_SPOT_LABEL
+from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.policies.inventory.node_offer import machines_of
+from flexspot.policies.inventory.objects import KarpenterNodePool, ResourceFlavor
+from flexspot.policies.inventory.views import GkeNodePool, Inventory, PodSet
+from flexspot.policies.judging import Cloud, Parameter, Parameters, Rule
+from flexspot.policies.pods.scheduling_options import affinities, options_of
+from flexspot.policies.pools import GPU_COUNT_LABELS, gpu_machines, requirements_of
+from flexspot.policies.values.field import UNKNOWN, Field, Tri, all_of, negated
+
+
+@Rule(
+    code="FLX013",
+    severity=Severity.HIGH,
+    clouds=(Cloud.GKE,),
+    why="GKE refuses some of these when the pool is created, after the cluster; others prevent it from ever getting a node.",
+    remediation="Configure a flex-start pool as GKE documents it: no reservation, no repair, no upgrade settings, autoscaled from 0 nodes.",
+    link="https://docs.cloud.google.com/kubernetes-engine/docs/how-to/dws-flex-start-training",
+    sources=(
+        "https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/2352",
+        "terraform-provider-google-beta 8.0.0: upgrade_settings.strategy is SURGE or BLUE_GREEN.",
+        "GoogleCloudPlatform/cluster-autoscaler (2026-08): run times of flex-start, 10 minutes to 7 days.",
+    ),
+    parameters=(
+        Parameter("least-seconds", 600, "The shortest maxRunDuration that flex-start accepts, in seconds."),
+        Parameter("most-seconds", 604_800, "The longest maxRunDuration that flex-start accepts, in seconds."),
+    ),
+)
+def flex_start_pool_misconfigured(view: GkeNodePool, parameters: Parameters) -> Outcome:
+    """A flex-start pool with settings that flex-start does not support.
+
+    Each setting that flex-start requires; the first that provably differs is reported.
+    """
+    pool, node = view.pool, view.pool.at("nodeConfig")
+    queued = pool.at("queuedProvisioning", "enabled").equals("true")
+    flex = node.at("flexStart").equals("true")
+    if flex is False:
+        return not_applicable("not a flex-start pool")
+    strategy, run = pool.at("upgradeSettings", "strategy"), node.at("maxRunDuration")
+    checks: list[tuple[Tri, str, str]] = [
+        (node.at("spot").equals("true"), "nodeConfig.spot", "flex-start capacity is not Spot; remove it"),
+        (node.at("preemptible").equals("true"), "nodeConfig.preemptible", "flex-start capacity is not preemptible; remove it"),
+        (
+            negated(node.at("reservationAffinity", "consumeReservationType").equals("NO_RESERVATION")),
+            "nodeConfig.reservationAffinity",
+            "flex-start uses no reservation; set it to {consumeReservationType: NO_RESERVATION}",
+        ),
+        (pool.at("management", "autoRepair").equals("true"), "management.autoRepair", "flex-start nodes are not repaired; set it to false"),
+        (
+            not strategy.absent if strategy.known else UNKNOWN,
+            "upgradeSettings.strategy",
+            "flex-start pools are upgraded only as SHORT_LIVED, which GKE sets and the provider refuses; remove upgradeSettings",
+        ),
+        (_positive(pool.at("initialNodeCount")), "initialNodeCount", "flex-start pools start with no nodes; set it to 0"),
+        (_positive(pool.at("nodeCount")), "nodeCount", "flex-start pools scale from 0; remove it and set autoscaling"),
+        (pool.at("autoscaling").absent, "autoscaling", "flex-start pools scale with the work; set totalMaxNodeCount"),
+        (
+            all_of([queued, not run.absent if run.known else UNKNOWN]),
+            "nodeConfig.maxRunDuration",
+            "with queued provisioning each request states its run time, so the pool must not set one; remove it",
+        ),
+        (
+            _too_long(run, parameters),
+            "nodeConfig.maxRunDuration",
+            "flex-start nodes run for 10 minutes to 7 days; set it to 604800s or less",
+        ),
+    ]
+    if flex is True:
+        for broken, field, why in checks:
+            if broken is True:
+                fact, _, remedy = why.partition("; ")
+                return fails(f"{view.where}{field}: {fact}", f"{view.where}{field}: {remedy}", f"{view.where}{field}")
+    if flex is UNKNOWN or any(broken is UNKNOWN for broken, _, _ in checks):
+        return undecided("whether it is a flex-start pool, or one of its settings, is not known yet")
+    return PASSES
+
+
+def _positive(count: Field) -> Tri:
+    number = count.number()
+    return UNKNOWN if number is UNKNOWN else number is not None and number > 0
+
+
+def _too_long(run: Field, parameters: Parameters) -> Tri:
+    text = run.text()
+    if text is UNKNOWN or text is None:
+        return UNKNOWN if text is UNKNOWN else False
+    seconds = text.removesuffix("s")
+    least, most = parameters.number("least-seconds"), parameters.number("most-seconds")
+    return not (seconds.isdecimal() and least <= int(seconds) <= most)
+
+
+Selection = tuple[str, dict[str, "Field"], bool]
+
+
+"""Where it stands, the labels, and whether they are all."""
+
+
+EXTRA = "{where} selects {label}={name} and {extra} as well, which GKE refuses or never finds a node for"
+
+
+EXTRA_REMEDY = "take {extra} away, and let the priorities of ComputeClass {name} say which capacity comes first"
+
+
+@Rule(
+    code="FLX042",
+    severity=Severity.HIGH,
+    clouds=(Cloud.GKE,),
+    why="The two selections conflict: such pods are refused, or wait for a node that no priority of the class creates.",
+    remediation="Select the compute class alone; Spot, flex-start and machine families belong in its priorities.",
+    link="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes",
+    sources=("https://github.com/GoogleCloudPlatform/kubernetes-engine-samples/pull/1570",),
+    parameters=(
+        Parameter(
+            "labels",
+            (
+                *(GKE_SPOT_LABEL, "cloud.google.com/gke-preemptible", "cloud.google.com/gke-provisioning"),
+                *("cloud.google.com/gke-flex-start", "cloud.google.com/machine-family"),
+            ),
+            "GKE labels that a compute class sets itself.",
+        ),
+        Parameter(
+            "built-in-classes",
+            ("Accelerator", "Balanced", "Performance", "Scale-Out", "autopilot", "autopilot-arm", "autopilot-spot"),
+            "GKE's own compute classes, which accept such labels.",
+        ),
+    ),
+)
+def compute_class_with_extra_selector(judged: PodSet | ResourceFlavor, parameters: Parameters, inventory: Inventory) -> Outcome:
+    """Pods that select one of the platform's compute classes and also capacity by one of GKE's own labels.
+
+    GKE's own classes (Performance, Accelerator) take such labels; a class of the platform's has its capacity in its priorities.
+    """
+    selections = list(_selections(judged, inventory))
+    extra, built_in = parameters.texts("labels"), parameters.texts("built-in-classes")
+    hangs = chosen = False
+    for where, labels, complete in selections:
+        name = labels[COMPUTE_CLASS_LABEL].text() if COMPUTE_CLASS_LABEL in labels else None
+        found = sorted(key for key in labels if key in extra)
+        if found and isinstance(name, str) and name not in built_in:
+            return fails(
+                EXTRA.format(where=where, label=COMPUTE_CLASS_LABEL, name=name, extra=found[0]),
+                EXTRA_REMEDY.format(extra=found[0], name=name),
+                where.partition(" ")[0],
+            )
+        chosen |= isinstance(name, str)
+        hangs |= not complete or (name is UNKNOWN and bool(found))
+    if hangs:
+        return undecided("the labels by which it selects nodes are not known yet")
+    return PASSES if chosen else not_applicable("it selects no compute class")
+
+
+def _selections(judged: PodSet | ResourceFlavor, inventory: Inventory) -> Iterator[Selection]:
+    if isinstance(judged, ResourceFlavor):
+        labels = judged.spec.at("nodeLabels").parts()
+        yield "spec.nodeLabels", dict(labels.named), labels.complete
+        return
+    demanded = [each for each in affinities(judged, preferred=False) if each.at("operator").text() in {"In", "Exists"}]
+    by_affinity = {str(each.at("key").text()): next(iter(each.at("values").parts().fields), each) for each in demanded}
+    own = judged.pod.at("nodeSelector").parts()
+    yield f"{judged.where}.nodeSelector", {**by_affinity, **dict(own.named)}, own.complete
+    for way in options_of(judged, inventory) or ():
+        if way.via:
+            yield f"{judged.where}.nodeSelector with {way.via}", {**by_affinity, **way.selector}, True
+
+
+@Rule(
+    code="FLX016",
+    severity=Severity.HIGH,
+    why="Machines have fixed numbers of GPUs: GKE refuses such a pool only when it is created, and Karpenter never launches a node for it.",
+    remediation="Request a number of GPUs that the machine offers, or a machine that has this number.",
+    link="https://docs.cloud.google.com/compute/docs/gpus",
+    sources=("https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html",),
+)
+def gpu_count_not_offered_by_machine(pool: GkeNodePool | KarpenterNodePool, _: Parameters) -> Outcome:
+    """A number of GPUs that the machine type does not offer.
+
+    On GKE machine and count are written side by side; Karpenter has a requirement on the count among those on the machine.
+    """
+    return _gke(pool) if isinstance(pool, GkeNodePool) else _karpenter(pool.spec)
+
+
+def _gke(view: GkeNodePool) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
+    node = view.pool.at("nodeConfig")
+    accelerators = node.at("guestAccelerators").parts()
+    if node.known and accelerators.complete and not accelerators.fields:
+        return not_applicable("it has no accelerator")
+    name = node.at("machineType").text()
+    if name is UNKNOWN or not node.known or not accelerators.complete:
+        return undecided("its machine type, or its accelerators, are not known yet")
+    machine, written = machines_of("gcp").get(str(name)), accelerators.fields[0]
+    if machine is None or not machine.gpu:
+        return not_applicable("its machine type is not in the catalog, or has no GPUs there")
+    gpu, count = written.at("type").text(), written.at("count").number()
+    attached = name.startswith("n1-") if isinstance(name, str) else False
+    at = f"{view.where}nodeConfig.{view.accelerators_field}"
+    if isinstance(gpu, str) and gpu != machine.gpu:
+        if attached:
+            return not_applicable(f"the catalog does not list {gpu} for {name}")
+        return fails(f"{at} requests {gpu}, but a {name} has {machine.gpu}", f"use type {machine.gpu}, or another machine type", at)
+    if count is UNKNOWN or (gpu is UNKNOWN and attached):
+        return undecided(f"{at} is not known yet")
+    if count in {*machine.gpu_counts, 0}:
+        return PASSES
+    allowed = " or ".join(map(str, machine.gpu_counts))
+    return fails(
+        f"{at} requests {count} {machine.gpu}, but a {name} has {allowed}", f"set count to {allowed}, or use another machine type", at
+    )
+
+
+def _karpenter(spec: Field) -> Outcome:
+    requirements = requirements_of(spec)
+    if requirements is UNKNOWN:
+        return undecided("its requirements are not known yet")
+    others = tuple(each for each in requirements if each.at("key").text() not in GPU_COUNT_LABELS)
+    if len(others) == len(requirements):
+        return not_applicable("it requires no number of GPUs")
+    without = gpu_machines(others)
+    if not without.complete or not without.gpus:
+        return not_applicable("the catalog lacks some of the instance types that it may launch")
+    if gpu_machines(requirements).gpus:
+        return PASSES
+    offered = ", ".join(f"{machine.name} has {machine.gpu_counts[0]}" for machine in without.gpus[:4])
+    return fails(
+        f"no instance type that its other requirements allow has the number of GPUs in {GPU_COUNT_LABELS[0]}: {offered}",
+        "require a number that one of these instance types has, or allow other instance types",
+        "spec.template.spec.requirements",
+    )
