@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from flexspot.capacity.values.verdict import ObjectIdentity
     from flexspot.policies.inventory.node_offer import NodeOffer
-    from flexspot.policies.values.field import Tri, Unknown
+    from flexspot.policies.values.field import Parts, Tri, Unknown
 
 
 NO_GPUS = "it requests no GPUs"
@@ -33,26 +33,6 @@ class View:
     identity: ObjectIdentity
     concerned: Tri
     partial: bool
-
-
-@dataclass(frozen=True)
-class PoolTaint:
-    """A taint of a pool's nodes; `effect` in Kubernetes' spelling or in the clouds' (NO_SCHEDULE)."""
-
-    key: Field
-    value: Field
-    effect: Field
-
-    @property
-    def as_field(self) -> Field:
-        """The taint as it is written."""
-        return Field({"key": self.key.value, "value": self.value.value, "effect": self.effect.value})
-
-    @property
-    def described(self) -> str:
-        """The taint as messages name it."""
-        key, value, effect = (each.text() for each in (self.key, self.value, self.effect))
-        return f"{key}={value}:{effect}" if isinstance(value, str) else f"{key}:{effect}"
 
 
 @dataclass(frozen=True)
@@ -81,18 +61,17 @@ Bounds = tuple[tuple[Ceiling, ...], ...]
 class Pool(View):
     """Nodes that are made and scaled together: a GKE node pool, an EKS node group, a Karpenter NodePool.
 
-    `evidence` says what shows that it has GPUs. `taints_field` and `effect_spelling` are how this kind of pool writes a taint. Unless
-    `taints_complete`, there may be more taints than listed. `offer` is what its nodes are before they boot: labels and machines.
-    `spot` is whether the cloud takes its nodes back at will, `notice_seconds` how long their pods then have, `gpus` how many GPUs it can
-    have in all (None: no end, or none that can be told), and `node_gpus` the most that one of its nodes has (None: not told).
-    `owner_labels` are the labels or tags that say whose it is. `tainted_by` says who taints GPU nodes beside what is listed, and when,
-    `tainted_by_cloud` whether that is certain of this pool's. `resources` are what
-    pods ask for its GPUs by: one, but where its machines are of several kinds.
+    `evidence` says what shows that it has GPUs. A taint has `key`, `value` and `effect`, the last in Kubernetes' spelling or in the clouds'
+    (NO_SCHEDULE); `taints_field` and `effect_spelling` are how this kind of pool writes one. `offer` is what its nodes are before they
+    boot: labels and machines. `spot` is whether the cloud takes its nodes back at will, `notice_seconds` how long their pods then have,
+    `gpus` how many GPUs it can have in all (None: no end, or none that can be told), and `node_gpus` the most that one of its nodes has
+    (None: not told). `owner_labels` are the labels or tags that say whose it is. `tainted_by` says who taints GPU nodes beside what is
+    listed, and when, `tainted_by_cloud` whether that is certain of this pool's. `resources` are what pods ask for its GPUs by: one, but
+    where its machines are of several kinds.
     """
 
     evidence: str
-    taints: tuple[PoolTaint, ...]
-    taints_complete: bool
+    taints: Parts
     taints_field: str
     effect_spelling: str
     bounds: Bounds

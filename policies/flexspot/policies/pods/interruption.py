@@ -115,7 +115,7 @@ def _flex_start(options: list[SchedulingOption], found: list[PoolMatch], invento
 def is_flex_start(pool: Pool) -> Tri:
     """Whether a pool's nodes are of flex-start; those that come by request alone, behind the taint of queued capacity, are."""
     marked = pool.offer.fixed.get(FLEX_START_LABEL)
-    return any_of([marked.equals("true") if marked else False, *(taint.key.equals(GKE_QUEUED_LABEL) for taint in pool.taints)])
+    return any_of([marked.equals("true") if marked else False, *(taint.at("key").equals(GKE_QUEUED_LABEL) for taint in pool.taints.fields)])
 
 
 def _names_flex(option: SchedulingOption) -> Tri:

@@ -12,7 +12,7 @@ from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_
 from flexspot.policies.inventory.objects import ComputeClassView, KarpenterControllerView, KarpenterNodePool, PriorityClass
 from flexspot.policies.inventory.pod_gpus import REQUIRED_TERMS
 from flexspot.policies.inventory.reading.gke import FLEX_START_LABEL
-from flexspot.policies.inventory.views import GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool, PoolTaint
+from flexspot.policies.inventory.views import GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
 from flexspot.policies.pods.scheduling_options import KEEPS_AWAY, SchedulingOption, options_of, tolerates
 from flexspot.policies.pools import PoolIndex, index_of
 from flexspot.policies.values.field import UNKNOWN, Field, Parts, Tri, Unknown, all_of, any_of, negated
@@ -29,7 +29,7 @@ class PoolMatch:
     pool: GpuPool
     suits: Tri
     away: Tri
-    taint: PoolTaint | None
+    taint: Field | None
 
     @property
     def possible(self) -> Tri:
@@ -100,8 +100,7 @@ class PoolsByTaint:
             if keys:
                 self._by_key.setdefault(min(keys, key=lambda key: (times[key], str(key))), []).append(number)
             # Each taint once, for who asks whether there is one.
-            for taint in pool.taints:
-                looks = (taint.key.text(), taint.value.text(), taint.effect.text())
+            for looks in _looks_of_taints(pool):
                 if looks not in seen:
                     seen.add(looks)
                     self._by_key.setdefault(looks[0], []).append(number)
@@ -119,14 +118,24 @@ class PoolsByTaint:
 
 def _keeping(pool: GpuPool) -> set[object]:
     """The keys of taints that keep pods off which do not tolerate them; none where that is not known of the pool."""
-    keys: set[object] = {taint.key.text() for taint in pool.taints if taint.effect.equals(*KEEPS_AWAY) is True}
+    keys: set[object] = {taint.at("key").text() for taint in pool.taints.fields if taint.at("effect").equals(*KEEPS_AWAY) is True}
     return set() if UNKNOWN in keys or pool.concerned is not True else keys - {*RESOURCES, GKE_QUEUED_LABEL}
+
+
+def _looks_of_taints(pool: GpuPool) -> tuple[tuple[object, ...], ...]:
+    return tuple(tuple(taint.at(field).text() for field in ("key", "value", "effect")) for taint in pool.taints.fields)
 
 
 def _looks(pool: GpuPool) -> tuple[object, ...]:
     """All of a pool that is asked of it where its labels are not."""
-    taints = tuple((each.key.text(), each.value.text(), each.effect.text()) for each in pool.taints)
-    return pool.concerned, taints, pool.taints_complete, pool.spot, pool.notice_seconds, repr(pool.offer.fixed.get(FLEX_START_LABEL))
+    return (
+        pool.concerned,
+        _looks_of_taints(pool),
+        pool.taints.complete,
+        pool.spot,
+        pool.notice_seconds,
+        repr(pool.offer.fixed.get(FLEX_START_LABEL)),
+    )
 
 
 def _places_of(terms: Parts, index: PoolIndex[GpuPool]) -> list[list[int]] | None:
@@ -163,7 +172,7 @@ def _term_fits(term: Field, pool: GpuPool) -> Tri:
     return all_of([True, *(pool.offer.meets(each) for each in expressions.fields)]) if expressions.complete else UNKNOWN
 
 
-def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, PoolTaint | None]:
+def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, Field | None]:
     """Whether a taint of the pool keeps GPU pods of this option off it, and the first that does.
 
     The taint on nvidia.com/gpu, or on what else pods ask for, keeps none of them away: GKE and EKS add its toleration
@@ -171,15 +180,21 @@ def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, PoolTaint |
     ProvisioningRequest.
     """
     given = {*RESOURCES, GKE_QUEUED_LABEL} | ({COMPUTE_CLASS_LABEL} & option.selector.keys())
-    answers: list[tuple[Tri, PoolTaint | None]] = [] if pool.taints_complete else [(UNKNOWN, None)]
-    for taint in pool.taints:
-        if taint.key.text() in given:
+    answers: list[tuple[Tri, Field | None]] = [] if pool.taints.complete else [(UNKNOWN, None)]
+    for taint in pool.taints.fields:
+        if taint.at("key").text() in given:
             continue
-        tolerated = any_of([*(tolerates(each, taint.as_field) for each in option.tolerations), *([] if option.complete else [UNKNOWN])])
-        away = all_of([taint.effect.equals(*KEEPS_AWAY), UNKNOWN if tolerated is UNKNOWN else not tolerated])
+        tolerated = any_of([*(tolerates(each, taint) for each in option.tolerations), *([] if option.complete else [UNKNOWN])])
+        away = all_of([taint.at("effect").equals(*KEEPS_AWAY), UNKNOWN if tolerated is UNKNOWN else not tolerated])
         answers.append((away, taint))
     found = any_of(answer for answer, _ in answers)
     return found, next((taint for answer, taint in answers if answer is found), None)
+
+
+def described(taint: Field) -> str:
+    """The taint as messages name it."""
+    key, value, effect = (taint.at(field).text() for field in ("key", "value", "effect"))
+    return f"{key}={value}:{effect}" if isinstance(value, str) else f"{key}:{effect}"
 
 
 def may_be_provisioned(option: SchedulingOption, inventory: Inventory) -> bool:

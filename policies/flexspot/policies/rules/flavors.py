@@ -9,7 +9,7 @@ from flexspot.policies.inventory.node_offer import is_after_boot
 from flexspot.policies.inventory.objects import ClusterQueue, Cohort, ComputeClassView, ResourceFlavor
 from flexspot.policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, Pool
 from flexspot.policies.judging import Parameters, Rule
-from flexspot.policies.pods.placement import may_be_provisioned, repelling
+from flexspot.policies.pods.placement import described, may_be_provisioned, repelling
 from flexspot.policies.pods.scheduling_options import SchedulingOption
 from flexspot.policies.pools import pools_for
 from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, negated
@@ -127,9 +127,9 @@ def flavor_without_needed_toleration(flavor: ResourceFlavor, _: Parameters, inve
         return undecided("its tolerations, its nodeLabels, or the taints of its pools are not known yet")
     pool, taint = kept
     return fails(
-        f"its nodes are in {pool.identity.described}, whose taint {taint.described} it neither tolerates nor lists in spec.nodeTaints",
-        f"add {{key: {taint.key.text()}, operator: Exists}} to spec.tolerations; or add the taint to spec.nodeTaints, if only pods that "
-        "tolerate it themselves may use the flavor",
+        f"its nodes are in {pool.identity.described}, whose taint {described(taint)} it neither tolerates nor lists in spec.nodeTaints",
+        f"add {{key: {taint.at('key').text()}, operator: Exists}} to spec.tolerations; or add the taint to spec.nodeTaints, if only pods "
+        "that tolerate it themselves may use the flavor",
         "spec.tolerations",
     )
 

@@ -7,7 +7,7 @@ from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GPU_RESOU
 from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from flexspot.policies.inventory.objects import ComputeClassView
 from flexspot.policies.inventory.pod_gpus import GPU_PREFIXES, POOL_LABELS, tolerates_gpus, unbacked_request
-from flexspot.policies.inventory.views import NO_GPUS, Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool, PoolTaint
+from flexspot.policies.inventory.views import NO_GPUS, Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
 from flexspot.policies.judging import Level, Parameter, Parameters, Rule
 from flexspot.policies.pods.interruption import is_ended_by_others, is_interactive, limits_itself
 from flexspot.policies.pods.placement import pool_matches
@@ -273,13 +273,13 @@ def _keeps_off(pods: PodSet, pool: GpuPool, inventory: Inventory) -> Tri:
     """
     listed = pods.pod.at("tolerations").parts()
 
-    def away(taint: PoolTaint) -> Tri:
-        tolerated = any_of([*(tolerated_by(each, taint.as_field) for each in listed.fields), *([] if listed.complete else [UNKNOWN])])
-        return all_of([taint.effect.equals(*KEEPS_AWAY), negated(tolerated)])
+    def away(taint: Field) -> Tri:
+        tolerated = listed.any(lambda each: tolerated_by(each, taint))
+        return all_of([taint.at("effect").equals(*KEEPS_AWAY), negated(tolerated)])
 
     by_cloud = pool.tainted_by and not (inventory.closed and _all_have_gpus(inventory))
-    more = [pool.tainted_by_cloud or UNKNOWN] if by_cloud else ([] if pool.taints_complete else [UNKNOWN])
-    return any_of([*map(away, pool.taints), *more])
+    more = [pool.tainted_by_cloud or UNKNOWN] if by_cloud else ([] if pool.taints.complete else [UNKNOWN])
+    return any_of([*map(away, pool.taints.fields), *more])
 
 
 def _all_have_gpus(inventory: Inventory) -> bool:

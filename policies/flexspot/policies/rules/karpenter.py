@@ -159,7 +159,7 @@ def _named(pool: KarpenterNodePool, gpu: GpuPool, words: tuple[str, ...]) -> Tri
     texts = [
         pool.name.text(),
         *(value.text() for value in labels.fields),
-        *(text for taint in gpu.taints for text in (taint.key.text(), taint.value.text())),
+        *(text for taint in gpu.taints.fields for text in (taint.at("key").text(), taint.at("value").text())),
     ]
     found = any(word in text for text in texts if isinstance(text, str) for word in words)
     return found or (UNKNOWN if UNKNOWN in texts else False)

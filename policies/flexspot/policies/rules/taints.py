@@ -6,10 +6,10 @@ from flexspot.capacity.catalog.accelerators import RESOURCES
 from flexspot.capacity.catalog.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL
 from flexspot.capacity.values.verdict import PASSES, Addition, Outcome, Severity, fails, not_applicable, undecided
 from flexspot.policies.inventory.objects import ComputeClassView, KarpenterNodePool
-from flexspot.policies.inventory.views import Autopilot, GpuPool, Inventory, PodSet, PoolTaint
+from flexspot.policies.inventory.views import Autopilot, GpuPool, Inventory, PodSet
 from flexspot.policies.judging import Level, Parameter, Parameters, Rule
-from flexspot.policies.pods.placement import REQUIRED_TERMS, PoolMatch, may_be_provisioned, placement_of, pool_matches
-from flexspot.policies.pods.scheduling_options import may_choose_capacity, options_of, tolerates
+from flexspot.policies.pods.placement import REQUIRED_TERMS, PoolMatch, described, may_be_provisioned, placement_of, pool_matches
+from flexspot.policies.pods.scheduling_options import KEEPS_AWAY, may_choose_capacity, options_of, tolerates
 from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, negated
 from flexspot.policies.values.finding import listed
 
@@ -42,12 +42,12 @@ def gpu_pool_without_taint(pool: GpuPool, parameters: Parameters) -> Outcome:
     others = tuple(key for key in RESOURCES if key not in keys)
     words = parameters.texts("taint-words")
 
-    def keeps_away(taint: PoolTaint) -> Tri:
-        told = any_of([taint.key.equals(*keys), all_of([negated(taint.key.equals(*others)), _says(taint, words)])])
+    def keeps_away(taint: Field) -> Tri:
+        told = any_of([taint.at("key").equals(*keys), all_of([negated(taint.at("key").equals(*others)), _says(taint, words)])])
         # NoSchedule is Kubernetes' and Karpenter's spelling, NO_SCHEDULE that of both clouds.
-        return all_of([told, taint.effect.equals("NoSchedule", "NoExecute", "NO_SCHEDULE", "NO_EXECUTE")])
+        return all_of([told, taint.at("effect").equals(*KEEPS_AWAY)])
 
-    tainted = any_of([*map(keeps_away, pool.taints), *([] if pool.taints_complete else [UNKNOWN])])
+    tainted = pool.taints.any(keeps_away)
     wanted = " or ".join(keys)
     if tainted is UNKNOWN:
         return undecided(f"whether {pool.taints_field} has a taint on {wanted} is not known yet")
@@ -61,9 +61,9 @@ def gpu_pool_without_taint(pool: GpuPool, parameters: Parameters) -> Outcome:
     )
 
 
-def _says(taint: PoolTaint, words: tuple[str, ...]) -> Tri:
+def _says(taint: Field, words: tuple[str, ...]) -> Tri:
     """Whether a word stands in the taint's key or value, such as in gpu=true, sku=gpu and dedicated=gpu-training."""
-    texts = (taint.key.text(), taint.value.text())
+    texts = (taint.at("key").text(), taint.at("value").text())
     if any(word in text.lower() for text in texts if isinstance(text, str) for word in words):
         return True
     return UNKNOWN if UNKNOWN in texts else False
@@ -84,11 +84,11 @@ def spot_pool_without_taint(pool: GpuPool, _: Parameters) -> Outcome:
     if pool.spot is False:
         return not_applicable("it has no Spot capacity")
 
-    def tells_apart(taint: PoolTaint) -> Tri:
-        keeps_away = taint.effect.equals("NoSchedule", "NoExecute", "NO_SCHEDULE", "NO_EXECUTE")
-        return all_of([negated(taint.key.equals(*RESOURCES)), keeps_away])
+    def tells_apart(taint: Field) -> Tri:
+        keeps_away = taint.at("effect").equals(*KEEPS_AWAY)
+        return all_of([negated(taint.at("key").equals(*RESOURCES)), keeps_away])
 
-    answer = any_of([*map(tells_apart, pool.taints), *([] if pool.taints_complete else [UNKNOWN])])
+    answer = pool.taints.any(tells_apart)
     if answer is True:
         return PASSES
     if pool.spot is UNKNOWN or answer is UNKNOWN:
@@ -140,8 +140,8 @@ def missing_toleration(pods: PodSet, _: Parameters, inventory: Inventory) -> Out
     via, pool, taint = kept.option.via, kept.pool, kept.taint
     how = f" (by {via})" if via else ""
     return fails(
-        f"{pods.where} selects {pool.identity.described}{how}, but does not tolerate its taint {taint.described}",
-        f"add the toleration {{key: {taint.key.text()}, operator: Exists}} to the pods" + (f", or to {via}" if via else ""),
+        f"{pods.where} selects {pool.identity.described}{how}, but does not tolerate its taint {described(taint)}",
+        f"add the toleration {{key: {taint.at('key').text()}, operator: Exists}} to the pods" + (f", or to {via}" if via else ""),
         f"{pods.where}.tolerations",
     )
 
@@ -188,7 +188,7 @@ def dead_toleration(pods: PodSet, parameters: Parameters, inventory: Inventory) 
         return not_applicable("no pool in the input suits it, or GKE may create pools for its tolerations")
     pools, taints = inventory.once("taints of pool matches", id(found), lambda: _met_on(found, inventory))
     for place, each in own:
-        if _meets(each, taints) is False and all(pool.taints_complete for pool in pools):
+        if _meets(each, taints) is False and all(pool.taints.complete for pool in pools):
             key, at = each.at("key").text(), f"{pods.where}.tolerations[{place}]"
             chosen = [option for option in options if option.selector] or pods.pod.at(*REQUIRED_TERMS).parts().fields
             names = _listed(pools) if chosen else inventory.once("names of GPU pools", None, lambda: _listed(inventory.of(GpuPool)))
@@ -200,7 +200,7 @@ def dead_toleration(pods: PodSet, parameters: Parameters, inventory: Inventory) 
 def _met_on(found: list[PoolMatch], inventory: Inventory) -> tuple[list[GpuPool], list[Field]]:
     """The pools, each once, and the taints that their nodes may have."""
     pools = list({id(each.pool): each.pool for each in found}.values())
-    written = [each.as_field for pool in pools for each in pool.taints]
+    written = [each for pool in pools for each in pool.taints.fields]
     return pools, [*written, *inventory.once("taints of classes", None, lambda: _distinct(_of_classes(inventory)))]
 
 
@@ -282,6 +282,6 @@ def toleration_without_selector(pods: PodSet, parameters: Parameters, inventory:
 
 
 def _lands_untainted(pool_match: PoolMatch, keys: tuple[str, ...]) -> Tri:
-    if any(taint.key.text() in keys for taint in pool_match.pool.taints):
+    if any(taint.at("key").text() in keys for taint in pool_match.pool.taints.fields):
         return False
-    return pool_match.possible if pool_match.pool.taints_complete else UNKNOWN
+    return pool_match.possible if pool_match.pool.taints.complete else UNKNOWN

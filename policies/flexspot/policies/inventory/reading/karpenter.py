@@ -11,7 +11,7 @@ from flexspot.capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, KARPENTER
 from flexspot.policies.inventory.gpu_machines import gpu_selection
 from flexspot.policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, allows
 from flexspot.policies.inventory.objects import TerminationHandler
-from flexspot.policies.inventory.views import Ceiling, GpuPool, Pool, PoolTaint
+from flexspot.policies.inventory.views import Ceiling, GpuPool, Pool
 from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, negated
 
 if TYPE_CHECKING:
@@ -46,15 +46,13 @@ def read(source: ObjectSource) -> Iterator[Pool]:
     evidence = next((found for answer, found in by_kind.values() if answer is concerned), "")
     # One that may be any, as nothing is known of it yet, is taken for the usual one.
     kinds = [kind for kind, (answer, _) in by_kind.items() if answer is True] or [NVIDIA]
-    taints = spec.at("template", "spec", "taints").parts()
     offer = _offer(source)
     yield (Pool if concerned is False else GpuPool)(
         identity=source.identity,
         concerned=True if concerned is False else concerned,
         partial=source.fields.partial,
         evidence=evidence,
-        taints=tuple(PoolTaint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
-        taints_complete=taints.complete,
+        taints=spec.at("template", "spec", "taints").parts(),
         taints_field="spec.template.spec.taints",
         effect_spelling="NoSchedule",
         bounds=(_ceilings(spec, kinds) if concerned is not False else _ceilings_without_gpus(spec),),
