@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from flexspot.capacity.catalog.accelerators import NVIDIA, ON_EC2, Accelerator
 from flexspot.capacity.catalog.unreachable_limits import NodeCeilings
 from flexspot.capacity.cost.budget_checks import NEAR_PERCENT, BudgetCheck
-from flexspot.capacity.values.verdict import PASSES, Outcome, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, fails, undecided
 from flexspot.policies.inventory.cloud_resources import AwsProvider, Bucket, ClusterView, GcsBucketView, GkeClusterView, MonthlyCostView
 from flexspot.policies.inventory.gpu_machines import PREFIXES, gpu_selection, is_gpu_machine
 from flexspot.policies.inventory.node_offer import CatalogMachine, NodeOffer, allowed_machines, karpenter_key, karpenters
@@ -108,13 +108,13 @@ def limited_machines(spec: Field) -> tuple[Decimal, Machines] | Outcome:
     kind = limited_kind(spec)
     limit, requirements = spec.at("limits", kind.resource).number(), requirements_of(spec)
     if limit is None or limit == 0:
-        return not_applicable("it has no limit on GPUs")
+        return NOT_APPLICABLE
     if limit is UNKNOWN or requirements is UNKNOWN:
         return undecided("its requirements, or its limit on GPUs, are not known yet")
     found = gpu_machines(requirements)
     machines = Machines(tuple(machine for machine in found.gpus if machine.resource == kind.resource), found.complete)
     if not machines.gpus or not machines.complete or not names_gpus(requirements, kind):
-        return not_applicable("the catalog lacks some of the instance types that it may launch")
+        return NOT_APPLICABLE
     return limit, machines
 
 

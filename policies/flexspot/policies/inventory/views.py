@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
-from flexspot.policies.inventory.pod_gpus import asks_for_gpus, containers, exemption, placed_on_gpus
+from flexspot.policies.inventory.pod_gpus import asks_for_gpus, containers, placed_on_gpus, serve_nodes
 from flexspot.policies.values.field import UNKNOWN, Field
 
 if TYPE_CHECKING:
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from flexspot.capacity.values.verdict import ObjectIdentity
     from flexspot.policies.inventory.node_offer import NodeOffer
     from flexspot.policies.values.field import Parts, Tri, Unknown
-
-
-NO_GPUS = "it requests no GPUs"
 
 
 @dataclass(frozen=True)
@@ -162,14 +159,14 @@ class PodSet(View):
         return placed_on_gpus(self.pod)
 
     @cached_property
-    def exemption(self) -> str:
-        """Why the pods may sit on GPU nodes without a GPU; empty if they may not."""
-        return exemption(self.kind, self.namespace, self.pod)
+    def serve_nodes(self) -> bool:
+        """Whether the pods may sit on GPU nodes without a GPU."""
+        return serve_nodes(self.kind, self.namespace, self.pod)
 
     @property
-    def not_gpu_work(self) -> str:
-        """Why no rule about GPU work judges the pods; empty if one does, or if what they request is not known yet."""
-        return self.exemption or (NO_GPUS if self.asks_for_gpus is False else "")
+    def not_gpu_work(self) -> bool:
+        """Whether no rule about GPU work judges the pods; one does if what they request is not known yet."""
+        return self.serve_nodes or self.asks_for_gpus is False
 
 
 ViewT = TypeVar("ViewT", bound=View)

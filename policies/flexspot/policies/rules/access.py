@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.cloud_resources import (
     BucketAccess,
     EksClusterView,
@@ -38,9 +38,8 @@ _REMEDIES = {
     code="FLX060",
     severity=Severity.HIGH,
     clouds=(Cloud.EKS,),
-    why=(
-        "AWS refuses the document when it is created, after the cluster exists; longer cluster and account names make the same text longer."
-    ),
+    why="AWS refuses the document when it is created, after the cluster exists; longer cluster and account names make the same text "
+    "longer.",
     remediation="Split the document, as upstream splits Karpenter's permissions into six policies.",
     link="https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html",
     sources=("https://github.com/aws/karpenter-provider-aws/issues/7874",),
@@ -117,7 +116,7 @@ def _grant(grant: IamGrant, parameters: Parameters) -> Outcome:
     granted = grant.granted.text()
     if granted is UNKNOWN:
         # A policy or a custom role of this run has a document of its own, and that is judged. AWS's and Google's own are literals.
-        return not_applicable("it is created in the same run")
+        return NOT_APPLICABLE
     of_google = grant.cloud == IamGrant.GCP
     name = str(granted) if of_google else str(granted).rpartition(":policy/")[2]
     if name not in parameters.texts("basic-roles" if of_google else "broad-policies"):
@@ -126,7 +125,7 @@ def _grant(grant: IamGrant, parameters: Parameters) -> Outcome:
     if to_program is UNKNOWN or (to_program is False and not grant.members_complete):
         return undecided(f"who is granted {grant.where} {name} is not known yet")
     if to_program is False:
-        return not_applicable("it is granted to people")
+        return NOT_APPLICABLE
     return fails(
         f"{grant.where} is {name}, which grants far more than one program needs",
         f"grant only the {'roles' if of_google else 'policies'} that it needs",
@@ -153,10 +152,8 @@ _BLOCKS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrict
 @Rule(
     code="FLX058",
     severity=Severity.HIGH,
-    why=(
-        "Anyone who can read a checkpoint has the model, and anyone who can write one runs code at the next restart: "
-        "most formats are pickles."
-    ),
+    why="Anyone who can read a checkpoint has the model, and anyone who can write one runs code at the next restart: "
+    "most formats are pickles.",
     remediation="Keep buckets private: publicAccessPrevention enforced in Cloud Storage, all four blocks of public access in S3.",
     link="https://docs.aws.amazon.com/AmazonS3/latest/userguide/access-control-block-public-access.html",
     sources=(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from flexspot.capacity.catalog.accelerators import SERIES_VALUES
-from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.objects import Exporter, QueryView, tree_of
 from flexspot.policies.inventory.views import Inventory
 from flexspot.policies.judging import Level, Parameters, Rule
@@ -44,12 +44,12 @@ def alert_does_not_parse(query: QueryView, _: Parameters) -> Outcome:
     if text is UNKNOWN:
         return undecided(f"{query.described} is not known yet")
     if not text:
-        return not_applicable("it has no expression")
+        return NOT_APPLICABLE
     problem = promql_problem(text)
     if problem == "":
         return PASSES
     if query.templated:
-        return not_applicable("it may be valid PromQL once its variables are filled in")
+        return NOT_APPLICABLE
     if problem is UNKNOWN:
         return undecided(f"{query.described} is too long to parse, or uses PromQL syntax that Flexspot does not know")
     return fails(f"{query.described} is not valid PromQL: {problem}", at=query.where)
@@ -84,7 +84,7 @@ def alert_on_bare_histogram(query: QueryView, _: Parameters) -> Outcome:
             query.where,
         )
     families = {name.removesuffix(suffix) for name in names for suffix in ("", *HISTOGRAM_SERIES)}
-    return PASSES if families & histograms() else not_applicable("it queries no histogram that Flexspot knows")
+    return PASSES if families & histograms() else NOT_APPLICABLE
 
 
 def _outside_of_native(node: Node) -> list[str]:
@@ -97,10 +97,8 @@ def _outside_of_native(node: Node) -> list[str]:
 @Rule(
     code="FLX062",
     severity=Severity.HIGH,
-    why=(
-        "Selecting or matching by a missing label finds nothing, and grouping by it adds everything up: the alert "
-        "never fires or names no owner."
-    ),
+    why="Selecting or matching by a missing label finds nothing, and grouping by it adds everything up: the alert "
+    "never fires or names no owner.",
     remediation="Have the exporter or its scrape configuration add the label, or use one that the series have.",
     link="https://github.com/kubernetes/kube-state-metrics/blob/main/docs/developer/cli-arguments.md",
     sources=(
@@ -118,7 +116,7 @@ def alert_on_absent_label(query: QueryView, _: Parameters, inventory: Inventory)
         return tree
     names = {node.name for node in walk(tree) if isinstance(node, Selector)}
     if not any(each.speaks_of(name) for each in absent_labels() for name in names):
-        return not_applicable("it queries no series that is known to lack a label")
+        return NOT_APPLICABLE
     open_question, asked = "", labels_asked(tree)
     for series, label in asked:
         absent = next((each for each in absent_labels() if each.covers(series, label)), None)
@@ -166,7 +164,7 @@ def gpu_count_instead_of_sum(query: QueryView, _: Parameters) -> Outcome:
         return tree
     of_gpus = [node for node in walk(tree) if isinstance(node, Selector) and _is_of_gpus(node)]
     if not of_gpus:
-        return not_applicable("it queries no series with the GPUs of containers")
+        return NOT_APPLICABLE
     counted = next(_counted(tree), None)
     resource = next(each for each in SERIES_VALUES for node in of_gpus if _names(node, each))
     if counted is None:

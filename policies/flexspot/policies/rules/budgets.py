@@ -1,7 +1,7 @@
 """Budgets of money, of the whole platform and of teams."""
 
 from flexspot.capacity.cost.budget_checks import NEAR_PERCENT, BudgetStanding
-from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.cloud_resources import MonthlyCostView
 from flexspot.policies.judging import Level, Parameter, Parameters, Rule
 from flexspot.policies.pools import SCENARIO, HeldBudget, held, uncertain_words
@@ -11,10 +11,8 @@ from flexspot.policies.pools import SCENARIO, HeldBudget, held, uncertain_words
     code="FLX066",
     severity=Severity.HIGH,
     why="The clouds' own budgets report money already spent; in a pull request, an oversized pool is still one line to change.",
-    remediation=(
-        "Lower ceilings, pick cheaper capacity, or raise budget.monthly_usd or the team's monthly_budget_usd; `flexspot cost` shows each "
-        "line. A price that is missing goes into the file that prices_file names; until then budget.on_unknown_prices decides."
-    ),
+    remediation="Lower ceilings, pick cheaper capacity, or raise budget.monthly_usd or the team's monthly_budget_usd; `flexspot cost` "
+    "shows each line. A price that is missing goes into the file that prices_file names; until then budget.on_unknown_prices decides.",
     link="https://docs.cloud.google.com/billing/docs/how-to/budgets",
     sources=("https://docs.aws.amazon.com/cost-management/latest/userguide/budgets-managing-costs.html",),
     parameters=(SCENARIO,),
@@ -30,7 +28,7 @@ def budget_exceeded(cost: MonthlyCostView, parameters: Parameters) -> Outcome:
     if budgets is None:
         return undecided(f"{SCENARIO.name} is {parameters.text(SCENARIO.name)!r}; allowed: expected, worst-case")
     if not budgets:
-        return not_applicable("no budget is set")
+        return NOT_APPLICABLE
     scenario = parameters.text(SCENARIO.name)
     for each in budgets:
         if told := _broken(each, scenario):
@@ -39,7 +37,7 @@ def budget_exceeded(cost: MonthlyCostView, parameters: Parameters) -> Outcome:
         if each.check is None:
             return undecided(f"the cost of {each.owner}, or its budget, is not known yet")
         if each.check.uncertain:
-            return not_applicable(f"whether {each.owner} stays within its budget depends on unknown prices; budget-nearly-used reports it")
+            return NOT_APPLICABLE
     return PASSES
 
 
@@ -64,10 +62,8 @@ _NEAR = "near-percent"
     severity=Severity.LOW,
     level=Level.ADVISORY,
     why="Spot prices change by the hour, and a month has busy weeks: an ordinary month exceeds a budget without headroom.",
-    remediation=(
-        "Look at `flexspot cost`, and agree on ceilings or budget before the month does it. A price that is missing goes into the file "
-        "that prices_file names."
-    ),
+    remediation="Look at `flexspot cost`, and agree on ceilings or budget before the month does it. A price that is missing goes into the "
+    "file that prices_file names.",
     link="https://docs.cloud.google.com/billing/docs/how-to/budgets",
     sources=("https://docs.aws.amazon.com/cost-management/latest/userguide/budgets-managing-costs.html",),
     parameters=(SCENARIO, Parameter(_NEAR, NEAR_PERCENT, "The percentage of a budget at which to warn.")),
@@ -90,5 +86,5 @@ def budget_nearly_used(cost: MonthlyCostView, parameters: Parameters) -> Outcome
     if budgets and all(standing is None for _, standing in standings):
         return undecided("the cost, or the budget, is not known yet")
     if any(standing is not BudgetStanding.WITHIN for _, standing in standings) or not budgets:
-        return not_applicable("no budget is set, or budget-exceeded reports it")
+        return NOT_APPLICABLE
     return PASSES

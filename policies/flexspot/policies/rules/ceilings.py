@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from flexspot.capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, COMPUTE_CLASS_LABEL, GKE_POOL_LABEL
 from flexspot.capacity.catalog.unreachable_limits import out_of_reach
-from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.gpu_machines import GKE_LABELS
 from flexspot.policies.inventory.node_offer import allows
 from flexspot.policies.inventory.objects import ComputeClassView, KarpenterNodePool, ResourceFlavor
@@ -47,9 +47,8 @@ def gpu_pool_without_limit(capacity: GpuPool | NodeAutoProvisioning, parameters:
 @Rule(
     code="FLX031",
     severity=Severity.HIGH,
-    why=(
-        "One Deployment with a few zeros too many in its replicas buys nodes until the account's quota is used up: the bill has no ceiling."
-    ),
+    why="One Deployment with a few zeros too many in its replicas buys nodes until the account's quota is used up: the bill has no "
+    "ceiling.",
     remediation="Give the pool a finite maximum: nodes on GKE and EKS; cpu, memory or nodes on Karpenter.",
     link="https://karpenter.sh/docs/concepts/nodepools/#speclimits",
     sources=("https://github.com/kubernetes-sigs/karpenter/issues/745",),
@@ -61,10 +60,10 @@ def unbounded_node_pool(pool: Pool, parameters: Parameters) -> Outcome:
     Pools of GPUs, and those that may be such, are judged by gpu-pool-without-limit, which asks for a limit on the GPUs themselves.
     """
     if isinstance(pool, GpuPool):
-        return not_applicable("gpu-pool-without-limit judges GPU pools")
+        return NOT_APPLICABLE
     takes = {kind: pool.offer.carries({CAPACITY_TYPE_LABEL: Field(kind)}) for kind in ("reserved", "spot", "on-demand")}
     if takes == {"reserved": True, "spot": False, "on-demand": False}:
-        return not_applicable("its reservations bound it")
+        return NOT_APPLICABLE
     return bounded(pool.bounds, parameters, "it creates nodes")
 
 
@@ -84,7 +83,7 @@ def on_demand_fallback_uncapped(capacity: KarpenterNodePool | ComputeClassView, 
     if isinstance(capacity, KarpenterNodePool):
         return _node_pool(capacity, inventory)
     if inventory.of(Autopilot):
-        return not_applicable("on Autopilot no pool has a ceiling; Kueue's quota and the project's quota are the limits")
+        return NOT_APPLICABLE
     # Autopilot has no node pools that a priority could name.
     names_pools = any(not priority.at("nodepools").absent for priority in capacity.spec.at("priorities").parts().fields)
     return _compute_class(capacity, standard=names_pools or inventory.tells(GkeNodePool, NodeAutoProvisioning))
@@ -93,7 +92,7 @@ def on_demand_fallback_uncapped(capacity: KarpenterNodePool | ComputeClassView, 
 def _node_pool(pool: KarpenterNodePool, inventory: Inventory) -> Outcome:
     gpus = gpu_pool_of(pool.identity, inventory)
     if gpus is None:
-        return not_applicable("it creates no GPU nodes")
+        return NOT_APPLICABLE
     requirements = pool.spec.at("template", "spec", "requirements").parts()
     # Without a requirement Karpenter takes what is cheapest of all: Spot first, then on-demand.
     of_capacity = [each for each in requirements.fields if each.at("key").equals(CAPACITY_TYPE_LABEL) is not False]
@@ -128,7 +127,7 @@ def _compute_class(compute_class: ComputeClassView, *, standard: bool) -> Outcom
         )
     if UNKNOWN in lower or not priorities.complete:
         return undecided("spec.priorities, or spec.nodePoolAutoCreation, is not fully known yet")
-    return PASSES if len(answers) > 1 else not_applicable("it has no priority to fall back to")
+    return PASSES if len(answers) > 1 else NOT_APPLICABLE
 
 
 @Rule(
@@ -136,9 +135,8 @@ def _compute_class(compute_class: ComputeClassView, *, standard: bool) -> Outcom
     severity=Severity.HIGH,
     clouds=(Cloud.GKE,),
     why="GKE creates no nodes for a GPU type without a limit: the pods stay pending, and only the autoscaler's log says why.",
-    remediation=(
-        "In resourceLimits, list cpu, memory and every GPU type that pods, flavors or compute classes request, each with a maximum."
-    ),
+    remediation="In resourceLimits, list cpu, memory and every GPU type that pods, flavors or compute classes request, each with a "
+    "maximum.",
     link="https://docs.cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning",
     sources=('GoogleCloudPlatform/cluster-autoscaler (2026-08): "GPU type doesn\'t have a limit defined".',),
 )
@@ -160,7 +158,7 @@ def auto_provisioning_without_gpu_limit(provisioning: NodeAutoProvisioning, _: P
         )
     if missing or any(each is UNKNOWN for each, _ in wanted):
         return undecided("clusterAutoscaling.resourceLimits, or the GPU type that a workload requests, is not known yet")
-    return PASSES if wanted else not_applicable("nothing in the input requests GPUs from it")
+    return PASSES if wanted else NOT_APPLICABLE
 
 
 def _asked_for(inventory: Inventory) -> Iterator[tuple[str | Unknown, str]]:
@@ -168,7 +166,7 @@ def _asked_for(inventory: Inventory) -> Iterator[tuple[str | Unknown, str]]:
     for flavor in inventory.of(ResourceFlavor):
         yield from _selected(dict(flavor.spec.at("nodeLabels").parts().named), flavor.identity.described, inventory)
     for pods in inventory.of(PodSet):
-        if not pods.exemption and pods.asks_for_gpus is True:
+        if not pods.serve_nodes and pods.asks_for_gpus is True:
             yield from _selected(dict(pods.pod.at("nodeSelector").parts().named), pods.identity.described, inventory)
     for compute_class in inventory.of(ComputeClassView):
         yield from ((accelerator, compute_class.identity.described) for accelerator in created_accelerators(compute_class))
@@ -187,9 +185,8 @@ def _selected(labels: Mapping[str, Field], by: str, inventory: Inventory) -> Ite
     code="FLX015",
     severity=Severity.LOW,
     clouds=(Cloud.EKS,),
-    why=(
-        "A fraction of a node cannot be launched, so the actual ceiling differs from the limit: quotas based on the limit promise too much."
-    ),
+    why="A fraction of a node cannot be launched, so the actual ceiling differs from the limit: quotas based on the limit promise too "
+    "much.",
     remediation="Set a multiple of the number of GPUs that one node of the pool has.",
     link="https://karpenter.sh/docs/concepts/nodepools/#speclimits",
     sources=("https://github.com/aws/karpenter-provider-aws/issues/7038",),

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from flexspot.capacity.catalog.accelerators import RESOURCES
 from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL
-from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.node_offer import is_after_boot
 from flexspot.policies.inventory.objects import ClusterQueue, Cohort, ComputeClassView, ResourceFlavor
 from flexspot.policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, Pool
@@ -12,7 +12,7 @@ from flexspot.policies.judging import Parameters, Rule
 from flexspot.policies.pods.placement import described, may_be_provisioned, repelling
 from flexspot.policies.pods.scheduling_options import SchedulingOption
 from flexspot.policies.pools import pools_for
-from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, negated
+from flexspot.policies.values.field import UNKNOWN, Tri, Unknown, all_of, any_of, negated
 
 
 @Rule(
@@ -33,7 +33,7 @@ def flavor_label_known_only_after_boot(flavor: ResourceFlavor, _: Parameters, in
     if not labels.complete:
         return undecided("spec.nodeLabels is not known yet")
     if not late:
-        return not_applicable("it selects by no label that is set only after boot")
+        return NOT_APPLICABLE
     declared = any_of(pool.offer.carries(late) for pool in pools_for(Pool, late, inventory))
     if declared is True:
         return PASSES
@@ -62,8 +62,8 @@ def flavor_matches_no_pool(flavor: ResourceFlavor, _: Parameters, inventory: Inv
     """
     labels = flavor.spec.at("nodeLabels").parts()
     wanted = {key: value for key, value in labels.named if not is_after_boot(key)}
-    if labels.complete and (none_to_match := _matches_none(wanted, inventory)):
-        return not_applicable(none_to_match)
+    if labels.complete and (not wanted or (inventory.of(Autopilot) and GKE_POOL_LABEL not in wanted)):
+        return NOT_APPLICABLE
     answers: list[Tri] = [pool.offer.carries(wanted) for pool in pools_for(Pool, wanted, inventory)]
     chosen = wanted.get(COMPUTE_CLASS_LABEL)
     if chosen is not None:
@@ -79,7 +79,7 @@ def flavor_matches_no_pool(flavor: ResourceFlavor, _: Parameters, inventory: Inv
     if matches is not False or not labels.complete:
         return undecided("its nodeLabels, or those of a pool, are not known yet")
     if inventory.of(NodeAutoProvisioning) and GKE_POOL_LABEL not in wanted:
-        return not_applicable("node auto-provisioning may create its nodes")
+        return NOT_APPLICABLE
     texts = ", ".join(f"{key}={value.text()}" for key, value in sorted(wanted.items()))
     pools = ", ".join(sorted({pool.identity.name for pool in inventory.of(Pool)})) or "none"
     return fails(
@@ -87,14 +87,6 @@ def flavor_matches_no_pool(flavor: ResourceFlavor, _: Parameters, inventory: Inv
         "use labels that a pool's nodes have, or declare the pool",
         "spec.nodeLabels",
     )
-
-
-def _matches_none(wanted: dict[str, Field], inventory: Inventory) -> str | None:
-    """Why the flavor needs no pool that is declared; None where it does."""
-    if not wanted:
-        return "it selects no nodes by labels known before boot"
-    by_autopilot = inventory.of(Autopilot) and GKE_POOL_LABEL not in wanted
-    return "Autopilot creates the nodes that its labels request" if by_autopilot else None
 
 
 @Rule(
@@ -112,13 +104,13 @@ def flavor_without_needed_toleration(flavor: ResourceFlavor, _: Parameters, inve
     """
     labels, added, gated = (flavor.spec.at(field).parts() for field in ("nodeLabels", "tolerations", "nodeTaints"))
     if labels.complete and not labels.named:
-        return not_applicable("it selects no nodes")
+        return NOT_APPLICABLE
     option = SchedulingOption(dict(labels.named), (*added.fields, *gated.fields), labels.complete and added.complete and gated.complete)
     candidates = pools_for(GpuPool, option.selector, inventory)
     pools = [(pool, all_of([pool.concerned, pool.offer.carries(option.selector)])) for pool in candidates]
     possible = [(pool, suits, *repelling(option, pool)) for pool, suits in pools if suits is not False]
     if not possible or may_be_provisioned(option, inventory):
-        return not_applicable("no GPU pool in the input has its nodeLabels, or GKE may create other nodes for it")
+        return NOT_APPLICABLE
     lands = any_of(all_of([suits, negated(away)]) for _, suits, away, _ in possible)
     if lands is True:
         return PASSES
@@ -153,17 +145,17 @@ def queue_quota_above_capacity(flavor: ResourceFlavor, _: Parameters, inventory:
     quotas = inventory.once("GPU quotas by flavor", None, lambda: _quotas(inventory)).get(str(name), {})
     known = {queue: amount for queue, amount in quotas.items() if isinstance(amount, Decimal) and amount}
     if not quotas or not labels.named:
-        return not_applicable("no queue in the input has quota of its GPUs, or it selects no nodes")
+        return NOT_APPLICABLE
     wanted = dict(labels.named)
     elsewhere = (inventory.of(NodeAutoProvisioning) or inventory.of(Autopilot)) and GKE_POOL_LABEL not in wanted
     if elsewhere or (COMPUTE_CLASS_LABEL in wanted and inventory.of(ComputeClassView)):
-        return not_applicable("GKE may create nodes for it outside the pools")
+        return NOT_APPLICABLE
     serving = [(pool, pool.offer.carries(wanted)) for pool in pools_for(Pool, wanted, inventory)]
     amounts = [pool.gpus for pool, answer in serving if answer is not False]
     if not amounts:
         return undecided("no pool with its nodeLabels is in the input")
     if None in amounts:
-        return not_applicable("one of its pools has no ceiling in GPUs")
+        return NOT_APPLICABLE
     if UNKNOWN in amounts:
         return undecided("the ceiling of one of its pools is not known yet")
     promised, most = sum(known.values()), sum(amount for amount in amounts if isinstance(amount, Decimal))

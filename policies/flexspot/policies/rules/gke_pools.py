@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_SPOT_LABEL
-from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.node_offer import machines_of
 from flexspot.policies.inventory.objects import KarpenterNodePool, ResourceFlavor
 from flexspot.policies.inventory.views import GkeNodePool, Inventory, PodSet
@@ -39,7 +39,7 @@ def flex_start_pool_misconfigured(view: GkeNodePool, parameters: Parameters) -> 
     queued = pool.at("queuedProvisioning", "enabled").equals("true")
     flex = node.at("flexStart").equals("true")
     if flex is False:
-        return not_applicable("not a flex-start pool")
+        return NOT_APPLICABLE
     strategy, run = pool.at("upgradeSettings", "strategy"), node.at("maxRunDuration")
     checks: list[tuple[Tri, str, str]] = [
         (node.at("spot").equals("true"), "nodeConfig.spot", "flex-start capacity is not Spot; remove it"),
@@ -150,7 +150,7 @@ def compute_class_with_extra_selector(judged: PodSet | ResourceFlavor, parameter
         hangs |= not complete or (name is UNKNOWN and bool(found))
     if hangs:
         return undecided("the labels by which it selects nodes are not known yet")
-    return PASSES if chosen else not_applicable("it selects no compute class")
+    return PASSES if chosen else NOT_APPLICABLE
 
 
 def _selections(judged: PodSet | ResourceFlavor, inventory: Inventory) -> Iterator[Selection]:
@@ -187,19 +187,19 @@ def _gke(view: GkeNodePool) -> Outcome:  # noqa: PLR0911 -- a list of decisions,
     node = view.pool.at("nodeConfig")
     accelerators = node.at("guestAccelerators").parts()
     if node.known and accelerators.complete and not accelerators.fields:
-        return not_applicable("it has no accelerator")
+        return NOT_APPLICABLE
     name = node.at("machineType").text()
     if name is UNKNOWN or not node.known or not accelerators.complete:
         return undecided("its machine type, or its accelerators, are not known yet")
     machine, written = machines_of("gcp").get(str(name)), accelerators.fields[0]
     if machine is None or not machine.gpu:
-        return not_applicable("its machine type is not in the catalog, or has no GPUs there")
+        return NOT_APPLICABLE
     gpu, count = written.at("type").text(), written.at("count").number()
     attached = name.startswith("n1-") if isinstance(name, str) else False
     at = f"{view.where}nodeConfig.{view.accelerators_field}"
     if isinstance(gpu, str) and gpu != machine.gpu:
         if attached:
-            return not_applicable(f"the catalog does not list {gpu} for {name}")
+            return NOT_APPLICABLE
         return fails(f"{at} requests {gpu}, but a {name} has {machine.gpu}", f"use type {machine.gpu}, or another machine type", at)
     if count is UNKNOWN or (gpu is UNKNOWN and attached):
         return undecided(f"{at} is not known yet")
@@ -217,10 +217,10 @@ def _karpenter(spec: Field) -> Outcome:
         return undecided("its requirements are not known yet")
     others = tuple(each for each in requirements if each.at("key").text() not in GPU_COUNT_LABELS)
     if len(others) == len(requirements):
-        return not_applicable("it requires no number of GPUs")
+        return NOT_APPLICABLE
     without = gpu_machines(others)
     if not without.complete or not without.gpus:
-        return not_applicable("the catalog lacks some of the instance types that it may launch")
+        return NOT_APPLICABLE
     if gpu_machines(requirements).gpus:
         return PASSES
     offered = ", ".join(f"{machine.name} has {machine.gpu_counts[0]}" for machine in without.gpus[:4])

@@ -4,10 +4,10 @@ from decimal import Decimal
 
 from flexspot.capacity.catalog.accelerators import RESOURCES
 from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GPU_RESOURCE
-from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.objects import ComputeClassView
 from flexspot.policies.inventory.pod_gpus import GPU_PREFIXES, POOL_LABELS, tolerates_gpus, unbacked_request
-from flexspot.policies.inventory.views import NO_GPUS, Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
+from flexspot.policies.inventory.views import Autopilot, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
 from flexspot.policies.judging import Level, Parameter, Parameters, Rule
 from flexspot.policies.pods.interruption import is_ended_by_others, is_interactive, limits_itself
 from flexspot.policies.pods.placement import pool_matches
@@ -48,7 +48,7 @@ def fractional_gpu(pods: PodSet, _: Parameters) -> Outcome:
                     return fails(f"{at} is {amount.text()}, but Kubernetes allocates whole devices only", at=f"{pods.where}.containers")
     if hangs:
         return undecided(f"{pods.where}: its device requests are not known yet")
-    return PASSES if asks else not_applicable(NO_GPUS)
+    return PASSES if asks else NOT_APPLICABLE
 
 
 @Rule(
@@ -92,7 +92,7 @@ def gpu_request_differs_from_limit(pods: PodSet, parameters: Parameters) -> Outc
             both = True
     if hangs:
         return undecided(f"{pods.where}: a request or a limit is not known yet")
-    return PASSES if both else not_applicable("no container has both a request and a limit for a device")
+    return PASSES if both else NOT_APPLICABLE
 
 
 UNBACKED = "{where}: {container} requests {resource} without a limit, which Kubernetes refuses"
@@ -116,8 +116,8 @@ def gpu_container_without_limit(pods: PodSet, _: Parameters) -> Outcome:
 
     Fails on what the pod alone proves: a request for GPUs without a limit, or a place on GPU nodes and no GPU asked for.
     """
-    if exempt := pods.exemption:
-        return not_applicable(exempt)
+    if pods.serve_nodes:
+        return NOT_APPLICABLE
     unbacked, container, resource = unbacked_request(pods.pod)
     if unbacked is True:
         return fails(UNBACKED.format(where=pods.where, container=container, resource=resource))
@@ -128,7 +128,7 @@ def gpu_container_without_limit(pods: PodSet, _: Parameters) -> Outcome:
         return fails(IDLE.format(where=pods.where, by=by), IDLE_REMEDY)
     if unbacked is UNKNOWN or idle is UNKNOWN:
         return undecided(f"{pods.where}: where it runs, or the GPU requests of its containers, are not known yet")
-    return PASSES if asks is True else not_applicable("it neither requests GPUs nor runs on GPU nodes")
+    return PASSES if asks is True else NOT_APPLICABLE
 
 
 MOST, SHIPPED = "most-gpus", 16
@@ -162,9 +162,8 @@ def gpu_container_above_maximum(pods: PodSet, parameters: Parameters, inventory:
 
     Where nobody says which nodes there are, no machine of either cloud has more than the parameter; a single GPU fits any.
     """
-    asks = pods.asks_for_gpus
-    if exempt := pods.not_gpu_work:
-        return not_applicable(exempt)
+    if pods.not_gpu_work:
+        return NOT_APPLICABLE
     placed = inventory.closed or any(each.suits is True for each in pool_matches(pods, inventory))
     bounds = {resource: _bound(resource, parameters, inventory, placed=placed) for resource in RESOURCES}
     counts = [
@@ -177,7 +176,7 @@ def gpu_container_above_maximum(pods: PodSet, parameters: Parameters, inventory:
         if count is not UNKNOWN and count is not None and count > most:
             told = ABOVE.format(where=pods.where, container=name, count=count, resource=resource, most=most)
             return fails(told, ABOVE_REMEDY.format(most=most), f"{pods.where}.containers")
-    if asks is UNKNOWN or any(count is UNKNOWN for _, _, count in counts):
+    if pods.asks_for_gpus is UNKNOWN or any(count is UNKNOWN for _, _, count in counts):
         return undecided(f"{pods.where}: the GPU requests of its containers are not known yet")
     if any(not bounds[resource][1] and isinstance(count, Decimal) and count > 1 for _, resource, count in counts):
         return undecided(f"{pods.where}: the number of GPUs of the largest node is not known")
@@ -226,10 +225,10 @@ def gpu_node_without_gpu_request(pods: PodSet, _: Parameters, inventory: Invento
 
     What the pod's own fields prove, gpu-container-without-limit says; this is about what only the taint or the pools show.
     """
+    # Those that their own fields place are gpu-container-without-limit's.
+    if pods.serve_nodes or pods.placed_on_gpus[0] is True:
+        return NOT_APPLICABLE
     asks = pods.asks_for_gpus
-    placed, _by = pods.placed_on_gpus
-    if exempt := pods.exemption or ("its own fields place it, so gpu-container-without-limit judges it" if placed is True else ""):
-        return not_applicable(exempt)
     if asks is True:
         return PASSES
     tolerates = pods.pod.at("tolerations").parts().any(tolerates_gpus)
@@ -300,7 +299,7 @@ def _tolerates_all(toleration: Field) -> Tri:
 
 def _told(goes: Tri, asks: Tri, told: str, at: str) -> Outcome:
     if goes is False:
-        return not_applicable("nothing sends it to GPU nodes in particular")
+        return NOT_APPLICABLE
     if UNKNOWN in (goes, asks):
         return undecided(f"{at.rpartition('.')[0]}: whether it requests GPUs, or goes to GPU nodes, is not known yet")
     return fails(f"{told}, but none of its containers has a limit on {' or '.join(RESOURCES)}", at=at)
@@ -339,16 +338,13 @@ def interactive_gpu_without_idle_limit(pods: PodSet, parameters: Parameters, inv
 
     A limit of its own is enough; a culler or a scaler may be installed elsewhere, so that its absence proves little.
     """
-    asks = pods.asks_for_gpus
-    if exempt := pods.not_gpu_work:
-        return not_applicable(exempt)
-    if pods.kind not in parameters.texts("kinds") or not is_interactive(pods, parameters.texts("words")):
-        return not_applicable("nothing marks it as interactive")
+    if pods.not_gpu_work or pods.kind not in parameters.texts("kinds") or not is_interactive(pods, parameters.texts("words")):
+        return NOT_APPLICABLE
     limits = parameters.texts("limits")
     limited, ended = limits_itself(pods, limits), is_ended_by_others(pods, limits, inventory)
     if True in (limited, ended):
         return PASSES
-    if UNKNOWN in (asks, limited):
+    if UNKNOWN in (pods.asks_for_gpus, limited):
         return undecided(f"{pods.where}: whether it requests GPUs, or has an idle limit, is not known yet")
     if ended is UNKNOWN:
         return undecided(f"{pods.where} has no idle limit of its own, and what may stop it when idle is not in the input")

@@ -5,7 +5,7 @@ from decimal import Decimal
 from math import ceil
 
 from flexspot.capacity.values.quantities import quantity
-from flexspot.capacity.values.verdict import PASSES, Addition, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Addition, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.node_offer import EC2_NOTICE_SECONDS
 from flexspot.policies.inventory.objects import ComputeClassView, PodDisruptionBudget, ProvisioningRequest, ProvisioningRequestConfig
 from flexspot.policies.inventory.views import GpuPool, Inventory, PodSet, Pool
@@ -63,8 +63,8 @@ def grace_exceeds_notice(pods: PodSet, parameters: Parameters, inventory: Invent
     default = Decimal(parameters.number("kubernetes-default-seconds"))
     written = not (field.absent or field.number() == default)
     other = asks is False and (selects_spot(pods)[0] is not True or not written)
-    if exempt := pods.exemption or ("it requests no GPUs, and relies on no grace period on Spot" if other else ""):
-        return not_applicable(exempt)
+    if pods.serve_nodes or other:
+        return NOT_APPLICABLE
     grace = default if field.absent else field.number()
     if grace is UNKNOWN or grace is None or asks is UNKNOWN:
         return undecided(f"{pods.where}: its grace period, or whether it requests GPUs, is not known yet")
@@ -84,7 +84,7 @@ def grace_exceeds_notice(pods: PodSet, parameters: Parameters, inventory: Invent
             Addition(pods.where, "terminationGracePeriodSeconds", int(notice)) if field.absent else None,
         )
     if interruption.possible is False:
-        return not_applicable("it does not run on Spot")
+        return NOT_APPLICABLE
     if interruption.possible is UNKNOWN or UNKNOWN in notices or (not notices and not written):
         return undecided(f"{pods.where}: {interruption.by}, so the time that its pods have is not known")
     return PASSES
@@ -128,9 +128,8 @@ DIES_REMEDY = "add podFailurePolicy: {rules: [{action: Ignore, onPodConditions: 
 @Rule(
     code="FLX024",
     severity=Severity.HIGH,
-    why=(
-        "Kueue's own preemption costs a Job nothing, but a reclaimed node is a pod failure: with backoffLimit 0 the first one ends the Job."
-    ),
+    why="Kueue's own preemption costs a Job nothing, but a reclaimed node is a pod failure: with backoffLimit 0 the first one ends the "
+    "Job.",
     remediation="Let the Job ignore pods with the condition DisruptionTarget; its program exits non-zero when it is interrupted.",
     link="https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy",
     sources=("Run against kube-controller-manager 1.36.1: an evicted pod counts as failed: 1 without the policy, and as nothing with it.",),
@@ -142,10 +141,9 @@ def job_dies_on_interruption(pods: PodSet, parameters: Parameters, inventory: In
     It survives if it does not count interruptions, if it may fail often enough, or if what made it starts it again.
     """
     if pods.job is None:
-        return not_applicable("no Job creates these pods")
-    asks = pods.asks_for_gpus
-    if exempt := pods.not_gpu_work:
-        return not_applicable(exempt)
+        return NOT_APPLICABLE
+    if pods.not_gpu_work:
+        return NOT_APPLICABLE
     least = parameters.number("least-interruptions")
     # A Job allows six failures where it does not say, a JobSet no restart.
     retries = any_of([_at_least(pods.job.at(name), least, default) for name, default in (("backoffLimit", 6), ("backoffLimitPerIndex", 0))])
@@ -157,8 +155,8 @@ def job_dies_on_interruption(pods: PodSet, parameters: Parameters, inventory: In
         return PASSES
     interruption = interruption_of(pods, inventory)
     if interruption.possible is False:
-        return not_applicable("it does not run on Spot")
-    if UNKNOWN in (survives, interruption.possible, asks):
+        return NOT_APPLICABLE
+    if UNKNOWN in (survives, interruption.possible, pods.asks_for_gpus):
         return undecided(f"{pods.where}: whether it runs on Spot ({interruption.by}), or how often it may fail, is not known")
     limit = pods.job.at("backoffLimit").text()
     return fails(
@@ -191,7 +189,7 @@ def restart_policy_forbids_failure_policy(pods: PodSet, parameters: Parameters, 
     With a podFailurePolicy it is refused; without one, on Spot, each interruption counts. JobSet's own default is OnFailure.
     """
     if pods.job is None:
-        return not_applicable("no Job creates these pods")
+        return NOT_APPLICABLE
     policy, at = pods.job.at("podFailurePolicy"), f"{pods.where}.restartPolicy"
     written = pods.pod.at("restartPolicy")
     if written.equals("Never") is True:
@@ -200,15 +198,14 @@ def restart_policy_forbids_failure_policy(pods: PodSet, parameters: Parameters, 
         return fails(
             f"{at} is {written.text() or 'absent'}, but with a podFailurePolicy Kubernetes accepts only Never", f"set {at} to Never", at
         )
-    asks = pods.asks_for_gpus
     in_place = True if written.absent and pods.kind == "JobSet" else written.equals("OnFailure")
-    if exempt := pods.not_gpu_work or ("it restarts no container" if in_place is False else ""):
-        return not_applicable(exempt)
+    if pods.not_gpu_work or in_place is False:
+        return NOT_APPLICABLE
     failures = _failures(pods, pods.job)
     interruption = interruption_of(pods, inventory)
     if interruption.possible is False or (failures is not UNKNOWN and failures >= parameters.number("enough-failures")):
-        return not_applicable("it does not run on Spot, or may fail often enough")
-    if UNKNOWN in (asks, in_place, failures, interruption.possible) or not policy.known:
+        return NOT_APPLICABLE
+    if UNKNOWN in (pods.asks_for_gpus, in_place, failures, interruption.possible) or not policy.known:
         return undecided(f"{pods.where}: its restartPolicy, or whether it runs on Spot ({interruption.by}), is not known")
     return fails(
         f"{at} is OnFailure, which rules out a podFailurePolicy; {interruption.by}, and interruption number {failures} ends it",
@@ -275,7 +272,7 @@ def flex_job_over_seven_days(asker: Asker, parameters: Parameters, inventory: In
             return fails(TOO_LONG.format(at=at, seconds=seconds, most=most, also=also), TOO_LONG_REMEDY.format(most=most, at=at), at)
     if long or any(seconds is UNKNOWN for _, seconds in known):
         return undecided(f"{asked[0][0]}, or whether it runs on flex-start, is not known")
-    return PASSES if asked and sure else not_applicable("it requests no run time of its own from flex-start")
+    return PASSES if asked and sure else NOT_APPLICABLE
 
 
 def _asked(asker: Asker, flex: Tri) -> Iterator[tuple[str, Field, Tri]]:
@@ -306,10 +303,8 @@ def _asked(asker: Asker, flex: Tri) -> Iterator[tuple[str, Field, Tri]]:
 @Rule(
     code="FLX051",
     severity=Severity.HIGH,
-    why=(
-        "Nodes with such pods are never drained: autoscalers keep half-empty GPU nodes, and upgrades wait until they "
-        "fail or force eviction."
-    ),
+    why="Nodes with such pods are never drained: autoscalers keep half-empty GPU nodes, and upgrades wait until they "
+    "fail or force eviction.",
     remediation="Allow at least one pod to be evicted: maxUnavailable: 1, or minAvailable below the number of pods.",
     link="https://kubernetes.io/docs/tasks/run-application/configure-pdb/#arbitrary-controllers-and-selectors",
     sources=("k8s.io/kubernetes 1.36.1, pkg/controller/disruption: without a scale no disruption is allowed.",),
@@ -344,7 +339,7 @@ def blocking_disruption_budget(budget: PodDisruptionBudget, parameters: Paramete
                     scaled,
                 )
     if least.absent:
-        return PASSES if not most.absent else not_applicable("it sets neither maxUnavailable nor minAvailable")
+        return PASSES if not most.absent else NOT_APPLICABLE
     blocks = _keeps_all(least, pods)
     if blocks is True:
         return fails(
@@ -376,10 +371,8 @@ def _keeps_all(least: Field, pods: list[tuple[PodSet, Tri]]) -> Tri:
     code="FLX052",
     severity=Severity.LOW,
     level=Level.ADVISORY,
-    why=(
-        "A budget limits evictions. The reclaim of a Spot node and the end of a flex-start node are not evictions: "
-        "jobs that rely on it lose work."
-    ),
+    why="A budget limits evictions. The reclaim of a Spot node and the end of a flex-start node are not evictions: "
+    "jobs that rely on it lose work.",
     remediation="Rely on checkpoints and a podFailurePolicy that ignores DisruptionTarget; keep the budget only for drains, or remove it.",
     link="https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-budgets",
     sources=("https://docs.cloud.google.com/kubernetes-engine/docs/concepts/spot-vms",),
@@ -393,7 +386,7 @@ def budget_does_not_stop_reclaim(budget: PodDisruptionBudget, parameters: Parame
     kinds = parameters.texts("kinds")
     jobs = [(pods, answer) for pods, answer in selected(budget, inventory) if pods.kind in kinds and pods.asks_for_gpus is not False]
     if not jobs:
-        return not_applicable("it selects no GPU job in the input")
+        return NOT_APPLICABLE
     hangs = False
     for pods, answer in jobs:
         interruption, (flex, by) = interruption_of(pods, inventory), flex_start_of(pods, inventory)

@@ -2,7 +2,7 @@
 
 import re
 
-from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.objects import KarpenterControllerView, KarpenterNodePool, TerminationHandler
 from flexspot.policies.inventory.views import GpuPool, Inventory, Pool
 from flexspot.policies.judging import Cloud, Parameter, Parameters, Rule
@@ -14,13 +14,10 @@ from flexspot.policies.values.field import UNKNOWN, Tri, any_of
     code="FLX020",
     severity=Severity.HIGH,
     clouds=(Cloud.EKS,),
-    why=(
-        "EC2 gives two minutes' notice before it reclaims a Spot instance; without the queue, Karpenter does not "
-        "receive it and pods are cut off."
-    ),
-    remediation=(
-        "Give Karpenter an SQS queue with the five EventBridge rules from its documentation, and name it in settings.interruptionQueue."
-    ),
+    why="EC2 gives two minutes' notice before it reclaims a Spot instance; without the queue, Karpenter does not "
+    "receive it and pods are cut off.",
+    remediation="Give Karpenter an SQS queue with the five EventBridge rules from its documentation, and name it in "
+    "settings.interruptionQueue.",
     link="https://karpenter.sh/docs/concepts/disruption/#interruption",
 )
 def no_interruption_queue(controller: KarpenterControllerView, _: Parameters, inventory: Inventory) -> Outcome:
@@ -43,7 +40,7 @@ def no_interruption_queue(controller: KarpenterControllerView, _: Parameters, in
         )
     if spot or not inventory.tells(KarpenterNodePool):
         return undecided(f"{controller.queue_field} is not set; whether a NodePool has Spot capacity is not known")
-    return not_applicable("no NodePool has Spot capacity")
+    return NOT_APPLICABLE
 
 
 _OF_NODE_GROUPS = frozenset({"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/capacityType"})
@@ -67,7 +64,7 @@ def termination_handler_beside_karpenter(handler: TerminationHandler, _: Paramet
     Fails where the handler drains whatever node it runs on, and one of Karpenter's nodes may be such a one.
     """
     if not inventory.of(KarpenterControllerView) and not inventory.of(KarpenterNodePool):
-        return not_applicable("Karpenter is not in the input")
+        return NOT_APPLICABLE
     if handler.drains is False:
         return PASSES
     watched, where = _watches_karpenters(handler, inventory)
@@ -128,10 +125,10 @@ def training_nodes_expire(pool: KarpenterNodePool, parameters: Parameters, inven
     """
     gpu = gpu_pool_of(pool.identity, inventory)
     if gpu is None:
-        return not_applicable("it creates no GPU nodes")
+        return NOT_APPLICABLE
     meant = any_of([pool.spec.at("disruption", "consolidationPolicy").equals("WhenEmpty"), _named(pool, gpu, parameters.texts("words"))])
     if meant is False:
-        return not_applicable("its work may be moved")
+        return NOT_APPLICABLE
     expiry = pool.spec.at("template", "spec", "expireAfter")
     if expiry.equals("Never") is True or _as_late_as_auto_mode_lets(pool):
         return PASSES

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.objects import KarpenterNodePool, KubernetesObject, NodeClass, named
 from flexspot.policies.inventory.views import Inventory
 from flexspot.policies.judging import Cloud, Level, Parameter, Parameters, Rule
@@ -29,10 +29,10 @@ def ami_not_pinned(node_class: NodeClass, parameters: Parameters) -> Outcome:
     A term is pinned if it names an image, or a version of an alias. One that goes by tags moves only when its owner tags an image.
     """
     if node_class.group != "karpenter.k8s.aws":
-        return not_applicable("not an EC2NodeClass")
+        return NOT_APPLICABLE
     terms = node_class.spec.at("amiSelectorTerms").parts()
     if terms.complete and not terms.fields:
-        return not_applicable("it selects no AMI")
+        return NOT_APPLICABLE
     found = [(_floats(term, parameters.texts("moving-parameters")), place, term) for place, term in terms.named]
     for (floats, field), place, term in found:
         if floats is True:
@@ -83,7 +83,7 @@ def ami_not_selected(node_class: NodeClass, _: Parameters) -> Outcome:
     In v1 amiFamily says how nodes are set up, not which image they start.
     """
     if node_class.group != "karpenter.k8s.aws" or node_class.version != "v1":
-        return not_applicable("not an EC2NodeClass of v1")
+        return NOT_APPLICABLE
     terms = node_class.spec.at("amiSelectorTerms")
     if not terms.known:
         return undecided("spec.amiSelectorTerms is not known yet")
@@ -111,9 +111,8 @@ _TAKES_INTO_USE = re.compile(r"mkfs|mount|fstab|fs_setup|pvcreate|mdadm|zpool")
     level=Level.ADVISORY,
     clouds=(Cloud.EKS,),
     why="EBS bills the volume as long as the node exists, while scratch files and images fill the root volume until pods are evicted.",
-    remediation=(
-        "Remove the volume and enlarge the root volume; for fast scratch space use the machine's NVMe disks: instanceStorePolicy: RAID0."
-    ),
+    remediation="Remove the volume and enlarge the root volume; for fast scratch space use the machine's NVMe disks: "
+    "instanceStorePolicy: RAID0.",
     link="https://karpenter.sh/docs/concepts/nodeclasses/#specblockdevicemappings",
     sources=("Karpenter AWS provider 1.14.1, pkg/providers/amifamily: pods' storage is on /dev/xvda, of Bottlerocket on /dev/xvdb.",),
 )
@@ -124,12 +123,12 @@ def data_volume_never_mounted(node_class: NodeClass, _: Parameters) -> Outcome:
     """
     family = _family(node_class.spec)
     if node_class.group != "karpenter.k8s.aws" or (family is not UNKNOWN and family not in _PLAIN):
-        return not_applicable("not an EC2NodeClass of Amazon Linux")
+        return NOT_APPLICABLE
     mappings = node_class.spec.at("blockDeviceMappings").parts()
     found = [(_is_data(mapping), place, mapping) for place, mapping in mappings.named]
     possible = [each for each in found if each[0] is not False]
     if mappings.complete and not possible:
-        return not_applicable("it has only a root volume")
+        return NOT_APPLICABLE
     mounts = _mounts(node_class.spec.at("userData"))
     if mounts is True:
         return PASSES
@@ -190,7 +189,7 @@ def nodepool_references_missing_class(pool: KarpenterNodePool, _: Parameters, in
     if not reference.known or UNKNOWN in (group, kind, name):
         return undecided("spec.template.spec.nodeClassRef is not known yet")
     if name is None:
-        return not_applicable("it refers to no class, which the API server refuses")
+        return NOT_APPLICABLE
     if (group, kind, name) == _BUILT_IN:
         return PASSES
     found = any_of(each.name.equals(str(name)) for each in named(NodeClass, name, inventory) if _is_of(each, group, kind))

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Any, Final, cast
 
 from flexspot.capacity.values.images import MOVING_TAGS
-from flexspot.capacity.values.verdict import PASSES, Addition, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Addition, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.field_schemas import KINDS, TYPES, fields
 from flexspot.policies.inventory.objects import KubernetesObject, Namespace, named
 from flexspot.policies.inventory.views import GpuPool, Inventory, PodSet
@@ -35,7 +35,7 @@ def unknown_field(written: KubernetesObject, _: Parameters) -> Outcome:
     known = fields()
     schema = known[KINDS].get(kind)
     if schema is None:
-        return not_applicable("Flexspot does not know the fields of its kind")
+        return NOT_APPLICABLE
     found = list(_walk(written.fields.value, schema, known[TYPES], ""))
     wrong = [_told(path, allowed) for path, allowed in found if path]
     if wrong:
@@ -130,13 +130,12 @@ def missing_owner_labels(judged: GpuPool | PodSet, parameters: Parameters, inven
             return PASSES
         remedy, adds = f"add {_legal_key(keys, where)} to {where}", Addition(where, "", None)
         return fails(f"it creates GPU nodes, but {where} does not say who owns them", remedy, where, adds)
-    asks = judged.asks_for_gpus
-    if exempt := judged.not_gpu_work:
-        return not_applicable(exempt)
+    if judged.not_gpu_work:
+        return NOT_APPLICABLE
     answer = any_of(_has(labels, keys) for labels in (judged.labels, judged.template_labels, judged.queue_labels))
     if answer is True:
         return PASSES
-    return _by_namespace(judged, keys, inventory, undecided_yet=UNKNOWN in (answer, asks))
+    return _by_namespace(judged, keys, inventory, undecided_yet=UNKNOWN in (answer, judged.asks_for_gpus))
 
 
 _GCP_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
@@ -182,9 +181,8 @@ UNTAGGED = "has neither a tag nor a digest, which means latest"
     code="FLX050",
     severity=Severity.MEDIUM,
     level=Level.ADVISORY,
-    why=(
-        "An interrupted job can continue with a different program than it started with, and the pods of one job may run different programs."
-    ),
+    why="An interrupted job can continue with a different program than it started with, and the pods of one job may run different "
+    "programs.",
     remediation="Name the image by digest (IMAGE@sha256:...), or by a tag of one release.",
     link="https://kubernetes.io/docs/concepts/containers/images/#image-names",
     parameters=(
@@ -197,9 +195,9 @@ def image_not_pinned(pods: PodSet, parameters: Parameters) -> Outcome:
 
     A digest pins it, and so does a tag that nobody is expected to move.
     """
+    if pods.not_gpu_work:
+        return NOT_APPLICABLE
     asks = pods.asks_for_gpus
-    if exempt := pods.not_gpu_work:
-        return not_applicable(exempt)
     allowed, moving = parameters.texts("allowed-registries"), parameters.texts("moving-tags")
     hangs = asks is UNKNOWN
     for name, container in pods.containers:

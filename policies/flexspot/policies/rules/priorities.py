@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.objects import ClusterQueue, PriorityClass
 from flexspot.policies.inventory.views import Inventory
 from flexspot.policies.judging import Level, Parameter, Parameters, Rule
@@ -31,10 +31,12 @@ def borrow_threshold_misread(queue: ClusterQueue, parameters: Parameters, invent
     Nobody can see what was meant; that the classes which are to be protected are among the victims is what shows the misreading.
     """
     borrow = queue.spec.at("preemption", "borrowWithinCohort")
-    if borrow.at("policy").equals("LowerPriority") is False or borrow.at("maxPriorityThreshold").absent:
-        return not_applicable("it sets no priority threshold for preemption while borrowing")
-    if fair_sharing(inventory)[0] is True:
-        return not_applicable("Kueue ignores it under fair sharing")
+    if (
+        borrow.at("policy").equals("LowerPriority") is False
+        or borrow.at("maxPriorityThreshold").absent
+        or fair_sharing(inventory)[0] is True
+    ):
+        return NOT_APPLICABLE
     threshold = borrow.at("maxPriorityThreshold").number() if borrow.at("policy").known else UNKNOWN
     words = parameters.texts("protected-words")
     named = [(each.identity.name, each.fields.at("value").number()) for each in inventory.of(PriorityClass)]
@@ -75,11 +77,11 @@ def preemptible_by_default_pods(priority: PriorityClass, parameters: Parameters,
     """
     below = below_scale_up(priority, inventory)
     if not is_of_pods(priority) or below is True:
-        return not_applicable("not a PriorityClass for pods, or one that priority-below-scale-up judges")
+        return NOT_APPLICABLE
     name, value = priority.identity.name.lower(), value_of(priority)
     asked = [each.asks_for_gpus for each in users_of(priority, inventory)]
     if any(word in name for word in parameters.texts("words")) or (asked and not any(each is not False for each in asked)):
-        return not_applicable("its pods are placeholders for others, or request no GPUs")
+        return NOT_APPLICABLE
     values = [value_of(each) for each in defaults(inventory)]
     if UNKNOWN in (value, *values):
         return undecided("its value, or that of the default class, is not known yet")
@@ -114,7 +116,7 @@ def priority_below_scale_up(priority: PriorityClass, _: Parameters, inventory: I
     One default too many is refused; a default above all others turns the order round; a value below the line waits for ever.
     """
     if not is_of_pods(priority):
-        return not_applicable("not a PriorityClass for pods, or one of Kubernetes' own")
+        return NOT_APPLICABLE
     by_default, value, below = priority.fields.at("globalDefault").equals("true"), value_of(priority), below_scale_up(priority, inventory)
     if below is True:
         all_pods = ", and pods without a class get it" if by_default is True else ""

@@ -1,7 +1,7 @@
 """Work in the queues, past them, and in the wrong one."""
 
 from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
-from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.gpu_machines import gpu_selection
 from flexspot.policies.inventory.objects import ClusterQueue, KueueConfiguration, LocalQueue, ResourceFlavor, named
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS, gpu_resources
@@ -34,14 +34,11 @@ def job_without_queue(pods: PodSet, parameters: Parameters, inventory: Inventory
     Only kinds that run to an end: what serves for ever would never give its quota back.
     """
     if pods.kind not in parameters.texts("kinds"):
-        return not_applicable("not a kind that Kueue queues")
-    asks = pods.asks_for_gpus
-    if exempt := pods.not_gpu_work:
-        return not_applicable(exempt)
-    if pods.object_spec.at("managedBy").known and not pods.object_spec.at("managedBy").absent:
-        return not_applicable("another controller runs it")
+        return NOT_APPLICABLE
+    if pods.not_gpu_work or (pods.object_spec.at("managedBy").known and not pods.object_spec.at("managedBy").absent):
+        return NOT_APPLICABLE
     queue = queue_of(pods, inventory)
-    if not pods.queue_labels.known or asks is UNKNOWN:
+    if not pods.queue_labels.known or pods.asks_for_gpus is UNKNOWN:
         return undecided("its labels, or its GPU requests, are not known yet")
     if not queue.known or queue.text() not in {None, ""}:
         return PASSES
@@ -70,7 +67,7 @@ def work_in_missing_queue(pods: PodSet, _: Parameters, inventory: Inventory) -> 
     named = pods.queue_labels.at(QUEUE_LABEL)
     name, space = named.text(), pods.namespace.text()
     if named.absent or name == "":
-        return not_applicable("it names no queue")
+        return NOT_APPLICABLE
     if UNKNOWN in (name, space):
         return undecided("its queue, or its namespace, is not known yet")
     queues = inventory.by("written namespace", LocalQueue, lambda each: each.fields.at("metadata", "namespace").text())
@@ -79,7 +76,7 @@ def work_in_missing_queue(pods: PodSet, _: Parameters, inventory: Inventory) -> 
     if name in near:
         return PASSES
     if UNKNOWN in near or UNKNOWN in queues or not (inventory.closed or (near and not inventory.excerpt)):
-        return not_applicable("no queue of its namespace is in the input")
+        return NOT_APPLICABLE
     there = listed(map(str, near)) or "none"
     where = f"namespace {space}" if space else "the input"
     return fails(
@@ -107,12 +104,12 @@ def work_in_the_wrong_queue(pods: PodSet, _: Parameters, inventory: Inventory) -
     Work whose pods ask for GPUs in part is work with GPUs: its others get machines by the same flavor, or by another group's.
     """
     queue = queue_of(pods, inventory)
-    if queue.absent or pods.exemption:
-        return not_applicable(pods.exemption or "it is in no queue")
+    if queue.absent or pods.serve_nodes:
+        return NOT_APPLICABLE
     asks = any_of(each.asks_for_gpus for each in _of_object(pods, inventory))
     leads_to = cluster_queues_of(pods, queue, inventory)
     if len(leads_to) != 1:
-        return not_applicable("its queue, or its ClusterQueue, is not in the input")
+        return NOT_APPLICABLE
     if asks is True:
         return _with_gpus(pods, leads_to[0], queue, inventory)
     all_gpus = _machines_have_gpus(leads_to[0], inventory) if asks is False else UNKNOWN
@@ -131,7 +128,7 @@ def work_in_the_wrong_queue(pods: PodSet, _: Parameters, inventory: Inventory) -
 def _with_gpus(pods: PodSet, leads_to: ClusterQueue, queue: Field, inventory: Inventory) -> Outcome:
     """Kueue admits nothing that asks for a resource which no group of its queue covers, by exactly its name."""
     if _runs(pods):
-        return not_applicable("it waits for no queue: it is already admitted, or not suspended")
+        return NOT_APPLICABLE
     asked = sorted({resource for each in _of_object(pods, inventory) for resource in gpu_resources(each.pod)})
     if not asked:
         return undecided("the resource name by which Kueue counts its device claims is set elsewhere")

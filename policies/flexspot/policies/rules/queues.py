@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from decimal import Decimal
 
-from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.objects import (
     AdmissionCheck,
     ClusterQueue,
@@ -58,7 +58,7 @@ def borrowing_without_cohort(queue: ClusterQueue, _: Parameters, inventory: Inve
         return PASSES if others is True else undecided(f"the other members of cohort {name} are not known")
     if not (cohort.known and all(limit.known for _, limit in limits)) or reclaims is UNKNOWN or borrows is UNKNOWN:
         return undecided("its cohort, its limits or its preemption are not known yet")
-    return PASSES if limits or reclaims or borrows else not_applicable("it neither borrows nor lends")
+    return PASSES if limits or reclaims or borrows else NOT_APPLICABLE
 
 
 def _limits(queue: ClusterQueue) -> Iterator[tuple[str, Field]]:
@@ -78,9 +78,8 @@ def _limits(queue: ClusterQueue) -> Iterator[tuple[str, Field]]:
     code="FLX035",
     severity=Severity.MEDIUM,
     why="Fair sharing is off unless the configuration enables it: weights are then ignored, and the agreed shares are not enforced.",
-    remediation=(
-        "Turn on fairSharing in Kueue's configuration where weights are set, and use borrowWithinCohort only in clusters without it."
-    ),
+    remediation="Turn on fairSharing in Kueue's configuration where weights are set, and use borrowWithinCohort only in clusters without "
+    "it.",
     link="https://kueue.sigs.k8s.io/docs/concepts/preemption/#fair-sharing",
     sources=("Kueue 0.19, apis/kueue/v1beta2/clusterqueue_types.go: borrowWithinCohort is for classical preemption.",),
 )
@@ -93,7 +92,7 @@ def fair_sharing_inert(queue: ClusterQueue | Cohort, _: Parameters, inventory: I
     borrows = queue.spec.at("preemption", "borrowWithinCohort", "policy").equals("LowerPriority")
     weighs = UNKNOWN if weight is UNKNOWN else weight is not None and weight != 1
     if weighs is False and borrows is False:
-        return not_applicable("it sets no weight, and does not preempt to borrow")
+        return NOT_APPLICABLE
     on, where = fair_sharing(inventory)
     inert, ignored = all_of([weighs, negated(on)]), all_of([borrows, on])
     if inert is True:
@@ -162,7 +161,7 @@ def queue_resources_out_of_order(queue: ClusterQueue | Cohort, _: Parameters) ->
                 )
     if hangs:
         return undecided("spec.resourceGroups is not fully known yet")
-    return PASSES if groups.fields else not_applicable("it has no resource groups")
+    return PASSES if groups.fields else NOT_APPLICABLE
 
 
 def _names(listed: Field, key: str) -> list[str] | Unknown:
@@ -187,7 +186,7 @@ def local_queue_without_cluster_queue(queue: LocalQueue, _: Parameters, inventor
     target = queue.spec.at("clusterQueue")
     name = target.text()
     if name is None:
-        return not_applicable("it names no ClusterQueue, which the API server refuses")
+        return NOT_APPLICABLE
     if name is UNKNOWN:
         return undecided("spec.clusterQueue is not known yet")
     found = any_of(each.name.equals(name) for each in named(ClusterQueue, name, inventory))
@@ -232,7 +231,7 @@ def _check(check: AdmissionCheck, inventory: Inventory) -> Outcome:  # noqa: PLR
     controller, parameters = check.spec.at("controllerName"), check.spec.at("parameters")
     kind, name = (parameters.at(field).text() for field in ("kind", "name"))
     if controller.equals(CONTROLLER) is False:
-        return not_applicable("another controller owns the check")
+        return NOT_APPLICABLE
     if not controller.known or kind is UNKNOWN or name is UNKNOWN:
         return undecided("spec.controllerName or spec.parameters is not known yet")
     if kind != "ProvisioningRequestConfig" or not name:
@@ -255,7 +254,7 @@ def _queue(queue: ClusterQueue, inventory: Inventory) -> Outcome:
     flavors = inventory.by("name", ResourceFlavor, lambda each: each.name.text())
     asked = list(asked_for(queue, inventory))
     if all(asks is False for asks, _, _ in asked) or inventory.of(Autopilot) or on_eks_alone(inventory):
-        return not_applicable("none of its checks requests nodes of a pool from GKE")
+        return NOT_APPLICABLE
     broken: list[Tri] = []
     for asks, check, flavor in asked:
         serves, pool = queued(flavors[flavor][-1], inventory) if flavor in flavors else (UNKNOWN, "")
@@ -295,7 +294,7 @@ def deprecated_kueue_api(written: KubernetesObject, _: Parameters) -> Outcome:
     The version, and in a ClusterQueue the two values that have other names now.
     """
     if written.group != _GROUP:
-        return not_applicable("not a Kueue object")
+        return NOT_APPLICABLE
     if written.version in _OLD_VERSIONS:
         renamed = [f"spec.{old} is now spec.{new}" for old, new in _CHANGED.items() if not written.spec.at(old).absent]
         also = f", where {', '.join(renamed)}" if renamed and isinstance(written, ClusterQueue) else ""

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from flexspot.capacity.catalog.accelerators import ACCELERATORS, NVIDIA, Accelerator, kind_of_resource
-from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, Verdict, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, Verdict, fails, undecided
 from flexspot.policies.inventory.objects import LimitRange, LocalQueue, Namespace, ResourceQuota
 from flexspot.policies.inventory.pod_gpus import GPU_PREFIXES, gpu_resources
 from flexspot.policies.inventory.views import Inventory, PodSet
@@ -38,13 +38,15 @@ def namespace_without_gpu_quota(judged: Namespace | LocalQueue, _: Parameters, i
     name = judged.namespace if of_queue else judged.name.text()
     if not isinstance(name, str):
         return undecided("the name of the namespace is not known yet")
-    if name == "kube-system" or (of_queue and name in inventory.by("name", Namespace, lambda each: each.name.text())):
-        return not_applicable("the namespace is judged itself" if of_queue else "kube-system serves the nodes themselves")
-    if of_queue and local_queues_of(name, inventory)[0] is not judged:
-        return not_applicable("the namespace is judged at another of its queues")
+    if (
+        name == "kube-system"
+        or (of_queue and name in inventory.by("name", Namespace, lambda each: each.name.text()))
+        or (of_queue and local_queues_of(name, inventory)[0] is not judged)
+    ):
+        return NOT_APPLICABLE
     uses_gpus = _uses_gpus(name, inventory)
     if uses_gpus is False:
-        return not_applicable("it has neither a queue that leads to GPUs nor pods that request them")
+        return NOT_APPLICABLE
     bounded = any_of(quota.concerns_gpus for quota in gpu_quotas_of(name, inventory))
     if bounded is True:
         return PASSES
@@ -61,7 +63,7 @@ def namespace_without_gpu_quota(judged: Namespace | LocalQueue, _: Parameters, i
 
 def _quota_keys(namespace: str, inventory: Inventory) -> list[str]:
     """The keys of quotas of the kinds that its queues lead to and its pods ask for; NVIDIA's where neither tells."""
-    pods = (each for each in inventory.of(PodSet) if not each.exemption and each.space == namespace)
+    pods = (each for each in inventory.of(PodSet) if not each.serve_nodes and each.space == namespace)
     asked = {kind_of_resource(resource) for each in pods for resource in gpu_resources(each.pod)}
     kinds = [kind for kind in ACCELERATORS if kind in asked or gives_gpus(namespace, inventory, (kind,)) is True]
     return [kind.quota_key for kind in kinds or [NVIDIA]]
@@ -77,7 +79,7 @@ def _namespaces_of_gpu_pods(inventory: Inventory) -> dict[object, Tri]:
     """Whether pods ask for GPUs, by namespace; those whose namespace is not known yet under UNKNOWN."""
     found: dict[object, list[Tri]] = {}
     for each in inventory.of(PodSet):
-        if not each.exemption:
+        if not each.serve_nodes:
             found.setdefault(each.space, []).append(each.asks_for_gpus)
     return {space: any_of(answers) for space, answers in found.items()}
 
@@ -85,10 +87,8 @@ def _namespaces_of_gpu_pods(inventory: Inventory) -> dict[object, Tri]:
 @Rule(
     code="FLX055",
     severity=Severity.MEDIUM,
-    why=(
-        "Kueue does not know about ResourceQuotas: it admits the job and reserves quota for it, and the API server "
-        "refuses its pods every time."
-    ),
+    why="Kueue does not know about ResourceQuotas: it admits the job and reserves quota for it, and the API server "
+    "refuses its pods every time.",
     remediation="Set the namespace's quota to at least what its queues guarantee and can borrow.",
     link="https://kueue.sigs.k8s.io/docs/concepts/cohort/",
 )
@@ -99,11 +99,11 @@ def quota_below_queue_share(quota: ResourceQuota, _: Parameters, inventory: Inve
     """
     bounded, space = {kind: gpus for kind, gpus in read_quota(quota).gpus.items() if gpus is not None}, quota.namespace
     if not bounded or is_of_some_pods(quota):
-        return not_applicable("it limits no whole GPUs, or only those of some pods")
+        return NOT_APPLICABLE
     if isinstance(space, Unknown):
         return undecided("its namespace is not known yet")
     if not local_queues_of(space, inventory):
-        return not_applicable("no queue in the input serves its namespace")
+        return NOT_APPLICABLE
     outcomes = [_of_kind(kind, gpus, space, share_of(space, inventory, kind)) for kind, gpus in bounded.items()]
     return max(outcomes, key=lambda each: _GRAVITY.index(each.verdict))
 
@@ -162,7 +162,7 @@ def quota_key_never_enforced(quota: ResourceQuota, _: Parameters) -> Outcome:
     if not hard.complete:
         return undecided("spec.hard is not known yet")
     counted = [key for key, _ in hard.named if key.startswith(REQUESTS) and key.removeprefix(REQUESTS).startswith(DEVICES)]
-    return PASSES if counted else not_applicable("it has no key for a device")
+    return PASSES if counted else NOT_APPLICABLE
 
 
 SECTIONS = ("default", "defaultRequest", "max", "min", "maxLimitRequestRatio")

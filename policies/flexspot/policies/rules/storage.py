@@ -1,7 +1,7 @@
 """Where checkpoints are kept, and claims of volumes."""
 
 from flexspot.capacity.catalog.node_labels import HOSTNAME_LABEL
-from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.cloud_resources import Bucket, EksClusterView, GcsBucketView, GkeClusterView, S3BucketView
 from flexspot.policies.inventory.objects import PersistentVolumeClaim, named
 from flexspot.policies.inventory.views import Inventory, PodSet
@@ -28,7 +28,7 @@ def checkpoint_bucket_in_other_region(bucket: GcsBucketView | S3BucketView, para
     """
     purpose = _is_for_checkpoints(bucket, parameters.texts("name-parts"))
     if purpose is False:
-        return not_applicable("nothing marks it as a bucket for checkpoints")
+        return NOT_APPLICABLE
     kind = GkeClusterView if isinstance(bucket, GcsBucketView) else EksClusterView
     clusters = inventory.of(kind)
     if not clusters:
@@ -37,7 +37,7 @@ def checkpoint_bucket_in_other_region(bucket: GcsBucketView | S3BucketView, para
     if any_of(answer for _, answer in near if answer is not None) is True:
         return PASSES
     if any(answer is None for _, answer in near):
-        return not_applicable("its region, or that of a cluster, is not in the input")
+        return NOT_APPLICABLE
     if purpose is UNKNOWN or any(answer is UNKNOWN for _, answer in near):
         return undecided("its name or its region, or the region of a cluster, is not known yet")
     field = f"{bucket.where}{'location' if kind is GkeClusterView else 'region'}"
@@ -91,17 +91,17 @@ def checkpoint_on_ephemeral_volume(pods: PodSet, parameters: Parameters) -> Outc
     Judged are mounts whose path says checkpoint, and absolute paths that an argument or a variable of such a name gives.
     """
     if pods.kind not in parameters.texts("kinds"):
-        return not_applicable("not a kind that runs to completion")
+        return NOT_APPLICABLE
+    if pods.not_gpu_work:
+        return NOT_APPLICABLE
     asks = pods.asks_for_gpus
-    if exempt := pods.not_gpu_work:
-        return not_applicable(exempt)
     places = list(checkpoint_places(pods, parameters.texts("path-words"), parameters.texts("names")))
     for place in places:
         if isinstance(place.ends_with, str) and place.ends_with and asks is True:
             return fails(LOST.format(place=place.described, ends=place.ends_with), at=place.at)
     if asks is UNKNOWN or any(place.ends_with is UNKNOWN for place in places):
         return undecided(f"{pods.where}: whether it requests GPUs, or where it writes checkpoints, is not known yet")
-    return PASSES if places else not_applicable("nothing in it names checkpoints")
+    return PASSES if places else NOT_APPLICABLE
 
 
 _OF_ONE_NODE = {"ReadWriteOnce", "ReadWriteOncePod"}
@@ -110,10 +110,8 @@ _OF_ONE_NODE = {"ReadWriteOnce", "ReadWriteOncePod"}
 @Rule(
     code="FLX044",
     severity=Severity.MEDIUM,
-    why=(
-        "The disk is attached where the first pod runs; pods on other nodes wait for it, and the GPUs of the running "
-        "pods sit idle meanwhile."
-    ),
+    why="The disk is attached where the first pod runs; pods on other nodes wait for it, and the GPUs of the running "
+    "pods sit idle meanwhile.",
     remediation="Use a ReadWriteMany or ReadOnlyMany claim (a bucket, Filestore, FSx), or give each pod its own claim.",
     link="https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes",
 )
@@ -124,10 +122,10 @@ def shared_read_write_once_volume(pods: PodSet, _: Parameters, inventory: Invent
     """
     claims = list(claims_of(pods.pod))
     if not claims:
-        return not_applicable("it mounts no claim") if pods.pod.at("volumes").known else undecided(f"{pods.where}.volumes is not known yet")
+        return NOT_APPLICABLE if pods.pod.at("volumes").known else undecided(f"{pods.where}.volumes is not known yet")
     copies = copies_of(pods)
     if copies is not UNKNOWN and copies <= 1:
-        return not_applicable("it runs one pod at a time")
+        return NOT_APPLICABLE
     hangs = False
     for at, claim in claims:
         modes = _modes(claim, pods, inventory)

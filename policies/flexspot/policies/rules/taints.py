@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from flexspot.capacity.catalog.accelerators import RESOURCES
 from flexspot.capacity.catalog.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL
-from flexspot.capacity.values.verdict import PASSES, Addition, Outcome, Severity, fails, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Addition, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.objects import ComputeClassView, KarpenterNodePool
 from flexspot.policies.inventory.views import Autopilot, GpuPool, Inventory, PodSet
 from flexspot.policies.judging import Level, Parameter, Parameters, Rule
@@ -82,7 +82,7 @@ def spot_pool_without_taint(pool: GpuPool, _: Parameters) -> Outcome:
     Any taint but that on GPUs serves: the clouds add its toleration to every pod that asks for them by themselves.
     """
     if pool.spot is False:
-        return not_applicable("it has no Spot capacity")
+        return NOT_APPLICABLE
 
     def tells_apart(taint: Field) -> Tri:
         keeps_away = taint.at("effect").equals(*KEEPS_AWAY)
@@ -107,9 +107,8 @@ def spot_pool_without_taint(pool: GpuPool, _: Parameters) -> Outcome:
     code="FLX004",
     severity=Severity.HIGH,
     why="The pods wait forever, or the queue admits them and holds their quota while no node accepts them.",
-    remediation=(
-        "Add a toleration to the pods, or to the ResourceFlavor that admits them; the one for nvidia.com/gpu is added automatically."
-    ),
+    remediation="Add a toleration to the pods, or to the ResourceFlavor that admits them; the one for nvidia.com/gpu is added "
+    "automatically.",
     link="https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-tolerations-for-automatic-scheduling",
     sources=("https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#extendedresourcetoleration",),
 )
@@ -118,14 +117,13 @@ def missing_toleration(pods: PodSet, _: Parameters, inventory: Inventory) -> Out
 
     Fails where pools fit what the pods select, and the taints of each keep them away in every scheduling option.
     """
-    asks = pods.asks_for_gpus
-    if exempt := pods.not_gpu_work:
-        return not_applicable(exempt)
+    if pods.not_gpu_work:
+        return NOT_APPLICABLE
     options = options_of(pods, inventory)
-    if options is None or asks is UNKNOWN:
+    if options is None or pods.asks_for_gpus is UNKNOWN:
         return undecided(f"{pods.where}: whether it requests GPUs, or what its queue leads to, is not known")
     if not inventory.of(GpuPool) and any(each.concerned is True for each in inventory.of(Autopilot)):
-        return not_applicable("Autopilot creates the nodes that it requests, and lets it onto them")
+        return NOT_APPLICABLE
     if not inventory.tells(GpuPool):
         return undecided(f"{pods.where}: no GPU pool is in the input")
     found = placement_of(pods, inventory)
@@ -136,7 +134,7 @@ def missing_toleration(pods: PodSet, _: Parameters, inventory: Inventory) -> Out
         return undecided(f"{pods.where}: the pools that it may run on are not known yet")
     kept = found.kept_off
     if not kept or not kept.taint:
-        return not_applicable("no pool in the input has what it selects")
+        return NOT_APPLICABLE
     via, pool, taint = kept.option.via, kept.pool, kept.taint
     how = f" (by {via})" if via else ""
     return fails(
@@ -172,20 +170,19 @@ def dead_toleration(pods: PodSet, parameters: Parameters, inventory: Inventory) 
 
     Taints of the pools that suit its selectors, those included that keep it away; what clouds and controllers put on is left out.
     """
-    asks = pods.asks_for_gpus
-    if exempt := pods.not_gpu_work:
-        return not_applicable(exempt)
+    if pods.not_gpu_work:
+        return NOT_APPLICABLE
     others = parameters.texts("other-keys")
     tolerations = pods.pod.at("tolerations").parts()
     own = [(place, each) for place, each in tolerations.named if not _from_elsewhere(each.at("key").text(), others)]
     if tolerations.complete and not own:
-        return not_applicable("it tolerates only taints that clouds and controllers set")
+        return NOT_APPLICABLE
     options = options_of(pods, inventory)
-    if options is None or asks is UNKNOWN or not tolerations.complete or not inventory.tells(GpuPool):
+    if options is None or pods.asks_for_gpus is UNKNOWN or not tolerations.complete or not inventory.tells(GpuPool):
         return undecided(f"{pods.where}: its tolerations, or the pools that it may run on, are not known")
     found = pool_matches(pods, inventory)
     if not found or inventory.of(Autopilot) or any(may_be_provisioned(option, inventory) for option in options):
-        return not_applicable("no pool in the input suits it, or GKE may create pools for its tolerations")
+        return NOT_APPLICABLE
     pools, taints = inventory.once("taints of pool matches", id(found), lambda: _met_on(found, inventory))
     for place, each in own:
         if _meets(each, taints) is False and all(pool.taints.complete for pool in pools):
@@ -234,9 +231,8 @@ def _of_classes(inventory: Inventory) -> Iterator[Field]:
     code="FLX040",
     severity=Severity.MEDIUM,
     level=Level.ADVISORY,
-    why=(
-        "A toleration allows pods onto Spot but does not send them there: the scheduler and the autoscaler also give them full-price nodes."
-    ),
+    why="A toleration allows pods onto Spot but does not send them there: the scheduler and the autoscaler also give them full-price "
+    "nodes.",
     remediation='Select the capacity and tolerate its taint: cloud.google.com/gke-spot: "true", or karpenter.sh/capacity-type: spot.',
     link="https://docs.cloud.google.com/kubernetes-engine/docs/concepts/spot-vms#schedule-workloads",
     sources=("https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/",),
@@ -257,17 +253,16 @@ def toleration_without_selector(pods: PodSet, parameters: Parameters, inventory:
 
     A selector or an affinity on a label that may tell capacity leads them; so does a run in which every pool has such a taint.
     """
-    asks = pods.asks_for_gpus
-    if exempt := pods.not_gpu_work:
-        return not_applicable(exempt)
+    if pods.not_gpu_work:
+        return NOT_APPLICABLE
     keys = parameters.texts("taint-keys")
     tolerations = pods.pod.at("tolerations").parts()
     named = [(place, str(each.at("key").text())) for place, each in tolerations.named if each.at("key").text() in keys]
     if not named:
         known = tolerations.complete and all(each.at("key").known for each in tolerations.fields)
-        return not_applicable("it tolerates no such taint") if known else undecided(f"{pods.where}.tolerations is not known yet")
+        return NOT_APPLICABLE if known else undecided(f"{pods.where}.tolerations is not known yet")
     options = options_of(pods, inventory)
-    if options is None or asks is UNKNOWN or not all(option.complete for option in options):
+    if options is None or pods.asks_for_gpus is UNKNOWN or not all(option.complete for option in options):
         return undecided(f"{pods.where}: what it requests or selects, or what its queue leads to, is not known")
     if all(may_choose_capacity(pods, option) for option in options):
         return PASSES
