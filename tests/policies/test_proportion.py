@@ -6,10 +6,10 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
+import bench_policies
 import pytest
 from manifests import Manifest, job, manifest, node_pool
 
-from flexspot.policies import bench
 from flexspot.policies.core import Reading, judge_across, judge_all, read_source
 from flexspot.policies.inventory.reading.source import from_manifest, from_pulumi
 from flexspot.policies.judging import DEFAULTS
@@ -73,7 +73,7 @@ def test_all_rules_do_four_times_as_much_for_four_times_the_objects_that_they_co
 
 @cache
 def readings(times: int) -> list[Reading]:
-    return [read_source(from_pulumi(*each)) for each in bench.resources(times)]
+    return [read_source(from_pulumi(*each)) for each in bench_policies.resources(times)]
 
 
 @pytest.mark.nightly(held_by="test_all_rules_do_four_times_as_much_for_four_times_the_objects_that_they_compare")

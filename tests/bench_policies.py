@@ -1,4 +1,4 @@
-"""`python -m flexspot.policies.bench`: what all rules cost for one resource of a state of a thousand, in the core and in the engine."""
+"""`python tests/bench_policies.py`: what all rules cost for one resource of a state of a thousand, in the core and in the engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flexspot.policies.inventory.reading.source import from_pulumi
 from flexspot.policies.judging import DEFAULTS
 from flexspot.policies.rules import all_rules
 
-_CHECKOUT = Path(__file__).resolve().parents[3]
+_CHECKOUT = Path(__file__).resolve().parents[1]
 _PULUMI = _CHECKOUT / ".tools" / "bin" / "pulumi"
 _ROUNDS = 3
 _RESOURCES, _TEAMS, _POOLS, _JOBS = 1000, 100, 10, 300
@@ -112,7 +112,7 @@ def _engine_seconds(made: list[Resource], *, with_pack: bool) -> float:
         state.write_text(json.dumps({"version": 3, "deployment": {"manifest": manifest, "resources": listed if with_pack else listed[:1]}}))
         settings = {"PULUMI_HOME": folder, "PULUMI_BACKEND_URL": Path(folder).as_uri(), "PULUMI_CONFIG_PASSPHRASE": ""}
         begun = time.perf_counter()
-        subprocess.run(  # noqa: S603 -- the project's own tool
+        subprocess.run(
             [_PULUMI, "policy", "analyze", "--file", state, "--policy-pack", _CHECKOUT / "policies" / "pack"],
             env={**os.environ, **settings, "PULUMI_SKIP_UPDATE_CHECK": "true"},
             check=True,
