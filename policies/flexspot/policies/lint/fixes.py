@@ -21,10 +21,9 @@ import yaml
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
 from flexspot.policies.inventory.reading.source import from_manifest
-from flexspot.policies.lint.chunks import yaml_chunks
 from flexspot.policies.lint.file_reading import Manifest, read_text
 from flexspot.policies.lint.places import steps_of, walk
-from flexspot.policies.lint.yaml_reading import DocumentRefusedError, documents_in, nodes_in
+from flexspot.policies.lint.yaml_reading import DocumentRefusedError, documents_in, nodes_in, yaml_chunks
 from flexspot.policies.rules.objects import missing_owner_labels
 
 if TYPE_CHECKING:
