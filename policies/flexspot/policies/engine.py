@@ -44,20 +44,13 @@ PORT: Final = "FLEXSPOT_POLICY_PACK_PORT"
 _EVERY: Final = "all"
 """The engine's own word in a policy configuration: the level of every policy. It has set them when the pack is asked."""
 
-LEVELS: Final[Mapping[Level, proto.EnforcementLevel.ValueType]] = {
-    Level.MANDATORY: proto.MANDATORY,
-    Level.ADVISORY: proto.ADVISORY,
-    Level.DISABLED: proto.DISABLED,
-}
+LEVELS: Final[Mapping[Level, proto.EnforcementLevel.ValueType]] = {level: getattr(proto, level.name) for level in Level}
 
 # Nothing here remediates; what a user sets to "remediate" is to be right, so it stops.
 _READ: Final = {**{told: level for level, told in LEVELS.items()}, proto.REMEDIATE: Level.MANDATORY}
 
 SEVERITIES: Final[Mapping[Severity, proto.PolicySeverity.ValueType]] = {
-    Severity.LOW: proto.POLICY_SEVERITY_LOW,
-    Severity.MEDIUM: proto.POLICY_SEVERITY_MEDIUM,
-    Severity.HIGH: proto.POLICY_SEVERITY_HIGH,
-    Severity.CRITICAL: proto.POLICY_SEVERITY_CRITICAL,
+    severity: getattr(proto, f"POLICY_SEVERITY_{severity.name}") for severity in Severity
 }
 
 

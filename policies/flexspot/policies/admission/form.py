@@ -21,7 +21,7 @@ from flexspot.policies.admission.cel import (
     texts,
 )
 from flexspot.policies.admission.checkpoints import checkpoint_variables
-from flexspot.policies.admission.pods import ASKS, MATCHED, SERVES_NODES, pod_sets, queued_metadata
+from flexspot.policies.admission.pods import ASKS, SERVES_NODES, pod_sets, queued_metadata
 from flexspot.policies.admission.scheduling_options import QUEUE_NAME, WAYS
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS as KINDS
 from flexspot.policies.rules.storage import checkpoint_on_ephemeral_volume
@@ -30,20 +30,8 @@ from flexspot.policies.values.finding import PREFIX, ConfiguredSuppression
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from flexspot.policies.inventory.pod_gpus import ObjectKind
     from flexspot.policies.judging import Parameters, Rule
-
-
-@dataclass(frozen=True)
-class Matched:
-    """A kind of object that the API server shows to a policy; `resource` is how its paths call the kind."""
-
-    group: str
-    kind: str
-    resource: str
-
-
-POD_MAKERS = tuple(Matched(maker.group, maker.kind, maker.resource) for maker in MATCHED)
-"""Whatever makes pods, bare pods included."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +43,11 @@ class Form:
     """
 
     rule: Rule
-    matches: tuple[Matched, ...]
+    matches: tuple[ObjectKind, ...]
     problems: Callable[[Parameters], str]
     kinds: str = ""
 
-    def matched(self, parameters: Parameters) -> tuple[Matched, ...]:
+    def matched(self, parameters: Parameters) -> tuple[ObjectKind, ...]:
         """The kinds that the rule is about."""
         return tuple(each for each in self.matches if not self.kinds or each.kind in parameters.texts(self.kinds))
 

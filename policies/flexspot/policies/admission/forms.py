@@ -29,8 +29,8 @@ from flexspot.policies.admission.cel import (
     texts,
 )
 from flexspot.policies.admission.checkpoints import PLACES
-from flexspot.policies.admission.form import GPU_WORK, POD_MAKERS, POD_SETS, WORK, Form, Matched, of_each, told
-from flexspot.policies.admission.pods import ASKS, JOB_AT, PLACED_BY, containers_where, queued_metadata, unbacked
+from flexspot.policies.admission.form import GPU_WORK, POD_SETS, WORK, Form, of_each, told
+from flexspot.policies.admission.pods import ASKS, JOB_AT, MATCHED, PLACED_BY, containers_where, queued_metadata, unbacked
 from flexspot.policies.admission.scheduling_options import (
     FLEX_START,
     ITSELF,
@@ -47,7 +47,7 @@ from flexspot.policies.admission.scheduling_options import (
     VIA,
     on_spot,
 )
-from flexspot.policies.inventory.pod_gpus import GPU_PREFIXES
+from flexspot.policies.inventory.pod_gpus import GPU_PREFIXES, ObjectKind
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS as KINDS
 from flexspot.policies.inventory.reading.gke import FLEX_START_LABEL, PROVISIONING_LABEL
 from flexspot.policies.pods.interruption import NAMES_FLEX, ON_FLEX
@@ -117,7 +117,7 @@ _PLACED = let("by", PLACED_BY, first_of((f"by != '' && !({ASKS})", _IDLE)))
 
 GPU_CONTAINER_WITHOUT_LIMIT = Form(
     gpu_container_without_limit,
-    POD_MAKERS,
+    MATCHED,
     lambda _: of_each(WORK, let("unbacked", f"({_UNBACKED})", first_of(("size(unbacked) > 0", "unbacked[0]"), otherwise=_PLACED))),
 )
 
@@ -141,7 +141,7 @@ _ABOVE = f"({' + '.join(map(_above, RESOURCES))})"
 
 GPU_CONTAINER_ABOVE_MAXIMUM = Form(
     gpu_container_above_maximum,
-    POD_MAKERS,
+    MATCHED,
     lambda parameters: of_each(
         GPU_WORK,
         let(
@@ -173,7 +173,7 @@ def _unpinned(parameters: Parameters) -> str:
     return of_each(GPU_WORK, let("moving", found, first_of(("size(moving) > 0", "moving[0]"))))
 
 
-IMAGE_NOT_PINNED = Form(image_not_pinned, POD_MAKERS, _unpinned)
+IMAGE_NOT_PINNED = Form(image_not_pinned, MATCHED, _unpinned)
 
 
 def _of(section: str) -> str:
@@ -189,7 +189,7 @@ def _of(section: str) -> str:
 
 
 GPU_KEY_IN_LIMIT_RANGE = Form(
-    gpu_key_in_limit_range, (Matched("", "LimitRange", "limitranges"),), lambda _: " + ".join(_of(section) for section in SECTIONS)
+    gpu_key_in_limit_range, (ObjectKind("", "LimitRange", "limitranges"),), lambda _: " + ".join(_of(section) for section in SECTIONS)
 )
 
 
@@ -199,7 +199,7 @@ _TOLD = told(UNCOUNTED, UNCOUNTED_REMEDY, at="('spec.hard[\"' + k + '\"]')", res
 
 QUOTA_KEY_NEVER_ENFORCED = Form(
     quota_key_never_enforced,
-    (Matched("", "ResourceQuota", "resourcequotas"),),
+    (ObjectKind("", "ResourceQuota", "resourcequotas"),),
     lambda _: f"{mapping_at('object', 'spec', 'hard')}.filter(k, {_UNCOUNTED}).map(k, {_TOLD})",
 )
 
@@ -249,7 +249,7 @@ def _extra_selectors(parameters: Parameters) -> str:
     return of_each(POD_SETS, let("found", found, first_of(("size(found) > 0", "found[0]"))))
 
 
-COMPUTE_CLASS_WITH_EXTRA_SELECTOR = Form(compute_class_with_extra_selector, POD_MAKERS, _extra_selectors)
+COMPUTE_CLASS_WITH_EXTRA_SELECTOR = Form(compute_class_with_extra_selector, MATCHED, _extra_selectors)
 
 
 # The rule flex-job-over-seven-days in CEL, of pods alone: requests and classes are the platform's own.
@@ -318,7 +318,7 @@ def _long_jobs(parameters: Parameters) -> str:
     return of_each(POD_SETS, let("flex", _FLEX, let("long", long, first_of(("size(long) > 0", too_long)))))
 
 
-FLEX_JOB_OVER_SEVEN_DAYS = Form(flex_job_over_seven_days, POD_MAKERS, _long_jobs)
+FLEX_JOB_OVER_SEVEN_DAYS = Form(flex_job_over_seven_days, MATCHED, _long_jobs)
 
 
 _FIELD = optional("p.pod", "terminationGracePeriodSeconds")
@@ -348,7 +348,7 @@ def _long_grace(parameters: Parameters) -> str:
     return f"{of_each(GPU_WORK, first_of((long, on_spot(held))))} + {of_each(beside, own)}"
 
 
-GRACE_EXCEEDS_NOTICE = Form(grace_exceeds_notice, POD_MAKERS, _long_grace)
+GRACE_EXCEEDS_NOTICE = Form(grace_exceeds_notice, MATCHED, _long_grace)
 
 
 _PER_INDEX = optional("p", "job", "backoffLimitPerIndex")
@@ -373,7 +373,7 @@ _WITH_JOBS = {maker.kind for maker in KINDS.values() if maker.makes_jobs}
 
 JOB_DIES_ON_INTERRUPTION = Form(
     job_dies_on_interruption,
-    tuple(each for each in POD_MAKERS if each.kind in _WITH_JOBS),
+    tuple(each for each in MATCHED if each.kind in _WITH_JOBS),
     _dying,
 )
 
@@ -382,7 +382,7 @@ _LOST = f"variables.{PLACES}.filter(l, size(l) > 0).map(l, {told('{lost}', check
 
 CHECKPOINT_ON_EPHEMERAL_VOLUME = Form(
     checkpoint_on_ephemeral_volume,
-    POD_MAKERS,
+    MATCHED,
     lambda parameters: f"object.kind in {texts(parameters.texts('kinds'))} ? {_LOST} : []",
     kinds="kinds",
 )
@@ -398,7 +398,7 @@ _UNQUEUED = every(
 
 JOB_WITHOUT_QUEUE = Form(
     job_without_queue,
-    POD_MAKERS,
+    MATCHED,
     lambda parameters: of_each(
         f"(object.kind in {texts(parameters.texts('kinds'))} ? {GPU_WORK} : [])", first_of((_UNQUEUED, told(UNQUEUED, UNQUEUED_REMEDY)))
     ),
@@ -418,7 +418,7 @@ def _ownerless(parameters: Parameters) -> str:
     return of_each(GPU_WORK, first_of((f"!({owned})", told(OWNERLESS, OWNERLESS_REMEDY.format(key=keys[0])))))
 
 
-MISSING_OWNER_LABELS = Form(missing_owner_labels, POD_MAKERS, _ownerless)
+MISSING_OWNER_LABELS = Form(missing_owner_labels, MATCHED, _ownerless)
 
 
 @cache

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
 from flexspot.policies.admission.cel import mapping_at, sentence, text, texts
-from flexspot.policies.admission.form import Form, Matched, accepted, accepted_in_settings, used_by
+from flexspot.policies.admission.form import Form, accepted, accepted_in_settings, used_by
 from flexspot.policies.admission.forms import all_forms
 from flexspot.policies.admission.pods import changed_by_people, made_by_nobody_judged
 from flexspot.policies.admission.scheduling_options import MOST_GPUS
-from flexspot.policies.inventory.pod_gpus import POD_MAKERS
+from flexspot.policies.inventory.pod_gpus import POD_MAKERS, ObjectKind
 from flexspot.policies.judging import DEFAULTS, Level, Settings
 from flexspot.policies.rules.gpu_requests import MOST, gpu_container_above_maximum
 from flexspot.policies.rules.storage import checkpoint_on_ephemeral_volume
@@ -148,7 +148,7 @@ def _resource_rules(forms: Iterable[Form], settings: Settings) -> tuple[Resource
     return tuple(ResourceRule(group, tuple(sorted(resources)), operations) for (group, operations), resources in sorted(by_group.items()))
 
 
-def _operations(matched: Matched) -> tuple[str, ...]:
+def _operations(matched: ObjectKind) -> tuple[str, ...]:
     # A pod's containers and grace period are what they are, and the updates that the scheduler, the kubelet and Kueue make are many.
     return ("CREATE",) if (matched.group, matched.kind) == ("", "Pod") else ("CREATE", "UPDATE")
 

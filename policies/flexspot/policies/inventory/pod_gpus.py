@@ -20,17 +20,23 @@ _TEMPLATE = "spec.template.spec"
 
 
 @dataclass(frozen=True)
-class PodMaker:
-    """A kind of object that makes pods, or is one.
-
-    `resource` is how the API server's paths call it, `paths` lead to the pods' specs. `suspended` kinds are started and stopped by Kueue,
-    which then writes into their pod templates. `makes_jobs` says that what holds a pod template is the spec of a Job. `queued_as` leads to
-    the metadata whose labels and annotations Kueue reads.
-    """
+class ObjectKind:
+    """A kind of object; `resource` is how the API server's paths call it."""
 
     group: str
     kind: str
     resource: str
+
+
+@dataclass(frozen=True)
+class PodMaker(ObjectKind):
+    """A kind of object that makes pods, or is one.
+
+    `paths` lead to the pods' specs. `suspended` kinds are started and stopped by Kueue,
+    which then writes into their pod templates. `makes_jobs` says that what holds a pod template is the spec of a Job. `queued_as` leads to
+    the metadata whose labels and annotations Kueue reads.
+    """
+
     paths: tuple[str, ...] = (_TEMPLATE,)
     suspended: bool = False
     makes_jobs: bool = False

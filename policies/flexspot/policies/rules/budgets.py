@@ -1,10 +1,76 @@
 """Budgets of money, of the whole platform and of teams."""
 
-from flexspot.capacity.cost.budget_checks import NEAR_PERCENT, BudgetStanding
+from dataclasses import dataclass
+
+from flexspot.capacity.cost.budget_checks import NEAR_PERCENT, BudgetCheck, BudgetStanding
 from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.cloud_resources import MonthlyCostView
 from flexspot.policies.judging import Level, Parameter, Parameters, Rule
-from flexspot.policies.pools import SCENARIO, HeldBudget, held, uncertain_words
+from flexspot.policies.values.field import UNKNOWN, Field
+
+_FIGURES = {"expected": "expected_usd", "worst-case": "worst_case_usd"}
+
+
+_MISSING = {"expected": "unknown_prices", "worst-case": "unbounded_prices"}
+
+
+_AT_MOST = {"expected": "expected_at_most_usd"}
+
+
+_REFUSE = "refuse"
+
+
+SCENARIO = Parameter(
+    "scenario",
+    "expected",
+    "Which month is held against a budget: expected, or worst-case, in which every enforced ceiling is reached all month.",
+)
+
+
+@dataclass(frozen=True)
+class HeldBudget:
+    """One budget, where it is written, and what is held against it. `check` is None where an amount is not known yet.
+
+    `refused`: a budget that missing prices may exceed is held as one that is exceeded.
+    """
+
+    path: str
+    owner: str
+    check: BudgetCheck | None
+    refused: bool
+
+
+def held(cost: MonthlyCostView, parameters: Parameters, near_percent: int = NEAR_PERCENT) -> list[HeldBudget] | None:
+    """Each budget of `cost`; None for a scenario that there is not."""
+    scenario = parameters.text(SCENARIO.name)
+    if scenario not in _FIGURES:
+        return None
+    return [
+        HeldBudget(f"{path}.budget_usd", _owner(each), _check(each, scenario, near_percent), each.at("on_unknown_prices").text() == _REFUSE)
+        for path, each in cost.spenders
+        if not each.at("budget_usd").absent
+    ]
+
+
+def uncertain_words(check: BudgetCheck) -> str:
+    """What is known of a budget that missing prices may exceed, and what is not."""
+    most = "with no upper bound" if check.at_most_usd is None else f"and {check.at_most_usd:,.2f} with them at on-demand prices"
+    known = f"{check.owner} costs {check.spent_usd:,.2f} USD a month without the unknown prices, {most}"
+    return f"{known}; its budget is {check.budget_usd:,}; not known: {', '.join(check.unknown)}"
+
+
+def _owner(spender: Field) -> str:
+    owner = spender.at("owner").text()
+    return owner if isinstance(owner, str) else "somebody"
+
+
+def _check(spender: Field, scenario: str, near_percent: int) -> BudgetCheck | None:
+    budget, spent = spender.at("budget_usd").number(), spender.at(_FIGURES[scenario]).number()
+    if budget is UNKNOWN or spent is UNKNOWN or budget is None or spent is None:
+        return None
+    missing = tuple(str(each.value) for each in spender.at(_MISSING[scenario]).parts().fields)
+    at_most = spender.at(_AT_MOST[scenario]).number() if scenario in _AT_MOST else None
+    return BudgetCheck(_owner(spender), budget, spent, missing, near_percent, None if at_most is UNKNOWN else at_most)
 
 
 @Rule(

@@ -1,29 +1,182 @@
 """Ceilings of capacity: whether there is one, and whether it can be reached."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
 
+from flexspot.capacity.catalog.accelerators import NVIDIA, ON_EC2, Accelerator
 from flexspot.capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, COMPUTE_CLASS_LABEL, GKE_POOL_LABEL
-from flexspot.capacity.catalog.unreachable_limits import out_of_reach
+from flexspot.capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
 from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
-from flexspot.policies.inventory.gpu_machines import GKE_LABELS
-from flexspot.policies.inventory.node_offer import allows
-from flexspot.policies.inventory.objects import ComputeClassView, KarpenterNodePool, ResourceFlavor
-from flexspot.policies.inventory.views import Autopilot, GkeNodePool, GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
-from flexspot.policies.judging import Cloud, Parameters, Rule
-from flexspot.policies.pools import (
-    MOST,
-    bounded,
-    created_accelerators,
-    creates_pools,
-    gpu_pool_of,
-    limited_kind,
-    limited_machines,
-    made_on_demand,
-    node_ceilings,
-    pools_for,
-    written_limits,
+from flexspot.policies.inventory.gpu_machines import GKE_LABELS, PREFIXES, gpu_selection, is_gpu_machine
+from flexspot.policies.inventory.node_offer import (
+    CatalogMachine,
+    allowed_machines,
+    allows,
+    machines_of,
 )
+from flexspot.policies.inventory.objects import ComputeClassView, KarpenterNodePool, ResourceFlavor
+from flexspot.policies.inventory.views import (
+    Autopilot,
+    Bounds,
+    Ceiling,
+    GkeNodePool,
+    GpuPool,
+    Inventory,
+    NodeAutoProvisioning,
+    PodSet,
+    Pool,
+)
+from flexspot.policies.judging import Cloud, Parameter, Parameters, Rule
+from flexspot.policies.pools import gpu_pool_of, pools_for
 from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, negated
+
+MOST = (
+    Parameter("most", 100_000, "The highest number of nodes or GPUs that counts as a limit."),
+    Parameter("most-cores-or-gb", 10_000_000, "The highest number of cores or GB of memory that counts as a limit."),
+)
+"""From where on a number is none: nobody could ever pay for it."""
+
+
+def bounded(bounds: Bounds, parameters: Parameters, makes: str) -> Outcome:
+    """Passes where every group of bounds holds a finite number. `makes` begins the sentence: "it creates GPU nodes"."""
+
+    def most(ceiling: Ceiling) -> int:
+        return parameters.number("most" if ceiling.unit in {Ceiling.NODES, Ceiling.GPUS} else "most-cores-or-gb")
+
+    def finite(ceiling: Ceiling) -> Tri:
+        if ceiling.amount is UNKNOWN:
+            return UNKNOWN
+        return ceiling.amount is not None and 0 <= ceiling.amount <= most(ceiling)
+
+    answers = [(group, any_of(map(finite, group))) for group in bounds]
+    if missing := [_advised(group) for group, answer in answers if answer is False]:
+        fields = ", ".join(" or ".join(ceiling.field for ceiling in group) for group in missing)
+        highest = min(most(ceiling) for group in missing for ceiling in group)
+        # Within a group one is enough; each of several groups needs its own.
+        joint = " or " if len(missing) == 1 else ", "
+        units = joint.join(sorted({ceiling.unit for group in missing for ceiling in group}))
+        return fails(
+            f"{makes} without a limit: {fields} is not set to a number from 0 to {highest}",
+            f"set {fields} to the most {units} that you would pay for",
+        )
+    if unknown := [_advised(group) for group, answer in answers if answer is UNKNOWN]:
+        return undecided(f"{', '.join(' or '.join(ceiling.field for ceiling in group) for group in unknown)} is not known yet")
+    return PASSES
+
+
+def _advised(group: tuple[Ceiling, ...]) -> tuple[Ceiling, ...]:
+    return tuple(ceiling for ceiling in group if ceiling.advised)
+
+
+_MIB = 1024 * 1024
+
+
+_BESIDE_GPUS = ("nodes", "cpu", "memory")
+
+
+GPU_COUNT_LABELS = tuple(f"{prefix}{kind.instance_label}-count" for kind in ON_EC2 for prefix in PREFIXES)
+
+
+@dataclass(frozen=True)
+class Machines:
+    """The GPU machines that requirements leave. Unless `complete`, there are others, which the catalog does not have."""
+
+    gpus: tuple[CatalogMachine, ...]
+    complete: bool
+
+
+def requirements_of(spec: Field) -> tuple[Field, ...] | Unknown:
+    """The requirements, once all of what they say is known."""
+    listed = spec.at("template", "spec", "requirements").parts()
+    for each in listed.fields:
+        values = each.at("values").parts()
+        if UNKNOWN in (each.at("key").value, each.at("operator").value, *(value.value for value in values.fields)) or not values.complete:
+            return UNKNOWN
+    return listed.fields if listed.complete else UNKNOWN
+
+
+def gpu_machines(requirements: tuple[Field, ...]) -> Machines:
+    """The machines with GPUs that Karpenter may launch for a pod that asks for one."""
+    left, complete = allowed_machines(requirements)
+    return Machines(tuple(machine for machine in left if machine.gpu), complete)
+
+
+def names_gpus(requirements: tuple[Field, ...], kind: Accelerator) -> bool:
+    """Whether the requirements name machines with GPUs of a kind, and none of them rules these out."""
+    selections = [gpu_selection(each, (kind,)) for each in requirements]
+    return any(each.names is True for each in selections) and not any(each.excludes is True for each in selections)
+
+
+def limited_kind(spec: Field) -> Accelerator:
+    """The kind of GPUs that a NodePool has a limit on; NVIDIA's where it has none."""
+    return next((kind for kind in ON_EC2 if not spec.at("limits", kind.resource).absent), NVIDIA)
+
+
+def limited_machines(spec: Field) -> tuple[Decimal, Machines] | Outcome:
+    """The limit on GPUs with the machines that it is about; or the verdict of any rule about both, where one of them is not there."""
+    kind = limited_kind(spec)
+    limit, requirements = spec.at("limits", kind.resource).number(), requirements_of(spec)
+    if limit is None or limit == 0:
+        return NOT_APPLICABLE
+    if limit is UNKNOWN or requirements is UNKNOWN:
+        return undecided("its requirements, or its limit on GPUs, are not known yet")
+    found = gpu_machines(requirements)
+    machines = Machines(tuple(machine for machine in found.gpus if machine.resource == kind.resource), found.complete)
+    if not machines.gpus or not machines.complete or not names_gpus(requirements, kind):
+        return NOT_APPLICABLE
+    return limit, machines
+
+
+def node_ceilings(spec: Field) -> tuple[NodeCeilings, bool]:
+    """The limits on nodes, cpu and memory as far as they are known, and whether all of them are."""
+    nodes, vcpu, memory = (spec.at("limits", name).number() for name in _BESIDE_GPUS)
+    known = NodeCeilings(
+        None if nodes is UNKNOWN else nodes,
+        None if vcpu is UNKNOWN else vcpu,
+        None if memory is UNKNOWN or memory is None else memory / _MIB,
+    )
+    return known, UNKNOWN not in (nodes, vcpu, memory)
+
+
+def written_limits(spec: Field) -> str:
+    """The limits beside that on GPUs, as a sentence lists them."""
+    texts = {name: spec.at("limits", name).text() for name in _BESIDE_GPUS}
+    return ", ".join(f"{name}={text}" for name, text in texts.items() if isinstance(text, str))
+
+
+def creates_pools(compute_class: ComputeClassView) -> Tri:
+    """Whether GKE may make node pools for the priorities that name none."""
+    return compute_class.spec.at("nodePoolAutoCreation", "enabled").equals("true")
+
+
+def made_on_demand(priority: Field) -> Tri:
+    """Whether GKE would make pools of GPUs for the priority that are neither Spot, nor flex-start, nor wholly reserved.
+
+    Of the affinities to reservations, AnyBestEffort and None go on to on-demand; without one, so does GKE.
+    Source: the definition of ComputeClass, cloud.google.com/v1.
+    """
+    machine, family = priority.at("machineType").text(), priority.at("machineFamily").text()
+    named = UNKNOWN if machine is UNKNOWN or family is UNKNOWN else is_gpu_machine(machine or f"{family}-any")
+    return all_of(
+        [
+            priority.at("nodepools").absent if priority.at("nodepools").known else UNKNOWN,
+            any_of([not priority.at("gpu").absent, named]),
+            negated(priority.at("spot").equals("true")),
+            negated(priority.at("flexStart", "enabled").equals("true")),
+            negated(priority.at("reservations", "affinity").equals("Specific", "AnyThenFail")),
+        ]
+    )
+
+
+def created_accelerators(compute_class: ComputeClassView) -> Iterator[str | Unknown]:
+    """The GPU types of which GKE may make pools for the class."""
+    if creates_pools(compute_class) is not True:
+        return
+    for priority in compute_class.spec.at("priorities").parts().fields:
+        accelerator = priority.at("gpu", "type").text()
+        if accelerator is not None:
+            yield accelerator
 
 
 @Rule(
@@ -179,6 +332,70 @@ def _selected(labels: Mapping[str, Field], by: str, inventory: Inventory) -> Ite
         return
     if any_of(pool.offer.carries(labels) for pool in pools_for(Pool, labels, inventory)) is False:
         yield accelerator, by
+
+
+@Rule(
+    code="FLX016",
+    severity=Severity.HIGH,
+    why="Machines have fixed numbers of GPUs: GKE refuses such a pool only when it is created, and Karpenter never launches a node for it.",
+    remediation="Request a number of GPUs that the machine offers, or a machine that has this number.",
+    link="https://docs.cloud.google.com/compute/docs/gpus",
+    sources=("https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html",),
+)
+def gpu_count_not_offered_by_machine(pool: GkeNodePool | KarpenterNodePool, _: Parameters) -> Outcome:
+    """A number of GPUs that the machine type does not offer.
+
+    On GKE machine and count are written side by side; Karpenter has a requirement on the count among those on the machine.
+    """
+    return _gke(pool) if isinstance(pool, GkeNodePool) else _karpenter(pool.spec)
+
+
+def _gke(view: GkeNodePool) -> Outcome:  # noqa: PLR0911 -- a list of decisions, one a line
+    node = view.pool.at("nodeConfig")
+    accelerators = node.at("guestAccelerators").parts()
+    if node.known and accelerators.complete and not accelerators.fields:
+        return NOT_APPLICABLE
+    name = node.at("machineType").text()
+    if name is UNKNOWN or not node.known or not accelerators.complete:
+        return undecided("its machine type, or its accelerators, are not known yet")
+    machine, written = machines_of("gcp").get(str(name)), accelerators.fields[0]
+    if machine is None or not machine.gpu:
+        return NOT_APPLICABLE
+    gpu, count = written.at("type").text(), written.at("count").number()
+    attached = name.startswith("n1-") if isinstance(name, str) else False
+    at = f"{view.where}nodeConfig.{view.accelerators_field}"
+    if isinstance(gpu, str) and gpu != machine.gpu:
+        if attached:
+            return NOT_APPLICABLE
+        return fails(f"{at} requests {gpu}, but a {name} has {machine.gpu}", f"use type {machine.gpu}, or another machine type", at)
+    if count is UNKNOWN or (gpu is UNKNOWN and attached):
+        return undecided(f"{at} is not known yet")
+    if count in {*machine.gpu_counts, 0}:
+        return PASSES
+    allowed = " or ".join(map(str, machine.gpu_counts))
+    return fails(
+        f"{at} requests {count} {machine.gpu}, but a {name} has {allowed}", f"set count to {allowed}, or use another machine type", at
+    )
+
+
+def _karpenter(spec: Field) -> Outcome:
+    requirements = requirements_of(spec)
+    if requirements is UNKNOWN:
+        return undecided("its requirements are not known yet")
+    others = tuple(each for each in requirements if each.at("key").text() not in GPU_COUNT_LABELS)
+    if len(others) == len(requirements):
+        return NOT_APPLICABLE
+    without = gpu_machines(others)
+    if not without.complete or not without.gpus:
+        return NOT_APPLICABLE
+    if gpu_machines(requirements).gpus:
+        return PASSES
+    offered = ", ".join(f"{machine.name} has {machine.gpu_counts[0]}" for machine in without.gpus[:4])
+    return fails(
+        f"no instance type that its other requirements allow has the number of GPUs in {GPU_COUNT_LABELS[0]}: {offered}",
+        "require a number that one of these instance types has, or allow other instance types",
+        "spec.template.spec.requirements",
+    )
 
 
 @Rule(

@@ -2,21 +2,26 @@
 
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import partial
 
-from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, ObjectIdentity, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.objects import (
     AdmissionCheck,
     ClusterQueue,
     Cohort,
+    KarpenterNodePool,
     KubernetesObject,
     LocalQueue,
+    NodeClass,
     ProvisioningRequestConfig,
     ResourceFlavor,
     named,
 )
-from flexspot.policies.inventory.views import Autopilot, Inventory
+from flexspot.policies.inventory.views import Autopilot, GkeNodePool, Inventory, Pool
 from flexspot.policies.judging import Parameters, Rule
-from flexspot.policies.queues import CONTROLLER, GKE_CLASS, asked_for, cohort_of, configs_of, fair_sharing, on_eks_alone, queued, shares
+from flexspot.policies.pods.scheduling_options import flavors_with_gpus
+from flexspot.policies.pools import pools_for
+from flexspot.policies.queues import cohort_of, fair_sharing, shares
 from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, negated
 
 _JOIN = "set spec.cohortName (spec.cohort in v1beta1) to the cohort that it shares with, or remove the field"
@@ -200,6 +205,90 @@ def local_queue_without_cluster_queue(queue: LocalQueue, _: Parameters, inventor
         f"declare ClusterQueue {name}; or recreate the LocalQueue with the right name, as spec.clusterQueue is immutable",
         "spec.clusterQueue",
     )
+
+
+CONTROLLER = "kueue.x-k8s.io/provisioning-request"
+
+
+GKE_CLASS = "queued-provisioning.gke.io"
+"""The class of ProvisioningRequest that GKE serves, and nobody else. Others are the Cluster Autoscaler's own, on any cloud."""
+
+
+_OF_AWS = ("karpenter.k8s.aws", "eks.amazonaws.com")
+
+
+def configs_of(check: AdmissionCheck, inventory: Inventory) -> list[ProvisioningRequestConfig]:
+    """Those that were given and may be the one that the check names."""
+    name = check.spec.at("parameters", "name").text()
+    if name is UNKNOWN:
+        return list(inventory.of(ProvisioningRequestConfig))
+    return list(named(ProvisioningRequestConfig, name or "", inventory))
+
+
+def asks_gke(check: AdmissionCheck, inventory: Inventory) -> Tri:
+    """Whether the check asks for GKE's queued capacity; UNKNOWN where its configuration is not among what was given."""
+    ours = check.spec.at("controllerName").equals(CONTROLLER)
+    configs = configs_of(check, inventory)
+    sure = len(configs) == 1 and check.spec.at("parameters", "name").known and configs[0].name.known
+    return all_of([ours, configs[0].spec.at("provisioningClassName").equals(GKE_CLASS) if sure else UNKNOWN])
+
+
+def on_eks_alone(inventory: Inventory) -> bool:
+    """Whether capacity of EKS was given, and none of GKE."""
+    return inventory.once("on EKS alone", None, lambda: _on_eks_alone(inventory))
+
+
+def _on_eks_alone(inventory: Inventory) -> bool:
+    if inventory.of(GkeNodePool):
+        return False
+    references = [each.spec.at("template", "spec", "nodeClassRef", "group").text() for each in inventory.of(KarpenterNodePool)]
+    classes = [each.group for each in inventory.of(NodeClass)]
+    groups = any(pool.identity.api_version.startswith("aws:eks") for pool in inventory.of(Pool))
+    return groups or any(group in _OF_AWS for group in (*references, *classes))
+
+
+def asked_for(queue: ClusterQueue, inventory: Inventory) -> Iterator[tuple[Tri, str, str | Unknown | None]]:
+    """Of each check and flavor with GPUs of the queue: whether the check asks GKE for queued capacity, its name, and the flavor's."""
+    known = inventory.by("name", AdmissionCheck, lambda each: each.name.text())
+    for name, only in _checks_of(queue):
+        checks = known.get(name.text()) if name.known else None
+        asks = asks_gke(checks[-1], inventory) if checks else UNKNOWN
+        for flavor in flavors_with_gpus(queue.spec) if asks is not False else ():
+            listed = UNKNOWN if flavor is UNKNOWN else only.parts().any(partial(_is, str(flavor)))
+            yield all_of([asks, True if only.absent else listed]), str(name.text()), flavor
+
+
+def _is(wanted: str, name: Field) -> Tri:
+    return name.equals(wanted)
+
+
+def _checks_of(queue: ClusterQueue) -> Iterator[tuple[Field, Field]]:
+    """The name of each check of the queue, and the flavors that it is for; absent for all. v1beta1 has names alone as well."""
+    for rule in queue.spec.at("admissionChecksStrategy", "admissionChecks").parts().fields:
+        yield rule.at("name"), rule.at("onFlavors")
+    for name in queue.spec.at("admissionChecks").parts().fields:
+        yield name, name.at("onFlavors")
+
+
+def queued(flavor: ResourceFlavor, inventory: Inventory) -> tuple[Tri, str]:
+    """Whether a pool that may serve the flavor is of queued capacity, and the first that serves it. Where none does, it is UNKNOWN."""
+    labels = flavor.spec.at("nodeLabels").parts()
+    wanted = dict(labels.named)
+    serving = [(pool.offer.carries(wanted), pool) for pool in pools_for(Pool, wanted, inventory)]
+    first = next((pool.identity.described for carries, pool in serving if carries is True), "")
+    queues = inventory.once("queued pools", None, lambda: _queues(inventory))
+    answers = [all_of([carries, queues.get((pool.identity, _where(pool)), False)]) for carries, pool in serving]
+    return (any_of(answers) if first and labels.complete else UNKNOWN), first
+
+
+def _queues(inventory: Inventory) -> dict[tuple[ObjectIdentity, str], Tri]:
+    """Whether a GKE node pool is of queued capacity, by its object and the path to it there."""
+    return {(each.identity, each.where): each.pool.at("queuedProvisioning", "enabled").equals("true") for each in inventory.of(GkeNodePool)}
+
+
+def _where(pool: Pool) -> str:
+    """The path to a GKE node pool, by which those of one cluster are told apart."""
+    return pool.taints_field.removesuffix("nodeConfig.taints")
 
 
 _DEFINITION = "provisioningrequests.autoscaling.x-k8s.io"

@@ -1,15 +1,73 @@
 """Where checkpoints are kept, and claims of volumes."""
 
+import re
+
 from flexspot.capacity.catalog.node_labels import HOSTNAME_LABEL
 from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
-from flexspot.policies.inventory.cloud_resources import Bucket, EksClusterView, GcsBucketView, GkeClusterView, S3BucketView
+from flexspot.policies.inventory.cloud_resources import (
+    AwsProvider,
+    Bucket,
+    ClusterView,
+    EksClusterView,
+    GcsBucketView,
+    GkeClusterView,
+    S3BucketView,
+)
 from flexspot.policies.inventory.objects import PersistentVolumeClaim, named
 from flexspot.policies.inventory.views import Inventory, PodSet
 from flexspot.policies.judging import Parameter, Parameters, Rule
 from flexspot.policies.pods.selection import copies_of
 from flexspot.policies.pods.volumes import checkpoint_places, claims_of
-from flexspot.policies.pools import is_near, region_of_bucket, region_of_cluster
 from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, any_of
+
+_ZONE = re.compile(r"(?P<region>[a-z]+-[a-z]+\d+)-[a-z]")
+
+
+# Locations of Cloud Storage with several regions, and how the names of these begin. NAM4 is two regions of America, EUR4 of Europe.
+_CONTINENTS = (("us", "us-"), ("nam", ("us-", "northamerica-")), ("eu", "europe-"), ("asia", "asia-"))
+
+
+_SEVERAL_REGIONS = re.compile(r"us|eu|asia|(?:nam|eur|asia)\d+")
+
+
+def region_of_cluster(cluster: ClusterView, inventory: Inventory) -> str | Unknown | None:
+    """The region; None where nothing that was given says it."""
+    if isinstance(cluster, GkeClusterView):
+        location = cluster.fields.at("location").text()
+        zone = _ZONE.fullmatch(location) if isinstance(location, str) else None
+        return zone["region"] if zone else location
+    return _aws_region(cluster, inventory)
+
+
+def _aws_region(resource: Bucket | ClusterView, inventory: Inventory) -> str | Unknown | None:
+    """A resource's own region, or that of the one provider; with several, nobody says which makes the resource."""
+    own = resource.fields.at("region")
+    if not own.absent:
+        return own.text()
+    providers = {each.fields.at("region").text() for each in inventory.of(AwsProvider)}
+    return next(iter(providers)) if len(providers) == 1 else None
+
+
+def region_of_bucket(bucket: Bucket, inventory: Inventory) -> str | Unknown | None:
+    """The region or the location, as it is written; None where nothing that was given says it."""
+    return bucket.fields.at("location").text() if isinstance(bucket, GcsBucketView) else _aws_region(bucket, inventory)
+
+
+def is_near(bucket: Bucket, cluster: ClusterView, inventory: Inventory) -> Tri | None:
+    """Whether a bucket has its data in the region of a cluster; None where nothing says in which region one of them is."""
+    region = region_of_cluster(cluster, inventory)
+    chosen = bucket.fields.at("customPlacementConfig", "dataLocations").parts().fields
+    places = [each.text() for each in chosen] or [region_of_bucket(bucket, inventory)]
+    if UNKNOWN in (region, *places):
+        return UNKNOWN
+    return None if None in (region, *places) else any(_covers(str(place).lower(), str(region)) for place in places)
+
+
+def _covers(location: str, region: str) -> bool:
+    """Whether a location of Cloud Storage, in small letters, is the region, or several of which it may be one."""
+    if not _SEVERAL_REGIONS.fullmatch(location):
+        return location == region
+    return any(location.startswith(name) and region.startswith(begins) for name, begins in _CONTINENTS)
 
 
 @Rule(

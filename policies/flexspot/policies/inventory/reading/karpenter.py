@@ -202,7 +202,7 @@ def _release(source: ObjectSource) -> TerminationHandler:
     switches = {name: values.at(name) for name in _VARIABLES.values()}
     selectors = [values.at(name) for name in _SELECTORS]
     selector = next((each for each in selectors if not each.absent), Field(None if complete else UNKNOWN))
-    return _handler(source, switches if complete else _or_elsewhere(switches), selector)
+    return TerminationHandler(*source.seen, _drains(switches if complete else _or_elsewhere(switches)), selector)
 
 
 def _workload(source: ObjectSource) -> Iterator[TerminationHandler]:
@@ -218,18 +218,13 @@ def _workload(source: ObjectSource) -> Iterator[TerminationHandler]:
         }
         switches = {name: written.get(name, Field(None)) for name in _VARIABLES.values()}
         complete = variables.complete and container.at("envFrom").absent
-        yield _handler(
-            source, switches if complete else _or_elsewhere(switches), source.fields.at("spec", "template", "spec", "nodeSelector")
-        )
+        drains = _drains(switches if complete else _or_elsewhere(switches))
+        yield TerminationHandler(*source.seen, drains, source.fields.at("spec", "template", "spec", "nodeSelector"))
 
 
 def _or_elsewhere(switches: Mapping[str, Field]) -> Mapping[str, Field]:
     """What is not written here may be written where nobody looks."""
     return {name: Field(UNKNOWN) if each.absent else each for name, each in switches.items()}
-
-
-def _handler(source: ObjectSource, switches: Mapping[str, Field], selector: Field) -> TerminationHandler:
-    return TerminationHandler(source.identity, True, source.fields.partial, _drains(switches), selector)
 
 
 def _drains(switches: Mapping[str, Field]) -> Tri:
