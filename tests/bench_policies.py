@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from flexspot.policies.core import judge_all
 from flexspot.policies.inventory.reading.source import from_pulumi
@@ -122,20 +121,16 @@ def _engine_seconds(made: list[Resource], *, with_pack: bool) -> float:
 
 
 def main() -> None:
-    """Prints the medians for a state of a thousand resources, and what that is for one of them; and how the core's time grows."""
+    """Print the medians for a state of a thousand resources, and how the core's time grows."""
     made = resources()
     core = statistics.median(_core_seconds(made) for _ in range(_ROUNDS))
     growth = statistics.median(_core_seconds(resources(4)) / _core_seconds(resources(2)) for _ in range(_ROUNDS))
-    start = statistics.median(_engine_seconds(made, with_pack=False) for _ in range(_ROUNDS))
-    whole = statistics.median(_engine_seconds(made, with_pack=True) for _ in range(_ROUNDS))
-    table = Table(title=f"{len(all_rules())} rules over {len(made)} resources, median of {_ROUNDS}", title_justify="left")
-    for heading in ("what", "seconds", "ms a resource (bar: 5)"):
-        table.add_column(heading, justify="left" if heading == "what" else "right")
+    start, whole = (statistics.median(_engine_seconds(made, with_pack=each) for _ in range(_ROUNDS)) for each in (False, True))
+    tell = Console().print
+    tell(f"{len(all_rules())} rules over {len(made)} resources, median of {_ROUNDS}; at most 5 ms a resource")
     for what, seconds in {"core": core, "policy analyze, less its start on one resource": whole - start}.items():
-        table.add_row(what, f"{seconds:.2f}", f"{seconds / len(made) * 1000:.2f}")
-    console = Console()
-    console.print(table)
-    console.print(f"core, twice the resources ({4 * _RESOURCES} for {2 * _RESOURCES}): {growth:.2f} times the time (2 is linear)")
+        tell(f"{what}: {seconds:.2f} s, {seconds / len(made) * 1000:.2f} ms a resource")
+    tell(f"core, twice the resources: {growth:.2f} times the time (2 is linear)")
 
 
 if __name__ == "__main__":

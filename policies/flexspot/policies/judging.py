@@ -50,15 +50,15 @@ class Parameter:
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of the parameter."""
-        about = {"description": self.meaning}
+        text = {"type": "string", "minLength": 1}
         match self.default:
             case int():
-                return {"type": "integer", "minimum": 0, "default": self.default, **about}
+                form: dict[str, Any] = {"type": "integer", "minimum": 0, "default": self.default}
             case str():
-                return {"type": "string", "minLength": 1, "default": self.default, **about}
+                form = {**text, "default": self.default}
             case _:
-                texts = {"type": "string", "minLength": 1}
-                return {"type": "array", "items": texts, "minItems": 1, "default": list(self.default), **about}
+                form = {"type": "array", "items": text, "minItems": 1, "default": list(self.default)}
+        return {**form, "description": self.meaning}
 
     def read(self, written: Any) -> Setting:
         """The setting that a person wrote. Raises ValueError saying what is allowed."""

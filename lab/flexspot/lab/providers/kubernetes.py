@@ -100,8 +100,9 @@ class KubernetesStandIn(StandIn):
 
     def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
         """Settings may change in place: the server is the same, whatever they say."""
+        found: Any = provider_pb2.DiffResponse
         changed = changed_settings(decode(request.olds), decode(request.news))
-        return provider_pb2.DiffResponse(changes=_changes(changed=bool(changed)), diffs=changed)
+        return provider_pb2.DiffResponse(changes=found.DIFF_SOME if changed else found.DIFF_NONE, diffs=changed)
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Takes the settings of one provider of the program."""
@@ -227,7 +228,3 @@ class KubernetesStandIn(StandIn):
             abort(context, str(error))
         except ApiRefusal as refusal:
             abort(context, f"the API server answered {refusal.status} {refusal.reason}: {refusal.message}")
-
-
-def _changes(*, changed: bool) -> Any:
-    return provider_pb2.DiffResponse.DIFF_SOME if changed else provider_pb2.DiffResponse.DIFF_NONE

@@ -177,13 +177,10 @@ def containers_where(condition: str, value: str = "NAME") -> str:
     return f"({' + '.join(found)})"
 
 
-def _is_gpu(resource: str) -> str:
-    return either(*(f"{resource}.startsWith({text(prefix)})" for prefix in GPU_PREFIXES))
-
-
+_IS_GPU = either(*(f"k.startsWith({text(prefix)})" for prefix in GPU_PREFIXES))
 ASKS = either(
     f"{ALL_CONTAINERS}.exists(c, {mapping_at('c', 'resources', 'limits')}"
-    f".exists(k, ({_is_gpu('k')}) && {is_positive('c.resources.limits[k]')}))",
+    f".exists(k, ({_IS_GPU}) && {is_positive('c.resources.limits[k]')}))",
     f"size({list_at('p.pod', 'resourceClaims')}) > 0",
 )
 """Whether a container of `p` has a limit on GPUs, whole, shared or sliced, or `p` a claim on devices (DRA)."""

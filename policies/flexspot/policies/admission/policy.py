@@ -105,7 +105,7 @@ def _policy(name: str, forms: list[Form], facts: Mapping[str, str], settings: Se
             Expression("changed-by-people", changed_by_people()),
         ),
         variables=(*shared, *problems),
-        validations=tuple(map(_validation, forms)),
+        validations=tuple(validation(each.rule.name, f"{each.rule.name} ({each.rule.code}): ", each.rule.remediation) for each in forms),
     )
 
 
@@ -123,10 +123,6 @@ def _problems(form: Form, settings: Settings) -> str:
         if suppressions := [each for each in settings.suppressions if each.rule == form.rule.name]:
             asked += f" && !({accepted_in_settings(suppressions)})"
     return f"({asked}) ? ({form.problems(parameters)}) : []"
-
-
-def _validation(form: Form) -> Validation:
-    return validation(form.rule.name, f"{form.rule.name} ({form.rule.code}): ", form.rule.remediation)
 
 
 def validation(rule: str, lead: str, otherwise: str) -> Validation:

@@ -22,10 +22,10 @@ from flexspot.policies.lint.yaml_reading import DocumentRefusedError, documents_
 from flexspot.policies.own_rules import KEY as OWN_RULES
 from flexspot.policies.own_rules import read_own_rules
 from flexspot.policies.rules import all_rules
-from flexspot.policies.values.field import list_of, mapping_of
+from flexspot.policies.values.field import mapping_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from flexspot.policies.own_rules import OwnRule
     from flexspot.policies.values.finding import Finding
@@ -254,25 +254,43 @@ def read_configuration(path: Path) -> Configuration:
     own = read_own_rules(held.get(OWN_RULES), [text for rule in judged_rules() for text in (rule.name, rule.code)], problems)
     known = (*judged_rules(), *own)
     settings = replace(_settings(held.get(PACK), known, problems), custom=frozenset(rule.name for rule in own))
-    exclude = _patterns(held.get("exclude"), problems)
-    fail_on = _severity(held.get("fail-on"), problems)
-    closed = held.get("closed", False)
-    if not isinstance(closed, bool):
-        problems.append("closed: must be true or false")
-    baseline = held.get("baseline")
-    if baseline is not None and not isinstance(baseline, str):
-        problems.append("baseline: must be the path of a file, relative to this one")
+
+    def taken(key: str, default: Any, fits: Callable[[Any], bool], words: str) -> Any:
+        value = held.get(key, default)
+        if not fits(value):
+            problems.append(f"{key}: {words}")
+        return value
+
+    exclude = taken("exclude", [], _is_texts, "must be a list of path patterns such as tests/*, relative to this file")
+    bars = f"{held.get('fail-on')!r} is not allowed; allowed: {', '.join(Severity)}"
+    fail_on = taken("fail-on", None, lambda each: each is None or each in list(Severity), bars)
+    closed = taken("closed", False, lambda each: isinstance(each, bool), "must be true or false")
+    baseline = taken("baseline", None, lambda each: isinstance(each, str | None), "must be the path of a file, relative to this one")
     clusters = _clusters(held.get("clusters"), problems)
     paths = _read_path_levels(held.get("paths"), known, problems)
-    pages = held.get("pages", "")
-    if not isinstance(pages, str):
-        problems.append("pages: must be the URL that docs/rules is below, such as https://git.acme.com/flexspot/blob/main")
+    place = "must be the URL that docs/rules is below, such as https://git.acme.com/flexspot/blob/main"
+    pages = taken("pages", "", lambda each: isinstance(each, str), place)
     if problems:
         raise _unusable(path, problems)
     folder = path.resolve().parent
-    accepted = folder / baseline if isinstance(baseline, str) else None
-    rules = cast("dict[str, Any]", held.get(PACK) or {})
-    return Configuration(settings, exclude, fail_on, closed is True, accepted, folder, rules, clusters, paths, str(pages), own=own)
+    return Configuration(
+        settings=settings,
+        exclude=tuple(exclude or ()),
+        fail_on=fail_on and Severity(fail_on),
+        closed=closed,
+        baseline=folder / baseline if baseline is not None else None,
+        folder=folder,
+        rules=mapping_of(held.get(PACK)),
+        clusters=clusters,
+        paths=paths,
+        pages=pages,
+        own=own,
+    )
+
+
+def _is_texts(written: Any) -> bool:
+    """Whether it is a list of texts, or nothing."""
+    return written is None or (isinstance(written, list) and all(isinstance(each, str) for each in cast("list[Any]", written)))
 
 
 def _settings(written: Any, known: Iterable[Rule], problems: list[str]) -> Settings:
@@ -284,14 +302,6 @@ def _settings(written: Any, known: Iterable[Rule], problems: list[str]) -> Setti
     settings = read_settings(cast("dict[str, Any]", written), known)
     problems += [f"{PACK}.{problem}" for problem in settings.problems]
     return settings
-
-
-def _patterns(written: Any, problems: list[str]) -> tuple[str, ...]:
-    listed = list_of(written)
-    texts = tuple(each for each in listed if isinstance(each, str))
-    if written is not None and (not isinstance(written, list) or len(texts) != len(listed)):
-        problems.append("exclude: must be a list of path patterns such as tests/*, relative to this file")
-    return texts
 
 
 def _clusters(written: Any, problems: list[str]) -> dict[str, tuple[str, ...]]:
@@ -308,15 +318,6 @@ def _clusters(written: Any, problems: list[str]) -> dict[str, tuple[str, ...]]:
         else:
             problems.append(f"clusters.{name}: must be a list of files and folders, relative to this file")
     return found
-
-
-def _severity(written: Any, problems: list[str]) -> Severity | None:
-    if written is None:
-        return None
-    if written not in list(Severity):
-        problems.append(f"fail-on: {written!r} is not allowed; allowed: {', '.join(Severity)}")
-        return None
-    return Severity(written)
 
 
 def _unusable(path: Path, problems: list[str]) -> ExplainedError:

@@ -191,7 +191,7 @@ def _openings(resource: GcsBucketView | S3BucketView | BucketAccess) -> Iterator
         yield UNKNOWN if text is UNKNOWN else str(text).endswith(_ANYBODY), f"roleEntities[{place}]", "is open to everybody"
     # A member that is not known yet is a service account or a person: allUsers is a literal wherever it is meant.
     yield from ((_is_anybody(fields.at(name)), name, "is everybody") for name in ("member", "entity"))
-    yield _anybody_among(fields.at("members")), "members", "includes everybody"
+    yield any(map(_is_anybody, fields.at("members").parts().fields)), "members", "includes everybody"
     if kind in {"BucketPolicy", "Bucket", "BucketV2"} and not fields.at("policy").absent:
         statements = statements_of(fields.at("policy"))
         opened = UNKNOWN if statements is UNKNOWN else any_of(open_to_everybody(each) for _, each in statements)
@@ -200,10 +200,6 @@ def _openings(resource: GcsBucketView | S3BucketView | BucketAccess) -> Iterator
 
 def _is_anybody(field: Field) -> bool:
     return field.equals(*_ANYBODY) is True
-
-
-def _anybody_among(members: Field) -> bool:
-    return any(_is_anybody(each) for each in members.parts().fields)
 
 
 @Rule(

@@ -132,8 +132,10 @@ def _with_gpus(pods: PodSet, leads_to: ClusterQueue, queue: Field, inventory: In
     asked = sorted({resource for each in _of_object(pods, inventory) for resource in gpu_resources(each.pod)})
     if not asked:
         return undecided("the resource name by which Kueue counts its device claims is set elsewhere")
+    kueues = inventory.of(KueueConfiguration)
     lacking = {
-        resource: all_of([negated(_covers(leads_to, resource)), negated(_counted_otherwise(resource, inventory))]) for resource in asked
+        each: all_of([negated(_covers(leads_to, each)), negated(any_of(kueue.counts_otherwise(each) for kueue in kueues))])
+        for each in asked
     }
     missing = [resource for resource, answer in lacking.items() if answer is True]
     if not missing:
@@ -159,10 +161,6 @@ def _runs(pods: PodSet) -> bool:
 
 def _covers(queue: ClusterQueue, resource: str) -> Tri:
     return queue.spec.at("resourceGroups").parts().any(lambda each: each.at("coveredResources").parts().any(lambda x: x.equals(resource)))
-
-
-def _counted_otherwise(resource: str, inventory: Inventory) -> Tri:
-    return any_of(each.counts_otherwise(resource) for each in inventory.of(KueueConfiguration))
 
 
 def _of_object(pods: PodSet, inventory: Inventory) -> list[PodSet]:

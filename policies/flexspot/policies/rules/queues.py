@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from decimal import Decimal
-from functools import partial
 
 from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, ObjectIdentity, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.objects import (
@@ -254,12 +253,8 @@ def asked_for(queue: ClusterQueue, inventory: Inventory) -> Iterator[tuple[Tri, 
         checks = known.get(name.text()) if name.known else None
         asks = asks_gke(checks[-1], inventory) if checks else UNKNOWN
         for flavor in flavors_with_gpus(queue.spec) if asks is not False else ():
-            listed = UNKNOWN if flavor is UNKNOWN else only.parts().any(partial(_is, str(flavor)))
+            listed = UNKNOWN if flavor is UNKNOWN else only.parts().any(lambda each, wanted=str(flavor): each.equals(wanted))
             yield all_of([asks, True if only.absent else listed]), str(name.text()), flavor
-
-
-def _is(wanted: str, name: Field) -> Tri:
-    return name.equals(wanted)
 
 
 def _checks_of(queue: ClusterQueue) -> Iterator[tuple[Field, Field]]:
@@ -277,18 +272,16 @@ def queued(flavor: ResourceFlavor, inventory: Inventory) -> tuple[Tri, str]:
     serving = [(pool.offer.carries(wanted), pool) for pool in pools_for(Pool, wanted, inventory)]
     first = next((pool.identity.described for carries, pool in serving if carries is True), "")
     queues = inventory.once("queued pools", None, lambda: _queues(inventory))
-    answers = [all_of([carries, queues.get((pool.identity, _where(pool)), False)]) for carries, pool in serving]
+    answers = [
+        all_of([carries, queues.get((pool.identity, pool.taints_field.removesuffix("nodeConfig.taints")), False)])
+        for carries, pool in serving
+    ]
     return (any_of(answers) if first and labels.complete else UNKNOWN), first
 
 
 def _queues(inventory: Inventory) -> dict[tuple[ObjectIdentity, str], Tri]:
     """Whether a GKE node pool is of queued capacity, by its object and the path to it there."""
     return {(each.identity, each.where): each.pool.at("queuedProvisioning", "enabled").equals("true") for each in inventory.of(GkeNodePool)}
-
-
-def _where(pool: Pool) -> str:
-    """The path to a GKE node pool, by which those of one cluster are told apart."""
-    return pool.taints_field.removesuffix("nodeConfig.taints")
 
 
 _DEFINITION = "provisioningrequests.autoscaling.x-k8s.io"
