@@ -13,7 +13,6 @@ from flexspot.policies.inventory.objects import (
     Cohort,
     KueueConfiguration,
     LocalQueue,
-    ResourceQuota,
 )
 from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, any_of
 
@@ -72,46 +71,6 @@ def _root(name: str | Unknown | None, parents: _Parents) -> str | Unknown | None
             return name
         name = above
     return min(passed[passed.index(name) :]) if isinstance(name, str) else name
-
-
-# Slices of GPUs, and devices by class (dynamic resource allocation).
-_OF_GPUS = ("requests.nvidia.com/", *(each.quota_key for each in ACCELERATORS))
-_OF_DEVICES = ".deviceclass.resource.k8s.io/devices"
-
-
-@dataclass(frozen=True)
-class GpuQuotaBound:
-    """What a ResourceQuota says of GPUs: whether it bounds them in some form, and how many whole ones of each kind (None: it says not)."""
-
-    concerns_gpus: Tri
-    gpus: Mapping[Accelerator, Decimal | Unknown | None]
-
-
-def read_quota(quota: ResourceQuota) -> GpuQuotaBound:
-    """What one ResourceQuota says, whichever pods it is for."""
-    hard = quota.spec.at("hard").parts()
-    found = any(key.startswith(_OF_GPUS) or key.endswith(_OF_DEVICES) for key, _ in hard.named)
-    amounts = {kind: quota.spec.at("hard", kind.quota_key).number() for kind in ACCELERATORS}
-    return GpuQuotaBound(found or (False if hard.complete else UNKNOWN), amounts)
-
-
-def is_of_some_pods(quota: ResourceQuota) -> bool:
-    """Whether it is, or may be, for some pods of its namespace alone."""
-    return not (quota.spec.at("scopes").absent and quota.spec.at("scopeSelector").absent)
-
-
-def gpu_quotas_of(namespace: str, inventory: Inventory) -> list[GpuQuotaBound]:
-    """Those that are in a namespace for certain."""
-    return [read_quota(each) for each in _quotas_by_namespace(inventory).get(namespace, ())]
-
-
-def quotas_somewhere(inventory: Inventory) -> bool:
-    """Whether there are ResourceQuotas of which nobody knows yet in which namespace they are."""
-    return UNKNOWN in _quotas_by_namespace(inventory)
-
-
-def _quotas_by_namespace(inventory: Inventory) -> Mapping[object, list[ResourceQuota]]:
-    return inventory.by("namespace", ResourceQuota, lambda each: each.namespace)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from flexspot.capacity.settings.network import WIDEST, too_wide
 from flexspot.policies.inventory.cloud_resources import lets_in_everybody
 from flexspot.policies.inventory.node_offer import EC2_NOTICE_SECONDS
 from flexspot.policies.inventory.reading.gke import notice_of
-from flexspot.policies.pods.placement import SCALE_UP_CUT_OFF
 from flexspot.policies.rules.interruptions import grace_exceeds_notice
+from flexspot.policies.rules.priorities import SCALE_UP_CUT_OFF
 from flexspot.policies.values.field import UNKNOWN, Field
 
 

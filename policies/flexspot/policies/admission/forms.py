@@ -50,7 +50,7 @@ from flexspot.policies.admission.scheduling_options import (
 from flexspot.policies.inventory.pod_gpus import GPU_PREFIXES, ObjectKind
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS as KINDS
 from flexspot.policies.inventory.reading.gke import FLEX_START_LABEL, PROVISIONING_LABEL
-from flexspot.policies.pods.interruption import NAMES_FLEX, ON_FLEX
+from flexspot.policies.pods.placement import NAMES_FLEX, ON_FLEX
 from flexspot.policies.rules.gke_pools import EXTRA, EXTRA_REMEDY, compute_class_with_extra_selector
 from flexspot.policies.rules.gpu_requests import (
     ABOVE,

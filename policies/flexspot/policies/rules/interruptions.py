@@ -10,7 +10,7 @@ from flexspot.policies.inventory.node_offer import EC2_NOTICE_SECONDS
 from flexspot.policies.inventory.objects import ComputeClassView, PodDisruptionBudget, ProvisioningRequest, ProvisioningRequestConfig
 from flexspot.policies.inventory.views import GpuPool, Inventory, PodSet, Pool
 from flexspot.policies.judging import Cloud, Level, Parameter, Parameters, Rule
-from flexspot.policies.pods.interruption import LONGEST_SECONDS, SpotExposure, flex_start_of, ignores_interruptions, interruption_of
+from flexspot.policies.pods.placement import LONGEST_SECONDS, SpotExposure, flex_start_of, ignores_interruptions, interruption_of
 from flexspot.policies.pods.scheduling_options import SPOT_LABELS, options_of, selects_spot, spot_is_of_gke
 from flexspot.policies.pods.selection import copies_of, selected
 from flexspot.policies.pools import pools_for

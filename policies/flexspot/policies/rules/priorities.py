@@ -3,12 +3,57 @@
 from decimal import Decimal
 
 from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
-from flexspot.policies.inventory.objects import ClusterQueue, PriorityClass
-from flexspot.policies.inventory.views import Inventory
+from flexspot.policies.inventory.objects import ClusterQueue, ComputeClassView, KarpenterControllerView, KarpenterNodePool, PriorityClass
+from flexspot.policies.inventory.views import Inventory, PodSet, Pool
 from flexspot.policies.judging import Level, Parameter, Parameters, Rule
-from flexspot.policies.pods.placement import SCALE_UP_CUT_OFF, below_scale_up, defaults, is_of_pods, users_of, value_of
 from flexspot.policies.queues import fair_sharing
-from flexspot.policies.values.field import UNKNOWN
+from flexspot.policies.values.field import UNKNOWN, Tri, Unknown
+
+SCALE_UP_CUT_OFF = -10
+"""Below it the cluster autoscaler makes no node; flexspot.capacity.catalog.workload_classes has it too, in models that lint never loads."""
+
+
+def is_of_pods(priority: PriorityClass) -> bool:
+    """Whether it is Kubernetes' own PriorityClass, and none of Kubernetes' system classes."""
+    return priority.group == "scheduling.k8s.io" and not priority.identity.name.startswith("system-")
+
+
+def value_of(priority: PriorityClass) -> Decimal | Unknown:
+    """The priority that it gives; 0 where none is written."""
+    value = priority.fields.at("value")
+    number = value.number()
+    return Decimal(0) if number is None else number
+
+
+def below_scale_up(priority: PriorityClass, inventory: Inventory) -> Tri:
+    """Whether no autoscaler makes a node for its pods. Karpenter knows no such line, and a run that has no pools does not say who does."""
+    value = value_of(priority)
+    if value is UNKNOWN:
+        return UNKNOWN
+    others = [
+        pool for pool in inventory.of(Pool) if pool.identity.kind != "NodePool" or not pool.identity.api_version.startswith("karpenter.sh")
+    ]
+    if value >= SCALE_UP_CUT_OFF or others or inventory.of(ComputeClassView):
+        return value < SCALE_UP_CUT_OFF
+    karpenter = inventory.of(KarpenterNodePool) or inventory.of(KarpenterControllerView)
+    return False if karpenter else inventory.closed or UNKNOWN
+
+
+def defaults(inventory: Inventory) -> tuple[PriorityClass, ...]:
+    """The classes that pods without one get."""
+
+    def found() -> tuple[PriorityClass, ...]:
+        classes = (each for each in inventory.of(PriorityClass) if is_of_pods(each))
+        return tuple(each for each in classes if each.fields.at("globalDefault").equals("true") is True)
+
+    return inventory.once("default priority classes", None, found)
+
+
+def users_of(priority: PriorityClass, inventory: Inventory) -> list[PodSet]:
+    """The pod sets that name the class."""
+    by_class = inventory.by("priority class", PodSet, lambda each: each.pod.at("priorityClassName").text())
+    return by_class.get(priority.name.text(), [])
+
 
 _AT = "spec.preemption.borrowWithinCohort.maxPriorityThreshold"
 

@@ -1,5 +1,7 @@
 """Quotas and limits of namespaces."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 
 from flexspot.capacity.catalog.accelerators import ACCELERATORS, NVIDIA, Accelerator, kind_of_resource
@@ -8,17 +10,49 @@ from flexspot.policies.inventory.objects import LimitRange, LocalQueue, Namespac
 from flexspot.policies.inventory.pod_gpus import GPU_PREFIXES, gpu_resources
 from flexspot.policies.inventory.views import Inventory, PodSet
 from flexspot.policies.judging import Level, Parameters, Rule
-from flexspot.policies.queues import (
-    Share,
-    gives_gpus,
-    gpu_quotas_of,
-    is_of_some_pods,
-    local_queues_of,
-    quotas_somewhere,
-    read_quota,
-    share_of,
-)
+from flexspot.policies.queues import Share, gives_gpus, local_queues_of, share_of
 from flexspot.policies.values.field import UNKNOWN, Tri, Unknown, any_of
+
+# Slices of GPUs, and devices by class (dynamic resource allocation).
+_OF_GPUS = ("requests.nvidia.com/", *(each.quota_key for each in ACCELERATORS))
+
+
+_OF_DEVICES = ".deviceclass.resource.k8s.io/devices"
+
+
+@dataclass(frozen=True)
+class GpuQuotaBound:
+    """What a ResourceQuota says of GPUs: whether it bounds them in some form, and how many whole ones of each kind (None: it says not)."""
+
+    concerns_gpus: Tri
+    gpus: Mapping[Accelerator, Decimal | Unknown | None]
+
+
+def read_quota(quota: ResourceQuota) -> GpuQuotaBound:
+    """What one ResourceQuota says, whichever pods it is for."""
+    hard = quota.spec.at("hard").parts()
+    found = any(key.startswith(_OF_GPUS) or key.endswith(_OF_DEVICES) for key, _ in hard.named)
+    amounts = {kind: quota.spec.at("hard", kind.quota_key).number() for kind in ACCELERATORS}
+    return GpuQuotaBound(found or (False if hard.complete else UNKNOWN), amounts)
+
+
+def is_of_some_pods(quota: ResourceQuota) -> bool:
+    """Whether it is, or may be, for some pods of its namespace alone."""
+    return not (quota.spec.at("scopes").absent and quota.spec.at("scopeSelector").absent)
+
+
+def gpu_quotas_of(namespace: str, inventory: Inventory) -> list[GpuQuotaBound]:
+    """Those that are in a namespace for certain."""
+    return [read_quota(each) for each in _quotas_by_namespace(inventory).get(namespace, ())]
+
+
+def quotas_somewhere(inventory: Inventory) -> bool:
+    """Whether there are ResourceQuotas of which nobody knows yet in which namespace they are."""
+    return UNKNOWN in _quotas_by_namespace(inventory)
+
+
+def _quotas_by_namespace(inventory: Inventory) -> Mapping[object, list[ResourceQuota]]:
+    return inventory.by("namespace", ResourceQuota, lambda each: each.namespace)
 
 
 @Rule(
