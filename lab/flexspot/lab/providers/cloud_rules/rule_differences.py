@@ -6,8 +6,7 @@ import ipaddress
 from typing import TYPE_CHECKING, Any
 
 from flexspot.lab.providers.cloud_rules.resource_rules import rules_by_type
-from flexspot.lab.providers.planning import ChangeKind, Difference, differences, replacing_fields
-from flexspot.lab.providers.settings import ProviderSettings
+from flexspot.lab.providers.planning import ChangeKind, Difference, ProviderSettings, differences, replacing_fields
 from flexspot.lab.providers.values import UNKNOWN, is_object, plain
 
 if TYPE_CHECKING:
