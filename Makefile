@@ -89,7 +89,7 @@ test-torch: .torch/.synced ## what PyTorch, Transformers and Lightning themselve
 bench: setup tools-all ## how long things take, as ratios within one run
 	$(call step,settings to plan,$(RUN)/python -m flexspot.capacity.bench)
 	$(call step,lint,$(RUN)/python tests/bench_lint.py)
-	$(call step,policy rules over a state,$(RUN)/python -m flexspot.policies.bench)
+	$(call step,policy rules over a state,$(RUN)/python tests/bench_policies.py)
 	$(call step,strategies over records of Spot,$(RUN)/python tests/bench_traces.py $(TRACES))
 	$(call step,overhead of checkpoints,$(RUN)/python tests/bench_runtime.py)
 	$(call step,a month of chargeback at three sizes,$(RUN)/python tests/bench_chargeback.py)

@@ -227,7 +227,7 @@ def _formatted(report: LintReport, form: LintFormat, configuration: Configuratio
 
         return as_sarif(report, own_version(), configuration)
     if form is LintFormat.JUNIT:
-        from flexspot.policies.lint.junit import as_junit  # noqa: PLC0415
+        from flexspot.policies.lint.formats import as_junit  # noqa: PLC0415
 
         return as_junit(report)
     if form is LintFormat.GITHUB:
