@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from flexspot.capacity.catalog.accelerators import NVIDIA, ON_EC2, Accelerator
 from flexspot.capacity.catalog.unreachable_limits import NodeCeilings
-from flexspot.capacity.cost.budget_checks import NEAR_PERCENT, BudgetCheck
+from flexspot.capacity.cost.costed_plan import NEAR_PERCENT, BudgetCheck
 from flexspot.capacity.values.verdict import PASSES, Outcome, fails, not_applicable, undecided
 from flexspot.policies.inventory.cloud_resources import AwsProvider, Bucket, ClusterView, GcsBucketView, GkeClusterView, MonthlyCostView
 from flexspot.policies.inventory.gpu_machines import PREFIXES, gpu_selection, is_gpu_machine

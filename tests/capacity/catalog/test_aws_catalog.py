@@ -11,10 +11,9 @@ import moto
 import pytest
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-from flexspot.capacity.catalog.machine_list import vcpu_of
-from flexspot.capacity.catalog.machines import Gpu, Machine, Vendor, machines_of, unserved_family, zone_id_prefix
+from flexspot.capacity.catalog.machines import Gpu, Machine, Vendor, is_zone_id, machines_of, unserved_family, zone_id_prefix
 from flexspot.capacity.catalog.node_labels import karpenter_aws_labels
-from flexspot.capacity.catalog.zone_ids import is_zone_id
+from flexspot.capacity.catalog.price_book import vcpu_of
 
 MACHINES = machines_of(Vendor.AWS)
 NEURON_MACHINES = [machine for machine in MACHINES.values() if machine.gpu is not None and machine.gpu.manufacturer == "aws"]

@@ -15,10 +15,9 @@ from flexspot.capacity.plan.checks import disagreements
 from flexspot.capacity.plan.cpu_work import cpu_work_plan
 from flexspot.capacity.plan.kueue_configuration import ONE_BOOT, PodsReady
 from flexspot.capacity.plan.model import AdmissionPlan, Plan, PlanWarning, PoolPlan
-from flexspot.capacity.plan.own_machines import described_machines, described_prices
 from flexspot.capacity.plan.pools import cluster_limits, compute_class_plans, owner_labels, pool_plans
 from flexspot.capacity.plan.queues import cohort_plans, flavor_plans, priority_plans, queue_plans, route_plans, topology_plans
-from flexspot.capacity.plan.resolve import resolve
+from flexspot.capacity.plan.resolve import described_machines, described_prices, resolve
 from flexspot.capacity.plan.spending import spending_plan
 from flexspot.capacity.plan.teams import team_plans
 from flexspot.capacity.plan.versions import version_plan

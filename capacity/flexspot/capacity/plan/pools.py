@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.accelerators import TPU
 from flexspot.capacity.catalog.capacity_type import CapacityType, merged_order
-from flexspot.capacity.catalog.gpudirect import gpudirect
+from flexspot.capacity.catalog.gke_accelerators import gpudirect
 from flexspot.capacity.catalog.machines import Architecture
 from flexspot.capacity.catalog.node_labels import (
     ARCHITECTURE_LABEL,

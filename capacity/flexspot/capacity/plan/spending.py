@@ -20,7 +20,7 @@ from flexspot.capacity.plan.pools import cluster_limits
 from flexspot.capacity.plan.system_room import system_room
 from flexspot.capacity.settings.cluster import EksOtherWork, Support
 from flexspot.capacity.settings.network import Nat
-from flexspot.capacity.settings.platform import EksSettings, GkeSettings
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings, OnUnknownPrices
 from flexspot.capacity.settings.pools import (
     GP3_IOPS,
     GP3_THROUGHPUT_MIB,
@@ -30,7 +30,6 @@ from flexspot.capacity.settings.pools import (
     Gp3Volume,
     default_volume,
 )
-from flexspot.capacity.settings.spending import OnUnknownPrices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.capacity.catalog.node_labels import QUEUE_LABEL
 from flexspot.policies.inventory.pod_gpus import ELEMENTS, ENTRIES, POD_MAKERS
 from flexspot.policies.values.field import list_of, mapping_of
 

@@ -1,6 +1,6 @@
 """A platform whose estimated monthly cost exceeds its budget, or a team whose part exceeds the team's budget."""
 
-from flexspot.capacity.cost.budget_checks import BudgetStanding
+from flexspot.capacity.cost.costed_plan import BudgetStanding
 from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from flexspot.policies.inventory.cloud_resources import MonthlyCostView
 from flexspot.policies.judging import Parameters, Rule

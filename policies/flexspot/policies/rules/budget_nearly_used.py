@@ -1,6 +1,6 @@
 """A budget that is almost fully committed before the month begins, or that unknown prices may exceed."""
 
-from flexspot.capacity.cost.budget_checks import NEAR_PERCENT, BudgetStanding
+from flexspot.capacity.cost.costed_plan import NEAR_PERCENT, BudgetStanding
 from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from flexspot.policies.inventory.cloud_resources import MonthlyCostView
 from flexspot.policies.judging import Level, Parameter, Parameters, Rule

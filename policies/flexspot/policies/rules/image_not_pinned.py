@@ -1,6 +1,6 @@
 """A GPU container whose image can change."""
 
-from flexspot.capacity.values.images import MOVING_TAGS
+from flexspot.capacity.values.names import MOVING_TAGS
 from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from flexspot.policies.inventory.views import PodSet
 from flexspot.policies.judging import Level, Parameter, Parameters, Rule

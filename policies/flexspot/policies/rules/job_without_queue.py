@@ -1,6 +1,6 @@
 """A GPU job that bypasses the queues."""
 
-from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.capacity.catalog.node_labels import QUEUE_LABEL
 from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from flexspot.policies.inventory.objects import ClusterQueue, LocalQueue
 from flexspot.policies.inventory.views import Inventory, PodSet

@@ -1,6 +1,6 @@
 """Work that names a queue that does not exist."""
 
-from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.capacity.catalog.node_labels import QUEUE_LABEL
 from flexspot.capacity.values.verdict import PASSES, Outcome, Severity, fails, not_applicable, undecided
 from flexspot.policies.inventory.objects import LocalQueue
 from flexspot.policies.inventory.views import Inventory, PodSet

@@ -205,12 +205,3 @@ def _refused(path: str, written: str, lacking: _AutopilotLacking) -> SettingsPro
 
 def _written(value: object) -> str:
     return shown(list(value) if isinstance(value, tuple) else value.model_dump() if isinstance(value, Record) else value)
-
-
-CHECKS = (
-    what_caps_spend_is_said,
-    pools_can_be_told_apart,
-    classes_ask_for_their_own_pools,
-    capacity_types_are_ones_that_autopilot_gives,
-    options_are_ones_that_autopilot_has,
-)
