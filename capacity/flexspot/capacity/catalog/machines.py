@@ -260,16 +260,10 @@ def machines_of(cloud: Vendor) -> dict[str, Machine]:
 
 
 @cache
-def _unserved(cloud: Vendor) -> dict[str, UnservedFamilies]:
+def unserved_families(cloud: Vendor) -> dict[str, UnservedFamilies]:
+    """The families of `cloud` of which no pool can have a machine, by name."""
     file = read_records(_CATALOG / f"{cloud}.yaml", MachineFile)
     return {family: each for each in file.unserved for family in each.families}
-
-
-def unserved_family(cloud: Vendor, machine: str) -> UnservedFamilies | None:
-    """Why no pool can have a machine, by its family; None where nothing is known that speaks against it."""
-    unserved = _unserved(cloud)
-    # Compute Engine divides a family's name by a hyphen; of some families single machines are not served.
-    return unserved.get(machine.partition(".")[0]) or unserved.get(machine.partition("-")[0])
 
 
 _ZONE_ID = re.compile(r"[a-z]{3,5}\d+-az\d+")

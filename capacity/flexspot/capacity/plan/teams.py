@@ -79,7 +79,10 @@ def team_plans(
     every_queue = (*queues, *(cpu_work.queues if cpu_work else ()))
     unqueued_classes = tuple(sorted(each.priority_class for each in resolved.classes.values() if not each.queued))
     counted = counted_resources(resolved)
-    largest_node = _largest_node(resolved, cpu_work)
+    nodes: list[Amount | CpuAmount] = [*(node for pool in resolved.pools.values() for node in pool.nodes)]
+    nodes += [cpu_work.largest] if cpu_work else []
+    # A container with more than the largest node would be admitted, and wait for ever.
+    vcpu, memory_mib = max(node.vcpu for node in nodes), max(node.memory_mib for node in nodes)
     plans: list[TeamPlan] = []
     for team in sorted(resolved.settings.teams, key=lambda each: each.name):
         queue = by_team.get(team.name)
@@ -94,13 +97,13 @@ def team_plans(
             TeamPlan(
                 name=team.name,
                 namespace=team.name,
+                submitters=_groups_of(team.name, team.submitters, SUBMIT),
+                viewers=_groups_of(team.name, team.viewers, VIEW),
                 max_gpus=sum(most.values()),
                 hard=_hard(team, most),
                 unqueued_gpus=sum(unqueued.values()),
                 unqueued_priority_classes=unqueued_classes,
-                container_limits=largest_node,
-                submitters=_groups_of(team.name, team.submitters, SUBMIT),
-                viewers=_groups_of(team.name, team.viewers, VIEW),
+                container_limits={"cpu": count_quantity(vcpu), "memory": mib_quantity(memory_mib)},
                 cluster_queues=tuple(each.cluster_queue for each in every_queue if each.namespace == team.name),
                 projects=tuple(sorted(set(team.projects))),
                 monthly_budget_usd=team.monthly_budget_usd,
@@ -140,12 +143,6 @@ def _hard(team: TeamSettings, most: dict[str, int]) -> dict[str, str]:
         "persistentvolumeclaims": count_quantity(team.max_volumes),
         "requests.storage": gib_quantity(team.max_storage_gib),
     }
-
-
-def _largest_node(resolved: ResolvedSettings, cpu_work: CpuWorkPlan | None) -> dict[str, str]:
-    """A container with more than the largest node would be admitted, and wait for ever."""
-    nodes: list[Amount | CpuAmount] = [*resolved.nodes_of(resolved.pools), *([cpu_work.largest] if cpu_work else [])]
-    return {"cpu": count_quantity(max(node.vcpu for node in nodes)), "memory": mib_quantity(max(node.memory_mib for node in nodes))}
 
 
 class _Reach:

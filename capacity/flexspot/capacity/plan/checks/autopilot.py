@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from flexspot.capacity.catalog.data_files import Record
 from flexspot.capacity.catalog.machines import Architecture
 from flexspot.capacity.catalog.workload_classes import Fallback
-from flexspot.capacity.plan.pools import asked_for, compute_class_of, shared_labels, taints_by_gke
+from flexspot.capacity.plan.pools import asked_for, compute_class_of, taints_by_gke
+from flexspot.capacity.plan.queues import shared_labels
 from flexspot.capacity.settings.pools import GkePool, GpuDriver, ReservationUse, SharingStrategy
 from flexspot.capacity.settings.stack_file import shown
 from flexspot.capacity.values.errors import SettingsProblem
