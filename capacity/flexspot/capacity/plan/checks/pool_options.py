@@ -143,8 +143,8 @@ def gke_takes_the_pools(resolved: ResolvedSettings, pool: ResolvedPool) -> Itera
     settings = pool.settings
     zones = len(settings.zones or resolved.zones)
     run_seconds = None if settings.max_run_hours is None else settings.max_run_hours * 3600
-    asked = AskedPool(settings.capacity_type, pool.machines[0], settings.min_nodes, pool.max_nodes, run_seconds, settings, zones)
-    for each in refusals(asked):
+    asked = AskedPool(settings.capacity_type, pool.machines[0], settings.min_nodes, run_seconds, settings, zones)
+    for each in refusals(asked, pool.max_nodes):
         # Settings count in hours what GKE counts in seconds.
         run_time = each.path == "max_run_seconds"
         option, value = ("max_run_hours", str(settings.max_run_hours)) if run_time else (each.path, each.value)
