@@ -17,7 +17,7 @@ import pytest
 from flexspot import components
 from flexspot.capacity.catalog.data_files import DescribedRecord
 from flexspot.capacity.plan.kueue_configuration import ONE_BOOT
-from flexspot.capacity.settings import cluster, network, pools, spending
+from flexspot.capacity.settings import cluster, network, platform, pools
 from flexspot.components.eks import cluster_args as eks_cluster
 from flexspot.components.eks import network as eks_network
 from flexspot.components.gke import cluster_args as gke_cluster
@@ -37,7 +37,7 @@ SAME: list[tuple[type[Any], str, type[DescribedRecord], str]] = [
     (gke_cluster.GkeClusterShape, "release_channel", cluster.GkeClusterSettings, "release_channel"),
     (gke_cluster.GkeClusterShape, "mode", cluster.GkeClusterSettings, "mode"),
     (gke_cluster.GkeClusterShape, "max_pods_per_node", network.GkeNetworkSettings, "max_pods_per_node"),
-    (gke_cluster.GkeClusterShape, "managed_prometheus", spending.Observability, "managed_prometheus"),
+    (gke_cluster.GkeClusterShape, "managed_prometheus", platform.Observability, "managed_prometheus"),
     (eks_cluster.EksSystemPoolShape, "min_nodes", cluster.SystemPool, "min_nodes"),
     (eks_cluster.EksSystemPoolShape, "max_nodes", cluster.SystemPool, "max_nodes"),
     (eks_cluster.EksClusterShape, "support", cluster.EksClusterSettings, "support"),

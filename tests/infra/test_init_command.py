@@ -17,8 +17,7 @@ from new_projects import COMMANDS, EKS, GKE, LOCAL, init, stacks_of
 
 from flexspot.capacity.catalog.machines import ZONES_WITHOUT_EKS, Vendor, machines_of
 from flexspot.capacity.catalog.platform import Platform
-from flexspot.capacity.cost.budget_checks import BudgetStanding
-from flexspot.capacity.cost.costed_plan import costed, shipped_use
+from flexspot.capacity.cost.costed_plan import BudgetStanding, costed, shipped_use
 from flexspot.capacity.cost.figures import Scenario
 from flexspot.capacity.cost.plan_comparison import budget_checks
 from flexspot.capacity.cost.plan_cost import plan_cost

@@ -9,7 +9,7 @@ import pulumi
 from flexspot.capacity.catalog.node_labels import AUTO_MODE_INSTANCE
 from flexspot.capacity.plan.checks.auto_mode import DRAIN_HOURS, SYSTEM_POOL, node_hours
 from flexspot.capacity.plan.cpu_work import OTHER_WORK, has_room
-from flexspot.capacity.plan.own_machines import machines_of_pool
+from flexspot.capacity.plan.resolve import machines_of_pool
 from flexspot.capacity.plan.spending import EKS_SYSTEM_DISK_GIB
 from flexspot.capacity.settings.cluster import EksMode
 from flexspot.capacity.settings.pools import OTHER_WORK_VOLUME, Gp3Volume, default_volume

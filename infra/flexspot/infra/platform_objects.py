@@ -16,7 +16,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from flexspot.capacity.catalog.node_labels import TEAM_LABEL
 from flexspot.capacity.catalog.platform import MEASUREMENT_NAMESPACE, QUEUEING_NAMESPACE, endpoints_of
 from flexspot.capacity.catalog.versions import Chart
-from flexspot.capacity.plan.team_view import team_views
+from flexspot.capacity.plan.teams import team_views
 from flexspot.capacity.settings.teams import AdmissionMode
 from flexspot.capacity.values.quantities import count_quantity, mib_quantity
 from flexspot.components.kueue.controller import (

@@ -17,9 +17,8 @@ from flexspot.capacity.cost.plan_comparison import figures_data, plan_cost_data
 from flexspot.capacity.cost.plan_cost import plan_cost
 from flexspot.capacity.plan.build import build_plan, image_book_of, price_book_of
 from flexspot.capacity.plan.model import plan_data
-from flexspot.capacity.plan.own_machines import own_price_rows
-from flexspot.capacity.settings.platform import EksSettings, GkeSettings, LocalSettings
-from flexspot.capacity.settings.spending import OnUnknownPrices
+from flexspot.capacity.plan.resolve import own_price_rows
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings, LocalSettings, OnUnknownPrices
 from flexspot.capacity.settings.stack_file import parse_settings
 from flexspot.capacity.values.engine_marks import SIGNATURE, UNKNOWNS
 from flexspot.capacity.values.errors import ExitCode, ExplainedError

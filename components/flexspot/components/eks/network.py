@@ -11,9 +11,8 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import ec2, vpc
 
-from flexspot.capacity.catalog.machines import zone_id_prefix
+from flexspot.capacity.catalog.machines import is_zone_id, zone_id_prefix
 from flexspot.capacity.catalog.platform import default_services
-from flexspot.capacity.catalog.zone_ids import is_zone_id
 from flexspot.capacity.settings import network as network_settings
 from flexspot.capacity.settings.network import AWS_NARROWEST, AWS_WIDEST, EKS_ZONES, Nat
 from flexspot.capacity.values.names import AWS_REGION

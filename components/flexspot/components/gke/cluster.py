@@ -23,8 +23,7 @@ from pulumi_gcp.container import (
 )
 
 from flexspot.capacity.catalog.gke_limits import limits_that_go
-from flexspot.capacity.catalog.gke_versions import is_below
-from flexspot.capacity.catalog.versions import minor_version, version_order
+from flexspot.capacity.catalog.versions import is_below, minor_version, version_order
 from flexspot.capacity.settings.gke_security import GkeSecurity
 from flexspot.capacity.settings.maintenance import Maintenance, MaintenanceExclusion, Weekday
 from flexspot.capacity.settings.network import Access

@@ -13,7 +13,7 @@ from flexspot.capacity.settings.gke_rules import confidential_refusals
 from flexspot.capacity.settings.gke_security import GkeSecurity
 from flexspot.capacity.settings.maintenance import Maintenance
 from flexspot.capacity.settings.network import CONTROL_PLANE_PREFIX, WIDEST, Access, GkeNetworkSettings, too_wide
-from flexspot.capacity.settings.spending import Observability
+from flexspot.capacity.settings.platform import Observability
 from flexspot.capacity.values.names import DOMAIN
 from flexspot.components.cloud_names import CLUSTER_NAME_LENGTH, check_name, check_project
 from flexspot.components.shared_args import checked_options, ipv4_range, refuse_first

@@ -9,8 +9,7 @@ import pulumi
 from pulumi_gcp import container
 from pulumi_gcp.container.outputs import ClusterAddonsConfig, ClusterClusterAutoscaling, ClusterWorkloadIdentityConfig
 
-from flexspot.capacity.catalog.gke_versions import is_below
-from flexspot.capacity.catalog.versions import minor_version
+from flexspot.capacity.catalog.versions import is_below, minor_version
 from flexspot.capacity.settings.cluster import GkeMode
 from flexspot.capacity.settings.network import Access
 from flexspot.components.in_cluster import answered

@@ -9,7 +9,7 @@ from pulumi_aws import ec2
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from flexspot.capacity.settings.eks_nodes import MOST_USER_DATA, Kubelet, user_data_problem
+from flexspot.capacity.settings.cluster import MOST_USER_DATA, Kubelet, user_data_problem
 from flexspot.capacity.settings.pools import IMAGES_AND_SCRATCH, SYSTEM_ALONE, EksNodeDisk, Gp3Volume, ReservationKind
 from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.names import AMI_ALIAS, AWS_ACCOUNT, CAPACITY_RESERVATION, FORMS

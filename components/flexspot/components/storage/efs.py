@@ -8,7 +8,7 @@ import pulumi
 from pulumi_aws import ec2, efs, vpc
 from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 
-from flexspot.capacity.catalog.pod_identity import POD_USER
+from flexspot.capacity.catalog.platform import POD_USER
 from flexspot.capacity.settings.storage import EFS_TEAMS, Efs
 from flexspot.components.cloud_names import SECURITY_GROUP_NAME_CHARACTERS, check_aws_tags, check_cluster_name, check_kms_key, fitted
 from flexspot.components.iam import VERSION, PolicyDocument, Statement, as_json

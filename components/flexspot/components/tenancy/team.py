@@ -33,8 +33,7 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRul
 
 from flexspot.capacity.catalog.accelerators import BY_RESOURCE, NVIDIA
 from flexspot.capacity.catalog.node_labels import GPU_QUOTA
-from flexspot.capacity.plan.team_view import CONFIG_MAP, KEY
-from flexspot.capacity.plan.teams import SUBMIT, VIEW
+from flexspot.capacity.plan.teams import CONFIG_MAP, KEY, SUBMIT, VIEW
 from flexspot.capacity.values.quantities import count_quantity
 from flexspot.capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
 
@@ -111,7 +110,7 @@ class TeamArgs(TypedDict):
     """The team's ClusterQueues, which belong to no namespace; submitters and viewers may read them, and so their quota. Default: none."""
 
     platform: NotRequired[str]
-    """Platform data that the team's work needs, as written by flexspot.capacity.plan.team_view; with it, `flexspot run` needs no stack
+    """Platform data that the team's work needs, as written by flexspot.capacity.plan.teams; with it, `flexspot run` needs no stack
     file. It is stored in a ConfigMap of the namespace. Default: there is none."""
 
     endpoints: NotRequired[list[EndpointArgs]]

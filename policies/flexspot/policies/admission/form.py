@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from flexspot.capacity.catalog.work_labels import QUEUE_PRIORITY_LABEL
+from flexspot.capacity.catalog.node_labels import QUEUE_PRIORITY_LABEL
 from flexspot.policies.admission.cel import (
     FURTHER_PLACES,
     PLACES,

@@ -14,8 +14,16 @@ from rich.markup import escape
 
 from flexspot.capacity.catalog.data_files import read_records
 from flexspot.capacity.catalog.machines import machines_of
-from flexspot.capacity.cost import unit_costs
-from flexspot.capacity.cost.advice import Advice, JobMix, advise, advise_mix
+from flexspot.capacity.cost.advice import (
+    Advice,
+    DevelopmentUse,
+    JobMix,
+    advise,
+    advise_mix,
+    gpu_hours_per_1000_requests,
+    scaled_to_zero,
+    usd_per_1000_requests,
+)
 from flexspot.capacity.cost.estimates import JobNeeds, spot_plan
 from flexspot.capacity.cost.spot_arithmetic import (
     best_interval_hours,
@@ -209,7 +217,7 @@ class _Arithmetic:
             if experiment_hours is not None:
                 row["usd_per_experiment"] = money(usd_of_hours(hour, experiment_hours, gpus))
             if requests is not None:
-                served = unit_costs.usd_per_1000_requests(hour, unit_costs.gpu_hours_per_1000_requests(requests), busy_share)
+                served = usd_per_1000_requests(hour, gpu_hours_per_1000_requests(requests), busy_share)
                 row["usd_per_1000_requests"] = str(served.quantize(Decimal("0.000001")))
             rows[name] = row
         return rows
@@ -217,10 +225,10 @@ class _Arithmetic:
     def idle(self, active_hours: float, sessions: float, idle_minutes: float) -> dict[str, Any]:
         """Return what a development pool saves in a month when idle nodes are removed, by way of buying."""
         start_minutes = spot_plan(self.needs).conditions.restart_hours * 60
-        use = unit_costs.DevelopmentUse(self.needs.nodes, active_hours, sessions, start_minutes, idle_minutes)
+        use = DevelopmentUse(self.needs.nodes, active_hours, sessions, start_minutes, idle_minutes)
         found: dict[str, Any] = {"on-demand": None, "spot": None}
         for name, price in self._bought():
-            each = unit_costs.scaled_to_zero(use, self.prices.on_demand_usd_per_hour, price)
+            each = scaled_to_zero(use, self.prices.on_demand_usd_per_hour, price)
             found["always_on_usd"] = money(each.always_on_usd)
             found[name] = {
                 "hours": f"{each.hours:.1f}",

@@ -12,13 +12,12 @@ import typer
 from rich.text import Text
 
 from flexspot.capacity.catalog.price_book import HOURS_OF_A_MONTH
-from flexspot.capacity.chargeback.commitment_advice import TERM_YEARS, Terms, advise_commitments
+from flexspot.capacity.chargeback.commitment_advice import TERM_YEARS, Terms, advise_commitments, advise_reservation, read_use
 from flexspot.capacity.chargeback.machine_hours import MachineHoursReader, machine_hours_csv, node_queries, read_machine_hours
 from flexspot.capacity.chargeback.nodes import cloud_of
 from flexspot.capacity.chargeback.samples import Period
 from flexspot.capacity.cost.costed_plan import MachinePrices
 from flexspot.capacity.cost.figures import price_used
-from flexspot.capacity.cost.reservation import advise_reservation, read_use
 from flexspot.capacity.values.errors import ExitCode
 from flexspot.capacity.values.quantities import as_decimal
 from flexspot.infra.cli.command_line import AsFormat, Format, bad_usage, with_options
@@ -47,9 +46,8 @@ if TYPE_CHECKING:
 
     from flexspot.capacity.catalog.machines import Vendor
     from flexspot.capacity.catalog.price_book import PriceBook
-    from flexspot.capacity.chargeback.commitment_advice import CommitmentAdvice, CommittedLevel, MachineAdvice, Reach
+    from flexspot.capacity.chargeback.commitment_advice import CommitmentAdvice, CommittedLevel, MachineAdvice, Reach, ReservationAdvice
     from flexspot.capacity.chargeback.machine_hours import MachineHours
-    from flexspot.capacity.cost.reservation import ReservationAdvice
 
 
 def show_commitments(advice: CommitmentAdvice, notes: list[str], book: Callable[[Vendor], PriceBook], form: Format) -> None:

@@ -13,8 +13,7 @@ import typer
 
 from flexspot.capacity.chargeback import reconciling
 from flexspot.capacity.chargeback.bills.entries import Bill, BillError
-from flexspot.capacity.chargeback.bills.files import is_parquet
-from flexspot.capacity.chargeback.bills.folders import parts_of, read_delivery
+from flexspot.capacity.chargeback.bills.folders import is_parquet, parts_of, read_delivery
 from flexspot.capacity.chargeback.bills.gcp import FAMILY
 from flexspot.capacity.chargeback.reconciling import Reason
 from flexspot.capacity.chargeback.saved_report import read_report, read_teams, trend_of

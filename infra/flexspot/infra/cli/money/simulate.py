@@ -9,8 +9,7 @@ import typer
 
 from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
 from flexspot.capacity.catalog.price_book import FACTS_OF_CLOUD
-from flexspot.capacity.cost.replay import Job, Rates, read_traces
-from flexspot.capacity.cost.strategies import compare
+from flexspot.capacity.cost.replay import Job, Rates, compare, read_traces
 from flexspot.capacity.values.errors import ExitCode
 from flexspot.infra.cli.command_line import AsFormat, Format
 from flexspot.infra.cli.console import err, out, table_console
@@ -32,7 +31,7 @@ from flexspot.infra.cli.tables import Table, print_table, shown_usd
 
 if TYPE_CHECKING:
     from flexspot.capacity.catalog.capacity_type import CapacityTypeFacts
-    from flexspot.capacity.cost.strategies import Comparison
+    from flexspot.capacity.cost.replay import Comparison
 
 
 _NOTICE = (
