@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.capacity.catalog.node_labels import QUEUE_LABEL
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS
 from flexspot.policies.inventory.reading.source import pod_places
 from flexspot.policies.values.field import Field, list_of, mapping_of

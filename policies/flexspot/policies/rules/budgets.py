@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flexspot.capacity.cost.budget_checks import NEAR_PERCENT, BudgetCheck, BudgetStanding
+from flexspot.capacity.cost.costed_plan import NEAR_PERCENT, BudgetCheck, BudgetStanding
 from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.cloud_resources import MonthlyCostView
 from flexspot.policies.judging import Level, Parameter, Parameters, Rule

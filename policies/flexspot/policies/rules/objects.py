@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final, cast
 
-from flexspot.capacity.values.images import MOVING_TAGS
+from flexspot.capacity.values.names import MOVING_TAGS
 from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Addition, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.field_schemas import KINDS, TYPES, fields
 from flexspot.policies.inventory.objects import KubernetesObject, Namespace, named

@@ -1,6 +1,6 @@
 """Work in the queues, past them, and in the wrong one."""
 
-from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.capacity.catalog.node_labels import QUEUE_LABEL
 from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
 from flexspot.policies.inventory.gpu_machines import gpu_selection
 from flexspot.policies.inventory.objects import ClusterQueue, KueueConfiguration, LocalQueue, ResourceFlavor, named
