@@ -156,8 +156,8 @@ SPOT_NODES = {"eks.amazonaws.com/capacityType": "SPOT"}
 class NodeTerminationHandlerArgs(TypedDict):
     """Arguments of NodeTerminationHandler."""
 
-    karpenter_queue: str | None
-    """Name of Karpenter's interruption queue, or None if the cluster has no Karpenter: the handler is rejected beside one."""
+    karpenter_queue: NotRequired[str | None]
+    """Name of Karpenter's interruption queue; the handler is rejected beside one. Default: the cluster has no Karpenter."""
 
     node_selector: NotRequired[dict[str, str]]
     """Labels of the nodes to watch; at least one. Default: Spot nodes of EKS managed node groups."""
@@ -185,9 +185,9 @@ class NodeTerminationHandler(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: NodeTerminationHandlerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         node_selector = args.get("node_selector", SPOT_NODES)
-        if args["karpenter_queue"] is not None:
+        if (queue := args.get("karpenter_queue")) is not None:
             raise ValueError(
-                f"{RULE}: NodeTerminationHandler {name} has karpenter_queue {args['karpenter_queue']!r}; it must be None: Karpenter drains "
+                f"{RULE}: NodeTerminationHandler {name} has karpenter_queue {queue!r}; it must be None: Karpenter drains "
                 "its nodes itself, and both would drain the same ones; leave the handler out"
             )
         if not node_selector:
