@@ -23,7 +23,7 @@ from flexspot.capacity.catalog.price_book import prices_of
 from flexspot.capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
 from flexspot.capacity.plan.cpu_work import largest_vcpu
 from flexspot.capacity.values.cron import cron_problem
-from flexspot.components.shared_args import NodeTaint
+from flexspot.components.shared_args import NodeTaint, publish
 
 
 def written_taint(taint: NodeTaint) -> dict[str, str]:
@@ -306,7 +306,7 @@ class GpuNodePool(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.name = pulumi.Output.from_input(args["pool"])
-        self.register_outputs({"name": self.name})
+        publish(self)
 
 
 def _node(args: GpuNodePoolArgs) -> dict[str, Any]:
@@ -459,4 +459,4 @@ class CpuNodePool(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.name = pulumi.Output.from_input(args["pool"])
-        self.register_outputs({"name": self.name})
+        publish(self)

@@ -12,7 +12,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from flexspot.capacity.catalog.accelerators import ACCELERATORS, BY_RESOURCE, NVIDIA
 from flexspot.capacity.catalog.node_labels import HOSTNAME_LABEL
 from flexspot.capacity.values.quantities import count_quantity
-from flexspot.components.shared_args import NodeTaint
+from flexspot.components.shared_args import NodeTaint, publish
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 """Of every object of Kueue's that is declared here."""
@@ -57,7 +57,7 @@ class Topology(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.topology = made.id.apply(lambda _: args["name"])
-        self.register_outputs({"topology": self.topology})
+        publish(self)
 
 
 def _check_topology(name: str, levels: list[str]) -> None:
@@ -431,4 +431,4 @@ class Queues(pulumi.ComponentResource):
                 opts=pulumi.ResourceOptions(parent=self, depends_on=[cluster_queue]),
             )
         self.cluster_queues = pulumi.Output.from_input([queue["name"] for queue in args["queues"]])
-        self.register_outputs({"cluster_queues": self.cluster_queues})
+        publish(self)
