@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from component_calls import as_python_has_them, calls_of_stacks, on_the_wire
+from component_calls import calls_of_stacks, on_the_wire
 from component_consumers import consumer, declare_shown, of_python, previewed, shown, shown_resources
 
 from flexspot.capacity.settings.stack_file import parse_settings
@@ -56,7 +56,7 @@ def test_a_program_in_yaml_makes_the_resources_that_a_program_in_python_makes(pr
     def declare_tried() -> None:
         for component, made in tried.items():
             name, args = written(component)
-            made(name, as_python_has_them(made, args))
+            made(name, args)
 
     from_yaml = previewed(preview(project, resources))
 

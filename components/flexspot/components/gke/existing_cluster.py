@@ -14,6 +14,7 @@ from flexspot.capacity.settings.cluster import GkeMode
 from flexspot.capacity.settings.network import Access
 from flexspot.components.in_cluster import answered
 from flexspot.components.kubeconfig import context_name, dns_name_of, gke_credentials_command, gke_kubeconfig, part_of
+from flexspot.components.shared_args import publish
 
 
 class VersionNeedArgs(TypedDict):
@@ -206,10 +207,4 @@ class ExistingGkeCluster(pulumi.ComponentResource):
             lambda known: gke_kubeconfig(context, known[0], None if by_name else known[1])
         )
         self.credentials_command = pulumi.Output.from_input(gke_credentials_command(called, location, args["project"], access))
-        self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "kubeconfig": self.kubeconfig,
-                "credentials_command": self.credentials_command,
-            }
-        )
+        publish(self)

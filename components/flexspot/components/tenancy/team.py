@@ -36,6 +36,7 @@ from flexspot.capacity.catalog.node_labels import GPU_QUOTA
 from flexspot.capacity.plan.teams import CONFIG_MAP, KEY, SUBMIT, VIEW
 from flexspot.capacity.values.quantities import count_quantity
 from flexspot.capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
+from flexspot.components.shared_args import publish
 
 
 class EndpointArgs(TypedDict):
@@ -350,7 +351,7 @@ class Team(pulumi.ComponentResource):
             opts=inside,
         )
         self.service_account = workloads.metadata.apply(lambda metadata: str(metadata.name))
-        self.register_outputs({"namespace": self.namespace, "service_account": self.service_account})
+        publish(self)
 
     def _let_queue_be_read(self, name: str, args: TeamArgs) -> None:
         """The team's own ClusterQueues for its groups. A Role cannot give them: they are of no namespace."""
