@@ -12,7 +12,6 @@ from pulumi_aws import ec2, vpc
 
 from flexspot.capacity.catalog.machines import is_zone_id, zone_id_prefix
 from flexspot.capacity.catalog.platform import default_services
-from flexspot.capacity.catalog.zone_ids import is_zone_id
 from flexspot.capacity.settings.network import CONTROL_PLANE_ZONES, EKS_ZONES, EksNetworkSettings, Nat, control_plane_ranges
 from flexspot.capacity.values.names import AWS_REGION
 from flexspot.components.cloud_names import DISCOVERY_TAG, check_cluster_name, check_form, fitted

@@ -10,7 +10,7 @@ from flexspot.capacity.catalog.machines import BootDisk, Vendor, machines_of
 from flexspot.capacity.settings.cluster import GkeClusterSettings, GkeMode, GkeSystemPool, SystemPool
 from flexspot.capacity.settings.gke_rules import confidential_refusals
 from flexspot.capacity.settings.network import Access, ControlPlane, GkeNetworkSettings
-from flexspot.capacity.settings.spending import Observability
+from flexspot.capacity.settings.platform import Observability
 from flexspot.components.cloud_names import CLUSTER_NAME_LENGTH, check_choice, check_name, check_project
 from flexspot.components.shared_args import checked_options, defaults, filled, refuse_first
 
