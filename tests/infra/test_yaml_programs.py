@@ -70,9 +70,12 @@ def test_the_platform_of_the_guide_is_what_a_stack_with_its_settings_is(project:
     [platform] = program["resources"].values()
     settings = platform["properties"]["platform"]
 
+    def declare_stack() -> None:
+        declare(parse_settings(settings, "a stack"), "a stack", tmp_path)
+
     from_yaml = previewed(preview(project, program["resources"], program.get("outputs", {})))
 
-    from_stack = of_python(project, tmp_path, lambda: declare(parse_settings(settings, "a stack"), "a stack", tmp_path))
+    from_stack = of_python(project, tmp_path, declare_stack)
     assert len(from_stack) > 100
     assert from_yaml == from_stack
     assert "Policies:" in project.judged()
