@@ -14,7 +14,7 @@ from flexspot.components.gke.gpu_node_pool import GkeGpuNodePool
 from flexspot.components.karpenter.node_pools import GpuNodePool
 from flexspot.components.kueue.queues import Queues
 from flexspot.components.tenancy.team import Team
-from flexspot.infra.program import declare
+from flexspot.infra.declaring.program import declare
 
 if TYPE_CHECKING:
     import subprocess

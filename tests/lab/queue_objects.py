@@ -10,7 +10,7 @@ import pulumi
 from pulumi_kubernetes import Provider
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
-from flexspot.infra.platform_objects import declare_admission, declare_platform_objects
+from flexspot.infra.declaring.platform_objects import declare_admission, declare_platform_objects
 from flexspot.lab.exercise.play import UNTIL_RELEASED, run_time_of_pods
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from flexspot.components.storage.lustre import LustreFileSystem, LustreFileSyste
 from flexspot.components.storage.s3_bucket import S3Bucket, S3BucketArgs, S3MountpointVolume, S3MountpointVolumeArgs, bucket_name
 from flexspot.components.storage.s3_team_access import S3TeamAccess, S3TeamAccessArgs
 from flexspot.components.storage.sqs_work_queue import SqsWorkQueue, SqsWorkQueueArgs
-from flexspot.infra.platform_objects import after
+from flexspot.infra.declaring.platform_objects import after
 
 if TYPE_CHECKING:
     from flexspot.components.tenancy.team import Team
-    from flexspot.infra.eks_controllers import EksStack
-    from flexspot.infra.platform_objects import Outputs
+    from flexspot.infra.declaring.eks_controllers import EksStack
+    from flexspot.infra.declaring.platform_objects import Outputs
 
 
 VOLUME_TYPES = {

@@ -10,15 +10,15 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from flexspot.capacity.plan.cpu_work import OTHER_WORK, has_room
 from flexspot.components.karpenter.node_pools import CpuNodePool, GpuNodePool, NodeClassRef
-from flexspot.infra.karpenter_pools import node_pool_args, other_work_args
-from flexspot.infra.platform_objects import after, cluster_provider, declare_platform_objects
+from flexspot.infra.declaring.karpenter_pools import node_pool_args, other_work_args
+from flexspot.infra.declaring.platform_objects import after, cluster_provider, declare_platform_objects
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from flexspot.capacity.plan.model import Plan
     from flexspot.capacity.settings.platform import LocalSettings
-    from flexspot.infra.platform_objects import Outputs
+    from flexspot.infra.declaring.platform_objects import Outputs
     from flexspot.policies.judging import Settings
 
 NODE_CLASS: NodeClassRef = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "lab"}

@@ -36,8 +36,8 @@ from flexspot.components.karpenter.node_pools import CpuNodePool, GpuNodePool
 from flexspot.components.shared_args import arguments
 from flexspot.components.storage.efs import DRIVER as EFS_DRIVER
 from flexspot.components.storage.lustre import DRIVER as LUSTRE_DRIVER
-from flexspot.infra.karpenter_pools import node_pool_args, other_work_args
-from flexspot.infra.platform_objects import after, billing_label
+from flexspot.infra.declaring.karpenter_pools import node_pool_args, other_work_args
+from flexspot.infra.declaring.platform_objects import after, billing_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from flexspot.components.karpenter.ec2_node_class import EksNodeDiskArgs
     from flexspot.components.karpenter.node_pools import GpuNodePoolArgs
     from flexspot.components.shared_args import NodeTaint
-    from flexspot.infra.eks_controllers import EksStack, KarpenterNodes
+    from flexspot.infra.declaring.eks_controllers import EksStack, KarpenterNodes
 
 
 def driver_taints(settings: EksSettings) -> list[NodeTaint]:

@@ -13,7 +13,7 @@ from flexspot.components.storage.claimed_volume import CHECKPOINTS, DATASETS
 from flexspot.components.storage.gcs_bucket import GcsBucket, GcsBucketArgs, GcsFuseVolume, bucket_name
 from flexspot.components.storage.gcs_team_access import GcsTeamAccess, GcsTeamAccessArgs, account_id
 from flexspot.components.storage.pubsub_work_queue import PubsubWorkQueue, PubsubWorkQueueArgs
-from flexspot.infra.platform_objects import after
+from flexspot.infra.declaring.platform_objects import after
 
 if TYPE_CHECKING:
     import pulumi
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from flexspot.components.gke.cluster import GkeCluster
     from flexspot.components.gke.existing_cluster import ExistingGkeCluster
     from flexspot.components.tenancy.team import Team
-    from flexspot.infra.platform_objects import Outputs
+    from flexspot.infra.declaring.platform_objects import Outputs
 
 
 def workload_annotations(settings: GkeSettings) -> dict[str, dict[str, str]]:

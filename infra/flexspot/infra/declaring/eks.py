@@ -22,10 +22,10 @@ from flexspot.components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
 from flexspot.components.eks.team_logins import EksTeamLogins, EksTeamLoginsArgs
 from flexspot.components.shared_args import arguments
 from flexspot.components.storage.gp3_storage_class import AUTO_MODE_DRIVER, Gp3StorageClass
-from flexspot.infra.eks_controllers import EksStack, declare_gpu_daemons, declare_karpenter, declare_load_balancers, read_parts
-from flexspot.infra.eks_pools import declare_auto_mode, declare_karpenter_pools
-from flexspot.infra.eks_storage import declare_storage
-from flexspot.infra.platform_objects import (
+from flexspot.infra.declaring.eks_controllers import EksStack, declare_gpu_daemons, declare_karpenter, declare_load_balancers, read_parts
+from flexspot.infra.declaring.eks_pools import declare_auto_mode, declare_karpenter_pools
+from flexspot.infra.declaring.eks_storage import declare_storage
+from flexspot.infra.declaring.platform_objects import (
     ANYWHERE,
     ControllerNodes,
     after,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from flexspot.capacity.plan.model import Plan
     from flexspot.capacity.plan.needs import EksClusterNeeds
     from flexspot.capacity.settings.platform import EksSettings
-    from flexspot.infra.platform_objects import Outputs
+    from flexspot.infra.declaring.platform_objects import Outputs
     from flexspot.policies.judging import Settings
 
 

@@ -24,9 +24,9 @@ from flexspot.capacity.settings.stack_file import parse_settings
 from flexspot.capacity.values.engine_marks import SIGNATURE, UNKNOWNS
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
 from flexspot.components.monthly_cost import MonthlyCost, SpendingArgs
-from flexspot.infra.local import declare_local
+from flexspot.infra.declaring.local import declare_local
+from flexspot.infra.declaring.rules import rules_of
 from flexspot.infra.project import project_here
-from flexspot.infra.rules import rules_of
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from flexspot.capacity.plan.build import StackPlan
     from flexspot.capacity.plan.model import Plan
     from flexspot.capacity.settings.platform import LocalSettings, PlatformSettings
-    from flexspot.infra.platform_objects import Outputs
+    from flexspot.infra.declaring.platform_objects import Outputs
 
 
 def declare_monthly_cost(plan: Plan, prices: PriceBook, within: pulumi.ResourceOptions) -> None:
@@ -101,11 +101,11 @@ def declare(settings: PlatformSettings, source: str, folder: Path, parent: pulum
     plan = build_plan(settings, source, prices, images)
     if isinstance(settings, GkeSettings):
         # A cloud's SDK takes seconds to load: only its own stacks wait for it.
-        from flexspot.infra.gke import declare_gke  # noqa: PLC0415
+        from flexspot.infra.declaring.gke import declare_gke  # noqa: PLC0415
 
         outputs = declare_gke(plan, settings, rules, within)
     elif isinstance(settings, EksSettings):
-        from flexspot.infra.eks import declare_eks  # noqa: PLC0415
+        from flexspot.infra.declaring.eks import declare_eks  # noqa: PLC0415
 
         outputs = declare_eks(plan, settings, rules, images, within)
     else:

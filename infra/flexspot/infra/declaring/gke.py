@@ -24,15 +24,15 @@ from flexspot.components.gke.gpudirect import GkeRdmaNetworks, GkeRdmaNetworksAr
 from flexspot.components.gke.network import GkeNetwork, GkeNetworkArgs
 from flexspot.components.gke.system_nodes import GkeNodeIdentity, GkeNodeIdentityArgs
 from flexspot.components.shared_args import arguments
-from flexspot.infra.gke_storage import declare_storage, workload_annotations
-from flexspot.infra.platform_objects import after, billing_label, cluster_provider, declare_controllers, declare_platform_objects
+from flexspot.infra.declaring.gke_storage import declare_storage, workload_annotations
+from flexspot.infra.declaring.platform_objects import after, billing_label, cluster_provider, declare_controllers, declare_platform_objects
 
 if TYPE_CHECKING:
     from flexspot.capacity.plan.model import Plan, PoolPlan
     from flexspot.capacity.settings.platform import GkeSettings
     from flexspot.capacity.settings.pools import GkePool
     from flexspot.components.gke.cluster_args import GkeAutoProvisioningArgs
-    from flexspot.infra.platform_objects import Outputs
+    from flexspot.infra.declaring.platform_objects import Outputs
     from flexspot.policies.judging import Settings
 
 

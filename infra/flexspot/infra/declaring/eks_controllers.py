@@ -29,7 +29,7 @@ from flexspot.components.karpenter.controller import (
 from flexspot.components.karpenter.existing_controller import ExistingKarpenter
 from flexspot.components.karpenter.interruption_queue import InterruptionQueue, InterruptionQueueArgs
 from flexspot.components.shared_args import arguments
-from flexspot.infra.platform_objects import after, cluster_provider
+from flexspot.infra.declaring.platform_objects import after, cluster_provider
 
 if TYPE_CHECKING:
     from pulumi_aws.provider import Provider as AwsProvider
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from flexspot.components.cloud_names import EksPlace
     from flexspot.components.eks.cluster import EksCluster
     from flexspot.components.eks.existing_cluster import ExistingEksCluster
-    from flexspot.infra.platform_objects import ControllerNodes
+    from flexspot.infra.declaring.platform_objects import ControllerNodes
 
 
 @dataclass(frozen=True)

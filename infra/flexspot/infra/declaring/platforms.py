@@ -12,7 +12,7 @@ from flexspot.capacity.catalog.platform import Platform
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings
 from flexspot.capacity.settings.stack_file import parse_settings
 from flexspot.capacity.values.errors import SettingsError, SettingsProblem
-from flexspot.infra.program import declare
+from flexspot.infra.declaring.program import declare
 
 
 class PlatformArgs(TypedDict):
