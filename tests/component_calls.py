@@ -13,7 +13,7 @@ from autopilot_settings import autopilot_settings
 from program_declarations import Preview, declared, shipped
 
 from flexspot.components.hosting.host import Host, hosted
-from flexspot.infra.components_page import offered
+from flexspot.infra.declaring.components_page import offered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping

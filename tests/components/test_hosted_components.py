@@ -18,7 +18,7 @@ from pulumi.output import Unknown
 
 from flexspot.components.hosting import plugin
 from flexspot.components.hosting.host import PACKAGE, hosted
-from flexspot.infra import components_page
+from flexspot.infra.declaring import components_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -187,7 +187,7 @@ def test_the_version_of_the_schema_is_that_of_the_package() -> None:
 
 
 def test_the_reference_of_components_is_written_from_the_schema() -> None:
-    """When this fails: `python -m flexspot.infra.components_page`."""
+    """When this fails: `python -m flexspot.infra.declaring.components_page`."""
     written = components_page.page(host().described_schema)
 
     assert components_page.PAGE.read_text(encoding="utf-8") == written
@@ -196,7 +196,7 @@ def test_the_reference_of_components_is_written_from_the_schema() -> None:
 
 
 def test_the_plugin_answers_with_the_schema_of_the_components() -> None:
-    """When this fails: `python -m flexspot.infra.components_page`."""
+    """When this fails: `python -m flexspot.infra.declaring.components_page`."""
     assert plugin.SCHEMA.read_text(encoding="utf-8") == plugin.written(host().described_schema, components_page.offered())
 
 
@@ -233,7 +233,7 @@ print(*sys.modules)
     ended = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=False)
 
     assert ended.returncode == 0, ended.stderr
-    assert "flexspot.infra.platforms" in ended.stdout.split()
+    assert "flexspot.infra.declaring.platforms" in ended.stdout.split()
 
 
 def test_the_plugin_loads_no_clouds_sdk_before_a_component_is_made() -> None:

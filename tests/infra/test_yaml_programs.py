@@ -14,7 +14,7 @@ from flexspot.components.gke.gpu_node_pool import GkeGpuNodePool
 from flexspot.components.karpenter.node_pools import GpuNodePool
 from flexspot.components.kueue.queues import Queues
 from flexspot.components.tenancy.team import Team
-from flexspot.infra.program import declare
+from flexspot.infra.declaring.program import declare
 
 if TYPE_CHECKING:
     import subprocess
@@ -70,9 +70,12 @@ def test_the_platform_of_the_guide_is_what_a_stack_with_its_settings_is(project:
     [platform] = program["resources"].values()
     settings = platform["properties"]["platform"]
 
+    def declare_stack() -> None:
+        declare(parse_settings(settings, "a stack"), "a stack", tmp_path)
+
     from_yaml = previewed(preview(project, program["resources"], program.get("outputs", {})))
 
-    from_stack = of_python(project, tmp_path, lambda: declare(parse_settings(settings, "a stack"), "a stack", tmp_path))
+    from_stack = of_python(project, tmp_path, declare_stack)
     assert len(from_stack) > 100
     assert from_yaml == from_stack
     assert "Policies:" in project.judged()

@@ -18,8 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
-from flexspot.infra.collector import collect_rarely
-from flexspot.infra.optional_libraries import explained_imports
+from flexspot.infra.loading import collect_rarely, explained_imports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

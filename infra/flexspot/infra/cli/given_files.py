@@ -56,7 +56,7 @@ Stack = Annotated[str, typer.Option("--stack", "-s", help="Which stack: NAME of 
 
 def planned(stack: str) -> StackPlan:
     """The settings of a stack and their plan. Raises ExplainedError with everything that is wrong with them."""
-    from flexspot.infra.rules import checked_stack  # noqa: PLC0415 -- the rules are loaded only for who plans a stack
+    from flexspot.infra.declaring.rules import checked_stack  # noqa: PLC0415 -- the rules are loaded only for who plans a stack
 
     return of_stack(stack, checked_stack)
 

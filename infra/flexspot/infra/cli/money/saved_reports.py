@@ -23,7 +23,7 @@ from flexspot.infra.cli.command_line import ReportFormat, bad_usage
 from flexspot.infra.cli.given_files import saved_report, told
 from flexspot.infra.cli.money.chargeback_formats import utc
 from flexspot.infra.cli.tables import Table, TabularReport, as_csv, as_json
-from flexspot.infra.optional_libraries import library
+from flexspot.infra.loading import library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

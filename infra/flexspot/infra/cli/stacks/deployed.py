@@ -20,15 +20,15 @@ from flexspot.infra.cli.console import ConsoleProgress, out
 from flexspot.infra.cli.given_files import Stack, planned
 from flexspot.infra.cli.lab import lab_home
 from flexspot.infra.cli.tables import as_json, show
-from flexspot.infra.optional_libraries import require
+from flexspot.infra.deployment.state_file import SCHEME, deployed_resources
+from flexspot.infra.loading import require
 from flexspot.infra.project import STAND_IN, Project, project_here, without_secrets
-from flexspot.infra.state_file import SCHEME, deployed_resources
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from flexspot.capacity.plan.build import StackPlan
-    from flexspot.infra.engine import StackRun
+    from flexspot.infra.deployment.engine import StackRun
     from flexspot.lab.tools.build import Family, Tools
 
 
@@ -136,7 +136,7 @@ def stack_run(stack: str, found: StackPlan, lab: str) -> Generator[StackRun]:
 @contextmanager
 def offline_run(stack: str) -> Generator[StackRun]:
     """The stack over offline providers, with a backend that is thrown away afterwards."""
-    from flexspot.infra.engine import StackRun  # noqa: PLC0415
+    from flexspot.infra.deployment.engine import StackRun  # noqa: PLC0415
     from flexspot.lab.engine import offline_engine  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as folder, offline_engine(ready_engine) as engine:
@@ -168,8 +168,8 @@ def _say(notes: tuple[str, ...]) -> None:
 
 def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
     """A run against a lab: its state is kept with the lab's own, so that neither outlives the other."""
-    from flexspot.infra.engine import StackRun  # noqa: PLC0415
-    from flexspot.infra.program import KUBECONFIG_VARIABLE  # noqa: PLC0415
+    from flexspot.infra.declaring.program import KUBECONFIG_VARIABLE  # noqa: PLC0415
+    from flexspot.infra.deployment.engine import StackRun  # noqa: PLC0415
     from flexspot.lab.control_plane import LabControlPlane  # noqa: PLC0415
     from flexspot.lab.engine import engine_for, state_url  # noqa: PLC0415
 

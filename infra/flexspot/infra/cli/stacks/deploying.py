@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from flexspot.capacity.plan.build import StackPlan
     from flexspot.infra.deployment.api_refusals import Refusal
     from flexspot.infra.deployment.drift import Drift
+    from flexspot.infra.deployment.engine import StackRun
     from flexspot.infra.deployment.losses import Loss
-    from flexspot.infra.engine import StackRun
 
 
 _MONTHLY_COST = "flexspot:index:MonthlyCost"
@@ -304,7 +304,7 @@ def _previewed(run: StackRun, found: StackPlan, heard: Heard, *, plan_out: Path 
 
     Where it fails for what is protected, what would have gone is told before that.
     """
-    from flexspot.infra.program import PlannedResources, write_plan_file  # noqa: PLC0415
+    from flexspot.infra.declaring.program import PlannedResources, write_plan_file  # noqa: PLC0415
 
     resources = PlannedResources()
 

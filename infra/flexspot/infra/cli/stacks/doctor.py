@@ -24,6 +24,7 @@ from flexspot.capacity.values.errors import ExitCode, ExplainedError, SettingsEr
 from flexspot.infra.cli.command_line import Format
 from flexspot.infra.cli.console import out
 from flexspot.infra.cli.tables import show
+from flexspot.infra.declaring.rules import checked_stack
 from flexspot.infra.deployment.prerequisites import (
     backend_of,
     command_line,
@@ -34,9 +35,8 @@ from flexspot.infra.deployment.prerequisites import (
     require_passphrase,
     sdk_version,
 )
-from flexspot.infra.optional_libraries import install
+from flexspot.infra.loading import install
 from flexspot.infra.project import project_here
-from flexspot.infra.rules import checked_stack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

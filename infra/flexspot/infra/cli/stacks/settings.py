@@ -19,8 +19,8 @@ from flexspot.infra.cli.command_line import AsFormat, Format, bad_usage
 from flexspot.infra.cli.console import out
 from flexspot.infra.cli.given_files import Stack, planned
 from flexspot.infra.cli.tables import as_json, show
+from flexspot.infra.declaring.rules import checked_stack, rules_in_words
 from flexspot.infra.project import project_here
-from flexspot.infra.rules import checked_stack, rules_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -25,7 +25,7 @@ from flexspot.infra.cli.command_line import bad_usage
 from flexspot.infra.cli.console import err, out
 from flexspot.infra.cli.given_files import Stack, of_stack, write_whole
 from flexspot.infra.cli.tables import show
-from flexspot.infra.optional_libraries import library
+from flexspot.infra.loading import library
 from flexspot.infra.price_lists import refused
 from flexspot.infra.project import project_here
 

@@ -1,7 +1,8 @@
-"""The libraries of the extras, loaded when a command needs one."""
+"""How a process loads libraries: those of the extras when a command needs one, and all without looking through them for garbage."""
 
 from __future__ import annotations
 
+import gc
 import importlib
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -58,3 +59,16 @@ def _missing(module: str, extra: str) -> ExplainedError:
         install(extra),
         exit_code=ExitCode.BAD_USAGE,
     )
+
+
+GARBAGE_THRESHOLDS: Final = (50_000, 20, 50)
+"""Allocations before the youngest objects are looked through, and such looks before the older ones are. Python's: 700, 10, 10."""
+
+
+def collect_rarely() -> None:
+    """For a process that lives for seconds and keeps what it loads.
+
+    A cloud's SDK is a million objects that stay. With Python's own thresholds they are looked through again and again: a fifth of a
+    preview's time (dev-eks, four pairs of runs on 2 cores, 2026-11-25: 14.2 s before, 11.3 s after).
+    """
+    gc.set_threshold(*GARBAGE_THRESHOLDS)

@@ -17,13 +17,12 @@ from flexspot.components.storage.lustre import LustreFileSystem, LustreFileSyste
 from flexspot.components.storage.s3_bucket import S3Bucket, S3BucketArgs, S3MountpointVolume, S3MountpointVolumeArgs, bucket_name
 from flexspot.components.storage.s3_team_access import S3TeamAccess, S3TeamAccessArgs
 from flexspot.components.storage.sqs_work_queue import SqsWorkQueue, SqsWorkQueueArgs
-from flexspot.infra.platform_objects import export
+from flexspot.infra.declaring.platform_objects import after
 
 if TYPE_CHECKING:
-    from pulumi_kubernetes import Provider
-
     from flexspot.components.tenancy.team import Team
-    from flexspot.infra.eks_controllers import EksStack
+    from flexspot.infra.declaring.eks_controllers import EksStack
+    from flexspot.infra.declaring.platform_objects import Outputs
 
 
 VOLUME_TYPES = {
@@ -33,9 +32,9 @@ VOLUME_TYPES = {
 }
 
 
-def declare_storage(stack: EksStack, teams: dict[str, Team]) -> None:
-    """Registers buckets and file systems, and for each team its access, volumes and work queue; exports their addresses."""
-    plan, settings, place, kubernetes = stack.plan, stack.settings, stack.place, stack.kubernetes
+def declare_storage(stack: EksStack, teams: dict[str, Team]) -> Outputs:
+    """Registers buckets and file systems, and for each team its access, volumes and work queue; returns their addresses."""
+    plan, settings, place = stack.plan, stack.settings, stack.place
     on_aws, key = stack.on_aws, settings.storage.encryption_key
     names = {purpose: bucket_name(place.account, place.region, settings.environment, purpose) for purpose in (CHECKPOINTS, DATASETS)}
     buckets = {purpose: _bucket(stack, purpose, names[purpose]) for purpose in names}
@@ -65,12 +64,12 @@ def declare_storage(stack: EksStack, teams: dict[str, Team]) -> None:
             if purpose in efs:
                 handle = efs[purpose].volume_handles[team.name]
                 args = arguments(EfsVolumeArgs, own, purpose=purpose, volume_handle=handle)
-                EfsVolume(called, args, _volume_options(StorageKind.EFS, kubernetes, [namespace]))
+                EfsVolume(called, args, _volume_options(stack, StorageKind.EFS, namespace))
             elif purpose == DATASETS and lustre is not None:
-                LustreVolume(called, arguments(LustreVolumeArgs, own, lustre), _volume_options(StorageKind.LUSTRE, kubernetes, [namespace]))
+                LustreVolume(called, arguments(LustreVolumeArgs, own, lustre), _volume_options(stack, StorageKind.LUSTRE, namespace))
             else:
                 args = arguments(S3MountpointVolumeArgs, own, place, bucket=names[purpose], purpose=purpose)
-                S3MountpointVolume(called, args, _volume_options(StorageKind.S3, kubernetes, [bucket, namespace]))
+                S3MountpointVolume(called, args, _volume_options(stack, StorageKind.S3, bucket, namespace))
         if team.work_queue is not None:
             work = arguments(
                 SqsWorkQueueArgs,
@@ -85,20 +84,21 @@ def declare_storage(stack: EksStack, teams: dict[str, Team]) -> None:
             )
             queue = SqsWorkQueue(f"{team.name}.{team.work_queue.name}", work, on_aws)
             queues[team.name] = queue.queue_url
-    export("buckets", {purpose: bucket.url for purpose, bucket in buckets.items()})
     file_systems = {purpose: each.file_system_id for purpose, each in efs.items()}
     if lustre is not None:
         file_systems[DATASETS] = lustre.file_system_id
-    if file_systems:
-        export("file_systems", file_systems)
-    export("checkpoints", checkpoints)
-    export("work_queues", queues)
+    return {
+        "buckets": {purpose: bucket.url for purpose, bucket in buckets.items()},
+        **({"file_systems": file_systems} if file_systems else {}),
+        "checkpoints": checkpoints,
+        "work_queues": queues,
+    }
 
 
-def _volume_options(kind: StorageKind, kubernetes: Provider, after: list[pulumi.Resource]) -> pulumi.ResourceOptions:
+def _volume_options(stack: EksStack, kind: StorageKind, *first: pulumi.Resource) -> pulumi.ResourceOptions:
     """A claim keeps its name when its kind changes: known as the same one, the old is deleted before the new is made, not after."""
     others = [pulumi.Alias(type_=token) for other, token in VOLUME_TYPES.items() if other is not kind]
-    return pulumi.ResourceOptions(provider=kubernetes, depends_on=after, aliases=others)
+    return pulumi.ResourceOptions.merge(after(stack.on_cluster, *first), pulumi.ResourceOptions(aliases=others))
 
 
 def _efs(stack: EksStack, purpose: str) -> EfsFileSystem:

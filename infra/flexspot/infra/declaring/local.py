@@ -10,40 +10,36 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from flexspot.capacity.plan.cpu_work import OTHER_WORK, has_room
 from flexspot.components.karpenter.node_pools import CpuNodePool, GpuNodePool, NodeClassRef
-from flexspot.infra.karpenter_pools import node_pool_args, other_work_args
-from flexspot.infra.platform_objects import cluster_provider, declare_platform_objects, export
+from flexspot.infra.declaring.karpenter_pools import node_pool_args, other_work_args
+from flexspot.infra.declaring.platform_objects import after, cluster_provider, declare_platform_objects
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from flexspot.capacity.plan.model import Plan
     from flexspot.capacity.settings.platform import LocalSettings
+    from flexspot.infra.declaring.platform_objects import Outputs
     from flexspot.policies.judging import Settings
 
 NODE_CLASS: NodeClassRef = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "lab"}
 
 
-def declare_local(settings: LocalSettings, plan: Plan, kubeconfig: Path, rules: Settings) -> None:
-    """Registers every resource of the plan, on the lab of `kubeconfig` and nowhere else; `rules` are those that its API server holds."""
-    provider = cluster_provider("lab", str(kubeconfig))
+def declare_local(plan: Plan, settings: LocalSettings, rules: Settings, kubeconfig: Path) -> Outputs:
+    """Registers every resource of the plan, on the lab of `kubeconfig` and nowhere else; returns the outputs.
+
+    `rules` are those that its API server holds.
+    """
+    on_cluster = pulumi.ResourceOptions(provider=cluster_provider("lab", None, str(kubeconfig)))
     node_class = CustomResource(
         "node-class",
         api_version="karpenter.kwok.sh/v1alpha1",
         kind=NODE_CLASS["kind"],
         metadata=ObjectMetaArgs(name=NODE_CLASS["name"], labels=plan.labels),
-        opts=pulumi.ResourceOptions(provider=provider),
+        opts=on_cluster,
     )
     for pool in plan.pools:
-        GpuNodePool(
-            pool.name,
-            node_pool_args(plan, pool, NODE_CLASS),
-            pulumi.ResourceOptions(provider=provider, depends_on=[node_class]),
-        )
+        GpuNodePool(pool.name, node_pool_args(plan, pool, NODE_CLASS), after(on_cluster, node_class))
     if has_room(settings):
-        CpuNodePool(
-            OTHER_WORK,
-            other_work_args(plan, settings.other_work, NODE_CLASS),
-            pulumi.ResourceOptions(provider=provider, depends_on=[node_class]),
-        )
-    declare_platform_objects(plan, provider, rules=rules)
-    export("kubeconfig", str(kubeconfig))
+        CpuNodePool(OTHER_WORK, other_work_args(plan, settings.other_work, NODE_CLASS), after(on_cluster, node_class))
+    _, outputs = declare_platform_objects(plan, on_cluster, rules=rules)
+    return {**outputs, "kubeconfig": str(kubeconfig)}

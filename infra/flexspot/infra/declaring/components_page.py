@@ -1,5 +1,6 @@
-"""The reference of the components; `python -m flexspot.infra.components_page` writes docs/components-reference.md and the plugin's schema.
+"""The reference of the components: docs/components-reference.md, and the schema of the plugins.
 
+`python -m flexspot.infra.declaring.components_page` writes both.
 It is the schema that programs in other languages get, so one page serves all: Python's names are the same with underscores.
 """
 
@@ -12,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 from flexspot.capacity.values.shown_text import anchor, table_cell
 from flexspot.components.hosting.host import Host, hosted
 from flexspot.components.hosting.plugin import SCHEMA, written
-from flexspot.infra.platforms import PLATFORMS
+from flexspot.infra.declaring.platforms import PLATFORMS
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     import pulumi
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "components-reference.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "components-reference.md"
 
 _ABOUT = (
-    "Every component with its inputs and outputs. `python -m flexspot.infra.components_page` generates this page from the package's "
-    "schema. Names are the schema's, as in YAML, TypeScript, Go, C# and Java programs; in Python they have underscores "
+    "Every component with its inputs and outputs. `python -m flexspot.infra.declaring.components_page` generates this page from the "
+    "package's schema. Names are the schema's, as in YAML, TypeScript, Go, C# and Java programs; in Python they have underscores "
     "(`max_nodes` for `maxNodes`). [guides/other-languages.md](guides/other-languages.md) explains how to use them. A plain input shapes "
     "the graph, so its value must be known when the program runs; all other inputs also accept outputs of other resources."
 )

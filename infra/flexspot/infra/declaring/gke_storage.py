@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pulumi
-
 from flexspot.capacity.catalog.node_labels import TEAM_LABEL
 from flexspot.capacity.settings.cluster import TeamIdentity
 from flexspot.capacity.values.names import is_production
@@ -15,16 +13,17 @@ from flexspot.components.storage.claimed_volume import CHECKPOINTS, DATASETS
 from flexspot.components.storage.gcs_bucket import GcsBucket, GcsBucketArgs, GcsFuseVolume, bucket_name
 from flexspot.components.storage.gcs_team_access import GcsTeamAccess, GcsTeamAccessArgs, account_id
 from flexspot.components.storage.pubsub_work_queue import PubsubWorkQueue, PubsubWorkQueueArgs
-from flexspot.infra.platform_objects import export
+from flexspot.infra.declaring.platform_objects import after
 
 if TYPE_CHECKING:
-    from pulumi_kubernetes import Provider
+    import pulumi
 
     from flexspot.capacity.plan.model import Plan
     from flexspot.capacity.settings.platform import GkeSettings
     from flexspot.components.gke.cluster import GkeCluster
     from flexspot.components.gke.existing_cluster import ExistingGkeCluster
     from flexspot.components.tenancy.team import Team
+    from flexspot.infra.declaring.platform_objects import Outputs
 
 
 def workload_annotations(settings: GkeSettings) -> dict[str, dict[str, str]]:
@@ -50,11 +49,12 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
     labels: dict[str, str],
     *,
     teams: dict[str, Team],
-    provider: Provider,
+    within: pulumi.ResourceOptions,
+    on_cluster: pulumi.ResourceOptions,
     cluster: GkeCluster | ExistingGkeCluster,
-) -> None:
-    """Registers the buckets, and for each team its access, volumes and work queue; exports their addresses."""
-    buckets = {purpose: _bucket(settings, labels, purpose) for purpose in (CHECKPOINTS, DATASETS)}
+) -> Outputs:
+    """Registers the buckets, and for each team its access, volumes and work queue; returns their addresses."""
+    buckets = {purpose: _bucket(settings, labels, purpose, within) for purpose in (CHECKPOINTS, DATASETS)}
     subscriptions: dict[str, pulumi.Output[str]] = {}
     checkpoints: dict[str, pulumi.Output[str]] = {}
     grace = max(route.grace_seconds for route in plan.routes)
@@ -73,7 +73,7 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
             dataset_bucket=buckets[DATASETS].name,
         )
         # The identity pool that it is bound to appears with the cluster.
-        access = GcsTeamAccess(f"{team.name}-storage", identity, pulumi.ResourceOptions(depends_on=[cluster]))
+        access = GcsTeamAccess(f"{team.name}-storage", identity, after(within, cluster))
         checkpoints[team.name] = access.checkpoint_url
         for purpose, bucket in buckets.items():
             GcsFuseVolume(
@@ -85,7 +85,7 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
                     "purpose": purpose,
                     "labels": {**plan.labels, TEAM_LABEL: team.name},
                 },
-                pulumi.ResourceOptions(provider=provider, depends_on=[teams[team.name]]),
+                after(on_cluster, teams[team.name]),
             )
         if team.work_queue is not None:
             work = arguments(
@@ -100,14 +100,16 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
                 ack_deadline_seconds=team.work_queue.lease_seconds,
                 max_delivery_attempts=team.work_queue.max_attempts,
             )
-            queue = PubsubWorkQueue(f"{team.name}.{team.work_queue.name}", work)
+            queue = PubsubWorkQueue(f"{team.name}.{team.work_queue.name}", work, within)
             subscriptions[team.name] = queue.subscription
-    export("buckets", {purpose: bucket.url for purpose, bucket in buckets.items()})
-    export("checkpoints", checkpoints)
-    export("subscriptions", subscriptions)
+    return {
+        "buckets": {purpose: bucket.url for purpose, bucket in buckets.items()},
+        "checkpoints": checkpoints,
+        "subscriptions": subscriptions,
+    }
 
 
-def _bucket(settings: GkeSettings, labels: dict[str, str], purpose: str) -> GcsBucket:
+def _bucket(settings: GkeSettings, labels: dict[str, str], purpose: str, within: pulumi.ResourceOptions) -> GcsBucket:
     args = arguments(
         GcsBucketArgs,
         settings,
@@ -120,4 +122,4 @@ def _bucket(settings: GkeSettings, labels: dict[str, str], purpose: str) -> GcsB
         kms_key=settings.storage.encryption_key,
         force_destroy=purpose == CHECKPOINTS and not is_production(settings.environment),
     )
-    return GcsBucket(purpose, args)
+    return GcsBucket(purpose, args, within)

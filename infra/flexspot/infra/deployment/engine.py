@@ -17,12 +17,12 @@ from pulumi import automation, log
 from pulumi._version import version as sdk_version
 
 from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.declaring.rules import pack_configuration
 from flexspot.infra.deployment.interrupted import Existing, Identifying, Settling
 from flexspot.infra.deployment.losses import filled_buckets_remedy
-from flexspot.infra.own_program import program_of, settled
+from flexspot.infra.deployment.own_program import program_of, settled
+from flexspot.infra.deployment.state_file import SCHEME, may_be_open, other_runs, repair_state_file, state_file
 from flexspot.infra.project import FILE, STACK_CONFIG_DIR, Project, project_here, without_secrets
-from flexspot.infra.rules import pack_configuration
-from flexspot.infra.state_file import SCHEME, may_be_open, other_runs, repair_state_file, state_file
 from flexspot.policies import PROGRAM
 from flexspot.policies.engine import PORT, served
 

@@ -23,9 +23,9 @@ from flexspot.capacity.settings.stack_file import parse_settings
 from flexspot.capacity.values.engine_marks import SIGNATURE, UNKNOWNS
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
 from flexspot.components.monthly_cost import MonthlyCost, SpendingArgs
-from flexspot.infra.local import declare_local
+from flexspot.infra.declaring.local import declare_local
+from flexspot.infra.declaring.rules import rules_of
 from flexspot.infra.project import project_here
-from flexspot.infra.rules import rules_of
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from flexspot.capacity.cost.plan_cost import PlanCost, TeamCost
     from flexspot.capacity.plan.build import StackPlan
     from flexspot.capacity.plan.model import Plan
-    from flexspot.capacity.settings.platform import PlatformSettings
+    from flexspot.capacity.settings.platform import LocalSettings, PlatformSettings
+    from flexspot.infra.declaring.platform_objects import Outputs
 
 
-def declare_monthly_cost(plan: Plan, prices: PriceBook) -> None:
-    """Registers it, worked out at `prices` and with what is expected of a month where nobody says otherwise."""
+def declare_monthly_cost(plan: Plan, prices: PriceBook, within: pulumi.ResourceOptions) -> None:
+    """Registers it, calculated at `prices` with the use of a month that is expected by default."""
     cost, unknown = plan_cost(costed(plan), prices, shipped_use()), plan.spending.on_unknown_prices
     MonthlyCost(
         "monthly-cost",
@@ -49,6 +50,7 @@ def declare_monthly_cost(plan: Plan, prices: PriceBook) -> None:
             "environment": _spending(cost, cost.environment, cost.total, cost.total.worst_usd, unknown),
             "teams": [_spending(each, each.name, each.figures, each.worst_usd, unknown) for each in cost.teams if each.budget is not None],
         },
+        within,
     )
 
 
@@ -81,32 +83,35 @@ def main() -> None:
     """Declares the resources of the stack that is being deployed. Raises SettingsError for settings that cannot work."""
     value: Any = pulumi.Config("flexspot").require_object("platform")
     source = f"Pulumi.{pulumi.get_stack()}.yaml"
-    declare(parse_settings(value, source), source, project_here().stacks)
+    for name, output in declare(parse_settings(value, source), source, project_here().stacks).items():
+        pulumi.export(name, output)
 
 
-def declare(settings: PlatformSettings, source: str, folder: Path) -> None:
-    """Declares the platform of settings that are called `source` and whose files' paths begin at `folder`.
+def declare(settings: PlatformSettings, source: str, folder: Path, parent: pulumi.Resource | None = None) -> Outputs:
+    """Declares the platform of settings that are called `source` and whose files' paths begin at `folder`; returns its outputs.
 
-    Raises SettingsError for settings that cannot work, before anything is declared.
+    Each resource that has no component of the platform for a parent is a child of `parent`; default: of the stack. Raises SettingsError
+    for settings that cannot work, before anything is declared.
     """
+    within = pulumi.ResourceOptions(parent=parent)
     prices = price_book_of(settings, folder, source)
     images = image_book_of(settings, folder, source)
     rules = rules_of(settings, folder, source)
     plan = build_plan(settings, source, prices, images)
     if isinstance(settings, GkeSettings):
         # A cloud's SDK takes seconds to load: only its own stacks wait for it.
-        from flexspot.infra.gke import declare_gke  # noqa: PLC0415
+        from flexspot.infra.declaring.gke import declare_gke  # noqa: PLC0415
 
-        declare_gke(plan, settings, rules)
-        declare_monthly_cost(plan, prices)
+        outputs = declare_gke(plan, settings, rules, within)
     elif isinstance(settings, EksSettings):
-        from flexspot.infra.eks import declare_eks  # noqa: PLC0415
+        from flexspot.infra.declaring.eks import declare_eks  # noqa: PLC0415
 
-        declare_eks(plan, settings, rules, images)
-        declare_monthly_cost(plan, prices)
-    elif isinstance(settings, LocalSettings):
+        outputs = declare_eks(plan, settings, rules, images, within)
+    else:
         # Fake nodes cost nothing.
-        declare_local(settings, plan, lab_kubeconfig(), rules)
+        return declare_local(plan, cast("LocalSettings", settings), rules, lab_kubeconfig())
+    declare_monthly_cost(plan, prices, within)
+    return outputs
 
 
 def lab_kubeconfig() -> Path:

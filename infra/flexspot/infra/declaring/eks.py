@@ -22,19 +22,16 @@ from flexspot.components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
 from flexspot.components.eks.team_logins import EksTeamLogins, EksTeamLoginsArgs
 from flexspot.components.shared_args import arguments
 from flexspot.components.storage.gp3_storage_class import AUTO_MODE_DRIVER, Gp3StorageClass
-from flexspot.infra.eks_controllers import EksStack, declare_gpu_daemons, declare_karpenter, declare_load_balancers, read_parts
-from flexspot.infra.eks_pools import declare_auto_mode, declare_karpenter_pools
-from flexspot.infra.eks_storage import declare_storage
-from flexspot.infra.platform_objects import (
+from flexspot.infra.declaring.eks_controllers import EksStack, declare_gpu_daemons, declare_karpenter, declare_load_balancers, read_parts
+from flexspot.infra.declaring.eks_pools import declare_auto_mode, declare_karpenter_pools
+from flexspot.infra.declaring.eks_storage import declare_storage
+from flexspot.infra.declaring.platform_objects import (
     ANYWHERE,
     ControllerNodes,
+    after,
     cluster_provider,
-    declare_jobset,
-    declare_kueue,
-    declare_measurement,
+    declare_controllers,
     declare_platform_objects,
-    declare_stock_out_watch,
-    export,
 )
 
 if TYPE_CHECKING:
@@ -42,13 +39,14 @@ if TYPE_CHECKING:
     from flexspot.capacity.plan.model import Plan
     from flexspot.capacity.plan.needs import EksClusterNeeds
     from flexspot.capacity.settings.platform import EksSettings
+    from flexspot.infra.declaring.platform_objects import Outputs
     from flexspot.policies.judging import Settings
 
 
-def declare_eks(plan: Plan, settings: EksSettings, rules: Settings, images: ImageBook) -> None:
-    """Registers every resource of the plan on EKS, and exports what a person or the next tool needs.
+def declare_eks(plan: Plan, settings: EksSettings, rules: Settings, images: ImageBook, within: pulumi.ResourceOptions) -> Outputs:
+    """Registers every resource of the plan on EKS, and returns what a person or the next tool needs.
 
-    `rules` are those that the cluster's API server holds, `images` the releases that are known of nodes' images.
+    `rules` are those that the cluster's API server holds, `images` the releases that are known of nodes' images; `within` names the parent.
     """
     name = settings.cluster.existing or settings.cluster.name or settings.environment
     tags = settings.tags | settings.ownership | {"cluster": name}
@@ -56,46 +54,43 @@ def declare_eks(plan: Plan, settings: EksSettings, rules: Settings, images: Imag
     path = settings.iam.path if settings.iam.path != "/" else None
     place = EksPlace(name, settings.account, partition_of(settings.region), settings.region, tags, path, boundary)
     # Credentials of another account are refused before anything is made with them.
-    aws = AwsProvider("aws", region=settings.region, allowed_account_ids=[settings.account])
-    on_aws = pulumi.ResourceOptions(provider=aws)
+    aws = AwsProvider("aws", region=settings.region, allowed_account_ids=[settings.account], opts=within)
+    on_aws = pulumi.ResourceOptions.merge(within, pulumi.ResourceOptions(provider=aws))
     needs = eks_cluster_needs(settings, plan, images) if settings.cluster.existing is not None else None
     cluster, subnets = _cluster(plan, settings, place, on_aws, needs)
     # A destroy by somebody who did not make the cluster needs their access until the last Kubernetes object is gone.
     arn = cluster.cluster_name.apply(lambda known: cluster_arn(place.partition, place.region, place.account, known))
-    found = None if needs is None or isinstance(cluster, EksCluster) else read_parts(plan, settings, needs, cluster)
+    found = None if needs is None or isinstance(cluster, EksCluster) else read_parts(plan, settings, needs, cluster, within)
     first, kubeconfig = ([*cluster.access], cluster.kubeconfig) if found is None else ([*found.read], found.kubeconfig)
-    kubernetes = cluster_provider("cluster", kubeconfig, arn, pulumi.ResourceOptions(depends_on=first))
-    ready = cluster.ready
-    in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=ready)
+    kubernetes = cluster_provider("cluster", after(within, *first), kubeconfig, arn)
     if groups := groups_by_role(settings.teams):
         logins = arguments(EksTeamLoginsArgs, place, cluster_name=cluster.cluster_name, groups=groups)
         EksTeamLogins("team-logins", logins, on_aws)
-    stack = EksStack(plan, settings, place, cluster, subnets, aws, kubernetes)
-    auto = settings.cluster.mode is EksMode.AUTO
+    stack = EksStack(plan, settings, place, cluster, subnets, within, aws, kubernetes)
+    auto, ready = settings.cluster.mode is EksMode.AUTO, cluster.ready
     if auto:
         ready = declare_auto_mode(stack)
-        in_cluster = pulumi.ResourceOptions(provider=kubernetes, depends_on=ready)
     else:
         theirs = found.nodes if found is not None else None
-        declare_karpenter_pools(stack, theirs or declare_karpenter(stack, in_cluster))
+        declare_karpenter_pools(stack, theirs or declare_karpenter(stack))
+    in_cluster = after(stack.on_cluster, *ready)
     declare_gpu_daemons(plan, settings, in_cluster)
     # A cluster of somebody else's has its own nodes for controllers, and its own idea of a default class.
     nodes = ANYWHERE
     if settings.cluster.existing is None:
         Gp3StorageClass("gp3", {"labels": plan.labels, **({"driver": AUTO_MODE_DRIVER} if auto else {})}, in_cluster)
         nodes = ControllerNodes({SYSTEM_LABEL: "true"}, [{"key": CRITICAL_ADDONS, "operator": "Exists"}])
-    kueue = declare_kueue(plan, in_cluster, settings, nodes)
-    declare_jobset(plan, in_cluster, settings, nodes)
-    after_kueue = pulumi.ResourceOptions.merge(in_cluster, pulumi.ResourceOptions(depends_on=[kueue]))
-    declare_stock_out_watch(plan, settings, after_kueue, nodes)
-    declare_measurement(plan, settings, in_cluster, nodes)
-    # Its role is AWS's, its release the cluster's.
-    load_balancers = declare_load_balancers(stack, pulumi.ResourceOptions(providers=[aws, kubernetes], depends_on=ready), nodes)
-    teams = declare_platform_objects(plan, kubernetes, [kueue], outlived_by=load_balancers, rules=rules)
-    declare_storage(stack, teams)
-    export("credentials_command", cluster.credentials_command)
-    export("cluster", cluster.cluster_name)
-    export("dashboards", f"https://{settings.region}.console.aws.amazon.com/eks/clusters/{name}?region={settings.region}")
+    load_balancers = declare_load_balancers(stack, after(stack.on_both, *ready), nodes)
+    kueue, measured = declare_controllers(plan, settings, in_cluster, nodes)
+    teams, queues = declare_platform_objects(plan, stack.on_cluster, [kueue], outlived_by=load_balancers, rules=rules)
+    return {
+        **measured,
+        **queues,
+        **declare_storage(stack, teams),
+        "credentials_command": cluster.credentials_command,
+        "cluster": cluster.cluster_name,
+        "dashboards": f"https://{settings.region}.console.aws.amazon.com/eks/clusters/{name}?region={settings.region}",
+    }
 
 
 def _cluster(

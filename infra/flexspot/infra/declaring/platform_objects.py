@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pulumi
-from pulumi.runtime.settings import ROOT
 from pulumi_kubernetes import Provider
 from pulumi_kubernetes.core.v1 import Namespace
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
@@ -45,7 +42,7 @@ from flexspot.policies.admission.scheduling_options import facts_of
 from flexspot.policies.judging import DEFAULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from flexspot.capacity.plan.model import Amount, CohortPlan, FlavorPlan, FlavorQuota, Plan, PoolPlan, QueuePlan, TeamPlan
     from flexspot.capacity.settings.platform import EksSettings, GkeSettings
@@ -54,8 +51,12 @@ if TYPE_CHECKING:
     from flexspot.policies.judging import Settings
 
 
+Outputs = dict[str, pulumi.Input[Any]]
+"""What a stack or a platform offers to the next tool, by name."""
+
+
 def cluster_provider(
-    name: str, kubeconfig: pulumi.Input[str], cluster: pulumi.Input[str] | None = None, opts: pulumi.ResourceOptions | None = None
+    name: str, opts: pulumi.ResourceOptions | None, kubeconfig: pulumi.Input[str], cluster: pulumi.Input[str] | None = None
 ) -> Provider:
     """The Kubernetes provider of a stack, for the cluster of `kubeconfig`: a path, or the text itself.
 
@@ -103,11 +104,36 @@ class ControllerNodes:
 ANYWHERE = ControllerNodes()
 
 
+def after(opts: pulumi.ResourceOptions, *first: pulumi.Resource) -> pulumi.ResourceOptions:
+    """Return `opts` of a resource that waits for `first` too."""
+    return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=list(first)))
+
+
+def declare_controllers(
+    plan: Plan, settings: GkeSettings | EksSettings, opts: pulumi.ResourceOptions, nodes: ControllerNodes = ANYWHERE
+) -> tuple[KueueController, Outputs]:
+    """Registers the controllers of queued work and the measurement of a cloud's cluster, on the nodes for controllers.
+
+    `opts` says which cluster, and after what. Returns the component that brings the definitions of the queues' kinds, and the outputs.
+    """
+    kueue = declare_kueue(plan, opts, settings, nodes)
+    jobset, watch, charts = settings.controllers.jobset, settings.queueing.stock_outs, plan.versions.charts
+    if jobset.install:
+        JobSetController("jobset", arguments(JobSetControllerArgs, nodes, jobset, version=charts[Chart.JOBSET]), opts)
+    if watch.watch:
+        args = arguments(StockOutWatchArgs, watch, settings, plan, nodes, namespace=QUEUEING_NAMESPACE)
+        StockOutWatch("stock-out-watch", args, _in_namespace(plan, "queueing-namespace", QUEUEING_NAMESPACE, after(opts, kueue)))
+    inside = _in_namespace(plan, "measurement-namespace", MEASUREMENT_NAMESPACE, opts)
+    wanted, size = settings.measurement, settings.controllers.kube_state_metrics
+    if wanted.kube_state_metrics:
+        state_metrics = arguments(KubeStateMetricsArgs, wanted, size, plan, nodes, namespace=MEASUREMENT_NAMESPACE)
+        KubeStateMetrics("kube-state-metrics", state_metrics, inside)
+    rules = RecordingRules("recording-rules", arguments(RecordingRulesArgs, wanted, plan, namespace=MEASUREMENT_NAMESPACE), inside)
+    return kueue, {"recorded_series": rules.series}
+
+
 def declare_kueue(
-    plan: Plan,
-    opts: pulumi.ResourceOptions,
-    settings: GkeSettings | EksSettings,
-    nodes: ControllerNodes = ANYWHERE,
+    plan: Plan, opts: pulumi.ResourceOptions, settings: GkeSettings | EksSettings, nodes: ControllerNodes = ANYWHERE
 ) -> KueueController:
     """Registers Kueue, with the times that the plan's capacity needs, on the nodes for controllers, unless the cluster has its own."""
     args = arguments(
@@ -121,85 +147,45 @@ def declare_kueue(
     return KueueController("kueue", args, opts)
 
 
-def declare_jobset(
+def _in_namespace(plan: Plan, name: str, namespace: str, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
+    """Register a namespace of the platform's own, and return the options of what is in it."""
+    metadata = ObjectMetaArgs(name=namespace, labels={**plan.labels, **restricted()})
+    return after(opts, Namespace(name, metadata=metadata, opts=opts))
+
+
+def declare_platform_objects(  # noqa: PLR0913 -- what the clouds make before the objects, each by itself
     plan: Plan,
-    opts: pulumi.ResourceOptions,
-    settings: GkeSettings | EksSettings,
-    nodes: ControllerNodes = ANYWHERE,
-) -> None:
-    """Registers JobSet's controller, on the nodes for controllers, where the settings ask for it."""
-    wanted = settings.controllers.jobset
-    if not wanted.install:
-        return
-    args = arguments(JobSetControllerArgs, nodes, wanted, version=plan.versions.charts[Chart.JOBSET])
-    JobSetController("jobset", args, opts)
+    on_cluster: pulumi.ResourceOptions,
+    controllers: Sequence[pulumi.Resource] = (),
+    service_accounts: Mapping[str, Mapping[str, pulumi.Input[str]]] | None = None,
+    outlived_by: Sequence[pulumi.Resource] = (),
+    *,
+    rules: Settings = DEFAULTS,
+) -> tuple[dict[str, Team], Outputs]:
+    """Registers the plan's Kubernetes objects that do not depend on who makes the nodes.
 
-
-def declare_stock_out_watch(
-    plan: Plan,
-    settings: GkeSettings | EksSettings,
-    opts: pulumi.ResourceOptions,
-    nodes: ControllerNodes = ANYWHERE,
-) -> None:
-    """Registers what closes flavors at a stock-out, on the nodes for controllers, where the settings ask for it.
-
-    `opts` says which cluster, and after what: Kueue's definitions.
+    `controllers` bring the definitions of the queues' kinds, so they come before them. `service_accounts` are the annotations of the
+    service account of a team's workloads, by name of the team; default: none. `outlived_by` is there until the teams' namespaces are gone:
+    it takes finalizers off what is in them. `rules` are an organisation's own settings of the rules that the API server holds; default: as
+    shipped. Returns the teams by name, and the outputs.
     """
-    wanted = settings.queueing.stock_outs
-    if not wanted.watch:
-        return
-    namespace = Namespace(
-        "queueing-namespace", metadata=ObjectMetaArgs(name=QUEUEING_NAMESPACE, labels={**plan.labels, **restricted()}), opts=opts
+    priorities = arguments(PrioritiesArgs, plan, classes=plan.priorities)
+    Priorities("priorities", priorities, on_cluster)
+    # Kueue brings the kind of those of queued work.
+    WorkloadPriorities(
+        "workload-priorities", arguments(WorkloadPrioritiesArgs, plan, classes=plan.priorities), after(on_cluster, *controllers)
     )
-    args = arguments(StockOutWatchArgs, wanted, settings, plan, nodes, namespace=QUEUEING_NAMESPACE)
-    StockOutWatch("stock-out-watch", args, pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[namespace])))
-
-
-def declare_measurement(
-    plan: Plan,
-    settings: GkeSettings | EksSettings,
-    opts: pulumi.ResourceOptions,
-    nodes: ControllerNodes = ANYWHERE,
-) -> None:
-    """Registers kube-state-metrics, on the nodes for controllers, unless the cluster has its own; and the recording rules.
-
-    `opts` says which cluster, and after what.
-    """
-    namespace = Namespace(
-        "measurement-namespace",
-        metadata=ObjectMetaArgs(name=MEASUREMENT_NAMESPACE, labels={**plan.labels, **restricted()}),
-        opts=opts,
-    )
-    inside = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[namespace]))
-    wanted, size = settings.measurement, settings.controllers.kube_state_metrics
-    if wanted.kube_state_metrics:
-        args = arguments(KubeStateMetricsArgs, wanted, size, plan, nodes, namespace=MEASUREMENT_NAMESPACE)
-        KubeStateMetrics("kube-state-metrics", args, inside)
-    rules = RecordingRules("recording-rules", arguments(RecordingRulesArgs, wanted, plan, namespace=MEASUREMENT_NAMESPACE), inside)
-    export("recorded_series", rules.series)
-
-
-def declare_priorities(plan: Plan, provider: Provider, controllers: Sequence[pulumi.Resource]) -> None:
-    """Registers the classes' priorities: those of pods at once, those of queued work after Kueue, which brings their kind."""
-    on_cluster = pulumi.ResourceOptions(provider=provider)
-    Priorities("priorities", arguments(PrioritiesArgs, plan, classes=plan.priorities), on_cluster)
-    after = pulumi.ResourceOptions(provider=provider, depends_on=list(controllers))
-    WorkloadPriorities("workload-priorities", arguments(WorkloadPrioritiesArgs, plan, classes=plan.priorities), after)
-
-
-def declare_teams(
-    plan: Plan, provider: Provider, annotations: Mapping[str, Mapping[str, pulumi.Input[str]]], outlived_by: Sequence[pulumi.Resource] = ()
-) -> dict[str, Team]:
-    """Registers each team's namespace and what holds in it, and returns the teams by name.
-
-    `annotations` are those of a team's service account, by name of the team; none for a team that is not in it. `outlived_by` takes
-    finalizers off what is in the namespaces, which could not end without it.
-    """
-    on_cluster, views = pulumi.ResourceOptions(provider=provider, depends_on=list(outlived_by)), team_views(plan)
-    return {
-        team.name: Team(team.name, {**_team(plan, team, annotations.get(team.name, {})), "platform": views[team.name]}, on_cluster)
+    declare_admission(plan, on_cluster, rules)
+    views, annotations = team_views(plan), service_accounts or {}
+    teams = {
+        team.name: Team(
+            team.name,
+            {**_team(plan, team, annotations.get(team.name, {})), "platform": views[team.name]},
+            after(on_cluster, *outlived_by),
+        )
         for team in plan.teams
     }
+    return teams, declare_queues(plan, after(on_cluster, *teams.values(), *controllers))
 
 
 def _team(plan: Plan, team: TeamPlan, annotations: Mapping[str, pulumi.Input[str]]) -> TeamArgs:
@@ -218,9 +204,8 @@ def _team(plan: Plan, team: TeamPlan, annotations: Mapping[str, pulumi.Input[str
     )
 
 
-def declare_admission(plan: Plan, provider: Provider, rules: Settings = DEFAULTS) -> None:
+def declare_admission(plan: Plan, on_cluster: pulumi.ResourceOptions, rules: Settings = DEFAULTS) -> None:
     """Registers the policies that the plan asks for; they know its pools and queues, and `rules` as an organisation has set them."""
-    on_cluster = pulumi.ResourceOptions(provider=provider)
     if plan.admission.mode is not AdmissionMode.NONE:
         held = (*admission_policies(facts_of(plan), rules), *guarantee_policies(guarantee_of(plan)))
         args = arguments(
@@ -236,35 +221,12 @@ def declare_admission(plan: Plan, provider: Provider, rules: Settings = DEFAULTS
         OwnerLabels("owner-labels", filled, on_cluster)
 
 
-def declare_platform_objects(  # noqa: PLR0913 -- what the clouds make before the objects, each by itself
-    plan: Plan,
-    provider: Provider,
-    controllers: Sequence[pulumi.Resource] = (),
-    service_accounts: Mapping[str, Mapping[str, pulumi.Input[str]]] | None = None,
-    outlived_by: Sequence[pulumi.Resource] = (),
-    *,
-    rules: Settings = DEFAULTS,
-) -> dict[str, Team]:
-    """Registers the plan's Kubernetes objects that do not depend on who makes the nodes, and exports the queues' names.
-
-    `controllers` bring the definitions of the queues' kinds, so they come before them. `service_accounts` are the annotations of the
-    service account of a team's workloads, by name of the team; default: none. `outlived_by` is there until the teams' namespaces are gone.
-    `rules` are an organisation's own settings of the rules that the API server holds; default: as shipped.
-    Returns the teams by name.
-    """
-    declare_priorities(plan, provider, controllers)
-    declare_admission(plan, provider, rules)
-    teams = declare_teams(plan, provider, service_accounts or {}, outlived_by)
-    declare_queues(plan, pulumi.ResourceOptions(provider=provider, depends_on=[*teams.values(), *controllers]))
-    return teams
-
-
 DWS = "dws"
 """Name of the AdmissionCheck before queued pools."""
 
 
-def declare_queues(plan: Plan, opts: pulumi.ResourceOptions) -> None:
-    """Registers the plan's flavors, cohorts and queues, and exports the queues' names.
+def declare_queues(plan: Plan, opts: pulumi.ResourceOptions) -> Outputs:
+    """Registers the plan's flavors, cohorts and queues, and returns the queues' names as outputs.
 
     `opts` says which cluster, and after what: Kueue's definitions and the teams' namespaces. GKE's admission check and topology come first,
     because Kueue holds a queue inactive until what it names is there.
@@ -282,10 +244,9 @@ def declare_queues(plan: Plan, opts: pulumi.ResourceOptions) -> None:
             "queues": [_queue(plan, queue) for queue in plan.every_queue],
             "labels": plan.labels,
         },
-        pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=first)),
+        after(opts, *first),
     )
-    export("queues", {queue.namespace: queue.local_queue for queue in plan.queues})
-    export("cluster_queues", queues.cluster_queues)
+    return {"queues": {queue.namespace: queue.local_queue for queue in plan.queues}, "cluster_queues": queues.cluster_queues}
 
 
 def _flavor(flavor: FlavorPlan) -> FlavorArgs:
@@ -327,31 +288,3 @@ def _quota(quota: FlavorQuota) -> QuotaArgs:
 
 def _amount(amount: Amount) -> AmountArgs:
     return {"gpus": amount.gpus, "cpu": count_quantity(amount.vcpu), "memory": mib_quantity(amount.memory_mib)}
-
-
-_INTO: ContextVar[dict[str, pulumi.Input[Any]] | None] = ContextVar("exported_into", default=None)
-
-
-def export(name: str, value: pulumi.Input[Any]) -> None:
-    """Adds an output to the stack; inside of `parts_of`, to what that yields."""
-    into = _INTO.get()
-    if into is None:
-        pulumi.export(name, value)
-    else:
-        into[name] = value
-
-
-@contextmanager
-def parts_of(component: pulumi.ComponentResource) -> Generator[dict[str, pulumi.Input[Any]]]:
-    """Makes every resource that is declared without a parent a child of `component`, and yields what is exported meanwhile.
-
-    The SDK (3.259, runtime/resource.py) gives such a resource the root resource of its context for a parent. Tasks keep the context in
-    which they began.
-    """
-    exported: dict[str, pulumi.Input[Any]] = {}
-    root, into = ROOT.set(component), _INTO.set(exported)
-    try:
-        yield exported
-    finally:
-        ROOT.reset(root)
-        _INTO.reset(into)

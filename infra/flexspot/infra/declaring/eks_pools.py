@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pulumi
-
 from flexspot.capacity.catalog.node_labels import AUTO_MODE_INSTANCE
 from flexspot.capacity.plan.checks.auto_mode import DRAIN_HOURS, SYSTEM_POOL, node_hours
 from flexspot.capacity.plan.cpu_work import OTHER_WORK, has_room
@@ -38,11 +36,13 @@ from flexspot.components.karpenter.node_pools import CpuNodePool, GpuNodePool
 from flexspot.components.shared_args import arguments
 from flexspot.components.storage.efs import DRIVER as EFS_DRIVER
 from flexspot.components.storage.lustre import DRIVER as LUSTRE_DRIVER
-from flexspot.infra.karpenter_pools import node_pool_args, other_work_args
-from flexspot.infra.platform_objects import billing_label
+from flexspot.infra.declaring.karpenter_pools import node_pool_args, other_work_args
+from flexspot.infra.declaring.platform_objects import after, billing_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import pulumi
 
     from flexspot.capacity.plan.model import Plan, PoolPlan
     from flexspot.capacity.settings.platform import EksSettings
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from flexspot.components.karpenter.ec2_node_class import EksNodeDiskArgs
     from flexspot.components.karpenter.node_pools import GpuNodePoolArgs
     from flexspot.components.shared_args import NodeTaint
-    from flexspot.infra.eks_controllers import EksStack, KarpenterNodes
+    from flexspot.infra.declaring.eks_controllers import EksStack, KarpenterNodes
 
 
 def driver_taints(settings: EksSettings) -> list[NodeTaint]:
@@ -83,7 +83,7 @@ def declare_karpenter_pools(stack: EksStack, nodes: KarpenterNodes) -> None:
     # What somebody else made has none of our tags to be found by.
     if cluster.existing is not None:
         common["security_group_ids"] = [stack.cluster.security_group_id]
-    _declare_pools(stack, common, pulumi.ResourceOptions(provider=stack.kubernetes, depends_on=[nodes.karpenter]))
+    _declare_pools(stack, common, after(stack.on_cluster, nodes.karpenter))
 
 
 def declare_auto_mode(stack: EksStack) -> list[pulumi.Resource]:
@@ -91,7 +91,7 @@ def declare_auto_mode(stack: EksStack) -> list[pulumi.Resource]:
     identity = arguments(AutoNodeIdentityArgs, stack.place, cluster_name=stack.cluster.cluster_name)
     common = {"node_role": AutoNodeIdentity("auto-nodes", identity, stack.on_aws).role_name}
     # EKS brings the definitions of both kinds with the cluster.
-    in_cluster = pulumi.ResourceOptions(provider=stack.kubernetes, depends_on=stack.cluster.ready)
+    in_cluster = after(stack.on_cluster, *stack.cluster.ready)
     ready = [*stack.cluster.ready, *_for_controllers(stack, common, in_cluster)]
     _declare_pools(stack, common, in_cluster)
     return ready
@@ -112,7 +112,7 @@ def _for_controllers(stack: EksStack, common: Mapping[str, Any], in_cluster: pul
         drain_hours=DRAIN_HOURS,
         owner_labels=plan.labels,
     )
-    pool = AutoSystemPool(SYSTEM_POOL, system, pulumi.ResourceOptions(provider=stack.kubernetes, depends_on=[node_class]))
+    pool = AutoSystemPool(SYSTEM_POOL, system, after(stack.on_cluster, node_class))
     wanted = arguments(
         AutoAddonsArgs,
         stack.place,
@@ -124,11 +124,10 @@ def _for_controllers(stack: EksStack, common: Mapping[str, Any], in_cluster: pul
         efs_driver=settings.storage.has_efs,
         lustre_driver=settings.storage.has_lustre,
     )
-    after = pulumi.ResourceOptions(providers=[stack.aws, stack.kubernetes], depends_on=[*stack.cluster.ready, pool])
-    return [pool, *AutoAddons("auto-addons", wanted, after).ready]
+    return [pool, *AutoAddons("auto-addons", wanted, after(stack.on_both, *stack.cluster.ready, pool)).ready]
 
 
-def _declare_pools(stack: EksStack, common: Mapping[str, Any], after: pulumi.ResourceOptions) -> None:
+def _declare_pools(stack: EksStack, common: Mapping[str, Any], in_cluster: pulumi.ResourceOptions) -> None:
     """Registers the pools of the plan, and the one of work without GPUs. `common` is the same of every node class."""
     plan, settings, place = stack.plan, stack.settings, stack.place
     auto, startup = settings.cluster.mode is EksMode.AUTO, driver_taints(settings)
@@ -145,18 +144,18 @@ def _declare_pools(stack: EksStack, common: Mapping[str, Any], after: pulumi.Res
             own["placement_group"] = EfaPlacementGroup(pool.name, group, stack.on_aws).name
         if wanted.efa:
             own |= {"more_security_group_ids": [efa], "pods": settings.network.pods_per_node}
-        node_class = _node_class(stack, own, after)
+        node_class = _node_class(stack, own, in_cluster)
         args = gpu_node_pool_args(plan, pool, wanted, startup, auto=auto)
-        GpuNodePool(pool.name, args, pulumi.ResourceOptions(provider=stack.kubernetes, depends_on=[node_class]))
+        GpuNodePool(pool.name, args, after(stack.on_cluster, node_class))
     other = settings.cluster.other_work
     if has_room(settings):
         own = {"node_class": OTHER_WORK, **disk_args(other.volume(OTHER_WORK_VOLUME))}
-        node_class = _node_class(stack, {**common, **own}, after)
+        node_class = _node_class(stack, {**common, **own}, in_cluster)
         args = other_work_args(plan, other, auto_node_class_ref(OTHER_WORK) if auto else ec2_node_class_ref(OTHER_WORK))
         args["zones"], args["startup_taints"] = list(settings.zones), startup
         if auto:
             args["expire_after_hours"], args["instance_labels"] = node_hours(), AUTO_MODE_INSTANCE
-        CpuNodePool(OTHER_WORK, args, pulumi.ResourceOptions(provider=stack.kubernetes, depends_on=[node_class]))
+        CpuNodePool(OTHER_WORK, args, after(stack.on_cluster, node_class))
 
 
 def disk_args(volume: Gp3Volume) -> EksNodeDiskArgs:

@@ -24,25 +24,15 @@ from flexspot.components.gke.gpudirect import GkeRdmaNetworks, GkeRdmaNetworksAr
 from flexspot.components.gke.network import GkeNetwork, GkeNetworkArgs
 from flexspot.components.gke.system_nodes import GkeNodeIdentity, GkeNodeIdentityArgs
 from flexspot.components.shared_args import arguments
-from flexspot.infra.gke_storage import declare_storage, workload_annotations
-from flexspot.infra.platform_objects import (
-    billing_label,
-    cluster_provider,
-    declare_jobset,
-    declare_kueue,
-    declare_measurement,
-    declare_platform_objects,
-    declare_stock_out_watch,
-    export,
-)
+from flexspot.infra.declaring.gke_storage import declare_storage, workload_annotations
+from flexspot.infra.declaring.platform_objects import after, billing_label, cluster_provider, declare_controllers, declare_platform_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from flexspot.capacity.plan.model import Plan, PoolPlan
     from flexspot.capacity.settings.platform import GkeSettings
     from flexspot.capacity.settings.pools import GkePool
     from flexspot.components.gke.cluster_args import GkeAutoProvisioningArgs
+    from flexspot.infra.declaring.platform_objects import Outputs
     from flexspot.policies.judging import Settings
 
 
@@ -57,10 +47,10 @@ def declare_node_pools(  # noqa: PLR0913 -- what the pools are made of and what 
     *,
     cluster: GkeCluster | ExistingGkeCluster,
     nodes: GkeNodeIdentity,
-    first: Sequence[pulumi.Resource],
-    rdma: GkeRdmaNetworks | None = None,
+    rdma: GkeRdmaNetworks | None,
+    opts: pulumi.ResourceOptions,
 ) -> None:
-    """Registers a node pool for each pool of the plan, after `first`. `rdma` are the further networks of those with GPUDirect."""
+    """Registers a node pool for each pool of the plan. `rdma` are the further networks of those with GPUDirect."""
     options = {pool.name: pool for pool in settings.pools}
     for pool in plan.pools:
         args = _pool(pool, options[pool.name], settings, cluster=cluster, nodes=nodes, labels=labels)
@@ -69,10 +59,10 @@ def declare_node_pools(  # noqa: PLR0913 -- what the pools are made of and what 
                 {"network": rdma.networks[card], "subnetwork": rdma.subnetworks[card]} for card in range(pool.rdma_networks + 1)
             ]
         # With a pool of GPUs alone GKE would leave out its own taint, and the controllers would have nowhere to run.
-        GkeGpuNodePool(pool.name, args, pulumi.ResourceOptions(depends_on=list(first)))
+        GkeGpuNodePool(pool.name, args, opts)
 
 
-def declare_rdma_networks(plan: Plan, settings: GkeSettings, name: str) -> GkeRdmaNetworks | None:
+def declare_rdma_networks(plan: Plan, settings: GkeSettings, name: str, within: pulumi.ResourceOptions) -> GkeRdmaNetworks | None:
     """Registers the further networks of the pools with GPUDirect, which are in one zone; None where there is no such pool."""
     pools = [pool for pool in plan.pools if pool.rdma_networks]
     if not pools:
@@ -85,7 +75,7 @@ def declare_rdma_networks(plan: Plan, settings: GkeSettings, name: str) -> GkeRd
         rdma_networks=max(pool.rdma_networks for pool in pools),
         cidr=settings.network.gpudirect_cidr,
     )
-    return GkeRdmaNetworks("rdma-networks", args)
+    return GkeRdmaNetworks("rdma-networks", args, within)
 
 
 def declare_rdma_nodes(plan: Plan, rdma: GkeRdmaNetworks, opts: pulumi.ResourceOptions) -> None:
@@ -188,10 +178,10 @@ class _Network:
     services_range: pulumi.Input[str]
 
 
-def declare_gke(plan: Plan, settings: GkeSettings, rules: Settings) -> None:
-    """Registers every resource of the plan on GKE, and exports what a person or the next tool needs.
+def declare_gke(plan: Plan, settings: GkeSettings, rules: Settings, within: pulumi.ResourceOptions) -> Outputs:
+    """Registers every resource of the plan on GKE, and returns what a person or the next tool needs.
 
-    `rules` are those that the cluster's API server holds.
+    `rules` are those that the cluster's API server holds; `within` names the parent.
     """
     name = settings.cluster.name or settings.environment
     labels = settings.ownership
@@ -201,31 +191,33 @@ def declare_gke(plan: Plan, settings: GkeSettings, rules: Settings) -> None:
         account_id=fitted(f"{name}-nodes", ACCOUNT_ID_LENGTH),
         description=f"GPU and system nodes of the cluster {name}",
     )
-    nodes = GkeNodeIdentity("nodes", identity)
-    cluster = _cluster(plan, settings, name, labels, nodes)
+    nodes = GkeNodeIdentity("nodes", identity, within)
+    cluster = _cluster(plan, settings, name, labels, nodes=nodes, within=within)
     first: list[pulumi.Resource] = [cluster] if cluster.system_pool is None else [cluster.system_pool]
-    rdma = declare_rdma_networks(plan, settings, name)
+    rdma = declare_rdma_networks(plan, settings, name, within)
     if settings.cluster.mode is GkeMode.STANDARD:
-        declare_node_pools(plan, settings, labels, cluster=cluster, nodes=nodes, first=first, rdma=rdma)
+        declare_node_pools(plan, settings, labels, cluster=cluster, nodes=nodes, rdma=rdma, opts=after(within, *first))
     path = cluster.cluster_name.apply(lambda known: f"projects/{settings.project}/locations/{settings.cluster_location}/clusters/{known}")
-    provider = cluster_provider("cluster", cluster.kubeconfig, path)
-    on_cluster = pulumi.ResourceOptions(provider=provider, depends_on=first)
-    declare_compute_classes(plan, settings, on_cluster, nodes=nodes)
+    kubernetes = pulumi.ResourceOptions(provider=cluster_provider("cluster", within, cluster.kubeconfig, path))
+    on_cluster = pulumi.ResourceOptions.merge(within, kubernetes)
+    in_cluster = after(on_cluster, *first)
+    declare_compute_classes(plan, settings, in_cluster, nodes=nodes)
     if rdma is not None:
-        declare_rdma_nodes(plan, rdma, on_cluster)
-    kueue = declare_kueue(plan, on_cluster, settings)
-    declare_jobset(plan, on_cluster, settings)
-    declare_stock_out_watch(plan, settings, pulumi.ResourceOptions.merge(on_cluster, pulumi.ResourceOptions(depends_on=[kueue])))
-    declare_measurement(plan, settings, on_cluster)
-    teams = declare_platform_objects(plan, provider, [kueue], workload_annotations(settings), rules=rules)
-    declare_storage(plan, settings, labels, teams=teams, provider=provider, cluster=cluster)
-    export("credentials_command", cluster.credentials_command)
-    export("cluster", cluster.cluster_name)
-    export("dashboards", f"https://console.cloud.google.com/kubernetes/list/overview?project={settings.project}")
+        declare_rdma_nodes(plan, rdma, in_cluster)
+    kueue, measured = declare_controllers(plan, settings, in_cluster)
+    teams, queues = declare_platform_objects(plan, on_cluster, [kueue], workload_annotations(settings), rules=rules)
+    return {
+        **measured,
+        **queues,
+        **declare_storage(plan, settings, labels, teams=teams, within=within, on_cluster=on_cluster, cluster=cluster),
+        "credentials_command": cluster.credentials_command,
+        "cluster": cluster.cluster_name,
+        "dashboards": f"https://console.cloud.google.com/kubernetes/list/overview?project={settings.project}",
+    }
 
 
-def _cluster(
-    plan: Plan, settings: GkeSettings, name: str, labels: dict[str, str], nodes: GkeNodeIdentity
+def _cluster(  # noqa: PLR0913 -- what a cluster is made of, and where
+    plan: Plan, settings: GkeSettings, name: str, labels: dict[str, str], *, nodes: GkeNodeIdentity, within: pulumi.ResourceOptions
 ) -> GkeCluster | ExistingGkeCluster:
     if settings.cluster.existing is not None:
         needs = cluster_needs(settings, plan)
@@ -240,8 +232,8 @@ def _cluster(
             gcs_fuse=True,
             at_least=needs.versions,
         )
-        return ExistingGkeCluster("cluster", existing)
-    net = _network(settings, name)
+        return ExistingGkeCluster("cluster", existing, within)
+    net = _network(settings, name, within)
     standard = settings.cluster.mode is GkeMode.STANDARD
     protected = settings.cluster.deletion_protection
     system, limits, made = settings.cluster.system_pool, plan.limits, plan.spending.made_by_itself
@@ -277,12 +269,12 @@ def _cluster(
         security=settings.cluster.security.model_dump(mode="json", exclude_none=True),
         multi_networking=any(pool.rdma_networks for pool in plan.pools),
     )
-    return GkeCluster("cluster", args)
+    return GkeCluster("cluster", args, within)
 
 
-def _network(settings: GkeSettings, name: str) -> _Network:
+def _network(settings: GkeSettings, name: str, within: pulumi.ResourceOptions) -> _Network:
     net = settings.network
     if net.existing_network is not None and net.existing_subnetwork is not None:
         return _Network(net.existing_network, net.existing_subnetwork, net.pods_range, net.services_range)
-    made = GkeNetwork("network", arguments(GkeNetworkArgs, net, settings, network=name))
+    made = GkeNetwork("network", arguments(GkeNetworkArgs, net, settings, network=name), within)
     return _Network(made.network, made.subnetwork, made.pods_range, made.services_range)

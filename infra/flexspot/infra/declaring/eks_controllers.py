@@ -29,7 +29,7 @@ from flexspot.components.karpenter.controller import (
 from flexspot.components.karpenter.existing_controller import ExistingKarpenter
 from flexspot.components.karpenter.interruption_queue import InterruptionQueue, InterruptionQueueArgs
 from flexspot.components.shared_args import arguments
-from flexspot.infra.platform_objects import cluster_provider
+from flexspot.infra.declaring.platform_objects import after, cluster_provider
 
 if TYPE_CHECKING:
     from pulumi_aws.provider import Provider as AwsProvider
@@ -41,28 +41,39 @@ if TYPE_CHECKING:
     from flexspot.components.cloud_names import EksPlace
     from flexspot.components.eks.cluster import EksCluster
     from flexspot.components.eks.existing_cluster import ExistingEksCluster
-    from flexspot.infra.platform_objects import ControllerNodes
+    from flexspot.infra.declaring.platform_objects import ControllerNodes
 
 
 @dataclass(frozen=True)
 class EksStack:
-    """A stack on EKS while it is declared. `subnets` are the private ones by zone, as far as they are known."""
+    """A stack on EKS while it is declared. `subnets` are the private ones by zone, as far as they are known; `within` names the parent."""
 
     plan: Plan
     settings: EksSettings
     place: EksPlace
     cluster: EksCluster | ExistingEksCluster
     subnets: dict[str, pulumi.Input[str]]
+    within: pulumi.ResourceOptions
     aws: AwsProvider
     kubernetes: Provider
 
     @property
     def on_aws(self) -> pulumi.ResourceOptions:
         """The options of what is in AWS alone."""
-        return pulumi.ResourceOptions(provider=self.aws)
+        return pulumi.ResourceOptions.merge(self.within, pulumi.ResourceOptions(provider=self.aws))
+
+    @property
+    def on_cluster(self) -> pulumi.ResourceOptions:
+        """The options of what is in the cluster alone."""
+        return pulumi.ResourceOptions.merge(self.within, pulumi.ResourceOptions(provider=self.kubernetes))
+
+    @property
+    def on_both(self) -> pulumi.ResourceOptions:
+        """The options of what has a role in AWS, and a release in the cluster."""
+        return pulumi.ResourceOptions.merge(self.within, pulumi.ResourceOptions(providers=[self.aws, self.kubernetes]))
 
 
-def declare_karpenter(stack: EksStack, in_cluster: pulumi.ResourceOptions) -> KarpenterNodes:
+def declare_karpenter(stack: EksStack) -> KarpenterNodes:
     """Registers Karpenter, its interruption queue and both identities."""
     plan, settings, place, cluster = stack.plan, stack.settings, stack.place, stack.cluster
     queue = InterruptionQueue("interruptions", arguments(InterruptionQueueArgs, place), stack.on_aws)
@@ -91,8 +102,7 @@ def declare_karpenter(stack: EksStack, in_cluster: pulumi.ResourceOptions) -> Ka
         queue_name=queue.queue_name,
         version=plan.versions.charts[Chart.KARPENTER],
     )
-    after = pulumi.ResourceOptions.merge(in_cluster, pulumi.ResourceOptions(depends_on=[identity]))
-    karpenter = KarpenterController("karpenter", args, after)
+    karpenter = KarpenterController("karpenter", args, after(stack.on_cluster, *cluster.ready, identity))
     return KarpenterNodes(karpenter, nodes.role_name)
 
 
@@ -170,10 +180,12 @@ class FoundParts:
     nodes: KarpenterNodes | None
 
 
-def read_parts(plan: Plan, settings: EksSettings, needs: EksClusterNeeds, cluster: ExistingEksCluster) -> FoundParts:
+def read_parts(
+    plan: Plan, settings: EksSettings, needs: EksClusterNeeds, cluster: ExistingEksCluster, within: pulumi.ResourceOptions
+) -> FoundParts:
     """Reads what must run on the cluster, by a provider of its own, so that whatever is made there can wait for it."""
-    reader = cluster_provider("cluster-reader", cluster.kubeconfig, cluster.arn)
-    on_cluster = pulumi.ResourceOptions(provider=reader, depends_on=cluster.ready)
+    reader = cluster_provider("cluster-reader", within, cluster.kubeconfig, cluster.arn)
+    on_cluster = pulumi.ResourceOptions.merge(within, pulumi.ResourceOptions(provider=reader, depends_on=cluster.ready))
     parts = ExistingClusterParts("cluster-parts", {"addons": [each.value for each in needs.addons]}, on_cluster)
     read: list[pulumi.Resource] = [parts]
     in_order: list[pulumi.Output[object]] = [parts.found]

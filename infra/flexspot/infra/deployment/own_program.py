@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pulumi.runtime.settings import SETTINGS
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
-from flexspot.infra import program
+from flexspot.infra.declaring import program
 from flexspot.infra.project import FILE
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from flexspot.infra.project import Project
 
 _ENTRY = "__main__.py"
-_OWN = Path(__file__).resolve().parents[3]
+_OWN = Path(__file__).resolve().parents[4]
 
 
 def program_of(project: Project) -> Callable[[], None]:

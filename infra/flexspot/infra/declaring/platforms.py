@@ -12,8 +12,7 @@ from flexspot.capacity.catalog.platform import Platform
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings
 from flexspot.capacity.settings.stack_file import parse_settings
 from flexspot.capacity.values.errors import SettingsError, SettingsProblem
-from flexspot.infra.platform_objects import parts_of
-from flexspot.infra.program import declare
+from flexspot.infra.declaring.program import declare
 
 
 class PlatformArgs(TypedDict):
@@ -56,10 +55,8 @@ class _Platform(pulumi.ComponentResource):
             raise SettingsError(source, [problem])
         if relative := _relative_files(settings):
             raise SettingsError(source, relative)
-        own = pulumi.ResourceOptions(transformations=[self._give_providers])
-        super().__init__(f"flexspot:index:{kind}", name, {}, pulumi.ResourceOptions.merge(opts, own))
-        with parts_of(self) as exported:
-            declare(settings, source, Path("/"))
+        super().__init__(f"flexspot:index:{kind}", name, {}, opts)
+        exported = declare(settings, source, Path("/"), self)
         self.cluster = _output(exported, "cluster")
         self.credentials_command = _output(exported, "credentials_command")
         self.dashboards = _output(exported, "dashboards")
@@ -67,15 +64,6 @@ class _Platform(pulumi.ComponentResource):
         self.queues = _output(exported, "queues")
         self._exported = exported
         self.register_outputs(exported)
-
-    def _give_providers(self, each: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
-        """Hands the platform's own providers on: only a resource that names its parent inherits them."""
-        given = None if each.resource is self else self.get_provider(each.type_)
-        if given is None or each.opts.provider is not None or not isinstance(each.resource, pulumi.CustomResource):
-            return None
-        return pulumi.ResourceTransformationResult(
-            each.props, pulumi.ResourceOptions.merge(each.opts, pulumi.ResourceOptions(provider=given))
-        )
 
 
 class GkePlatform(_Platform):
