@@ -9,7 +9,7 @@ from autopilot_settings import autopilot_settings
 from program_declarations import declared, shipped
 from test_shipped_inputs import secured
 
-from flexspot.capacity.catalog.gcp_project import apis_for, resource_needs, roles_for
+from flexspot.capacity.catalog.account_needs import apis_for, resource_needs, roles_for
 from flexspot.capacity.plan.needs import parts_of
 from flexspot.capacity.settings.platform import GkeSettings
 from flexspot.capacity.settings.stack_file import parse_settings

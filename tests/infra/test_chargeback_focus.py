@@ -17,8 +17,8 @@ from focus_conformance import Row, broken
 from flexspot.capacity.catalog.machines import Vendor
 from flexspot.capacity.chargeback.bills.entries import Bill
 from flexspot.capacity.chargeback.bills.folders import read_bill
+from flexspot.capacity.chargeback.charges import Credit, moments_of
 from flexspot.capacity.chargeback.charging import charge
-from flexspot.capacity.chargeback.credits import Credit, moments_of
 from flexspot.capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from flexspot.capacity.chargeback.reconciling import Reason, Reconciliation, reconcile
 from flexspot.capacity.chargeback.report import ExtraCost, ExtraKind, IdlePolicy, Report

@@ -14,7 +14,7 @@ from contract_files import CONTRACT
 from fake_prometheus import FakePrometheus, reported, served
 
 from flexspot.capacity.catalog.price_book import PriceFile
-from flexspot.capacity.chargeback.credits import CreditFile
+from flexspot.capacity.chargeback.charges import CreditFile
 
 DAY = ("--from", "2026-10-01", "--to", "2026-10-02")
 PRICES = """

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from flexspot.capacity.catalog.data_files import DataFileError
 from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.chargeback.charges import Credit, moments_of, read_credits
 from flexspot.capacity.chargeback.charging import charge
-from flexspot.capacity.chargeback.credits import Credit, moments_of, read_credits
 from flexspot.capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from flexspot.capacity.chargeback.queries import CENTRAL
 from flexspot.capacity.chargeback.report import IdlePolicy, Report

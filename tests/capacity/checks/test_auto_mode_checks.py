@@ -8,11 +8,12 @@ import pytest
 from resolved_fixtures import CLASS, found, plan_of, pool, told
 
 from flexspot.capacity.catalog.versions import Addon, auto_mode
-from flexspot.capacity.plan.checks.auto_mode import (
+from flexspot.capacity.plan.checks.managed_nodes import (
     machines_are_launched,
     names_are_not_eks_own,
     node_hours,
     settings_are_ones_that_auto_mode_has,
+    volumes_leave_the_nvme_disks,
     work_ends_before_its_node,
     zones_are_names,
 )
@@ -118,8 +119,8 @@ def test_a_volume_that_would_take_the_place_of_nvme_disks_is_refused() -> None:
     """Auto Mode then leaves the disks to pods as bare devices, and nobody has images and scratch data there."""
     small, large = ({"pools.0": pool("gpu", "g6.xlarge", "spot", "training", boot_disk_gib=gib)} for gib in (200, 240))
 
-    assert told(settings_are_ones_that_auto_mode_has, "eks", AUTO | small) == []
-    assert told(settings_are_ones_that_auto_mode_has, "eks", AUTO | large) == ["refused: volume-instead-of-nvme at pools.0.boot_disk_gib"]
+    assert told(volumes_leave_the_nvme_disks, "eks", AUTO | small) == []
+    assert told(volumes_leave_the_nvme_disks, "eks", AUTO | large) == ["refused: volume-instead-of-nvme at pools.0.boot_disk_gib"]
 
 
 @pytest.mark.parametrize(

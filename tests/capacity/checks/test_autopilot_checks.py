@@ -8,7 +8,7 @@ import pytest
 from resolved_fixtures import CLASS, found, plan_of, pool, told
 
 from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
-from flexspot.capacity.plan.checks.autopilot import (
+from flexspot.capacity.plan.checks.managed_nodes import (
     capacity_types_are_ones_that_autopilot_gives,
     classes_ask_for_their_own_pools,
     options_are_ones_that_autopilot_has,

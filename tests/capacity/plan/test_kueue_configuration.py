@@ -56,20 +56,9 @@ def test_a_teams_job_is_never_deleted_because_its_workload_was_given_up() -> Non
 
 
 @pytest.mark.lab
-@pytest.mark.parametrize(
-    "frameworks",
-    [
-        pytest.param(None, id="default"),
-        pytest.param(
-            ["batch/job", "pod", "deployment", "statefulset"],
-            id="more kinds",
-            marks=pytest.mark.nightly(held_by="test_kueue_itself_accepts_it"),
-        ),
-    ],
-)
-def test_kueue_itself_accepts_it(frameworks: list[str] | None, tools: Tools, tmp_path: Path) -> None:
+def test_kueue_itself_accepts_it(tools: Tools, tmp_path: Path) -> None:
     """It reads its configuration first, and ends because there is no kubeconfig."""
-    written = kueue_configuration(ONE_BOOT, *([frameworks] if frameworks else []))
+    written = kueue_configuration(ONE_BOOT)
     path = tmp_path / "configuration.yaml"
     path.write_text(yaml.safe_dump(written))
     command = [tools.binary("kueue"), f"--config={path}", f"--kubeconfig={tmp_path / 'none'}"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from settings_documents import changed
 
-from flexspot.capacity.catalog.aws_quotas import Market, quota_of_machine
+from flexspot.capacity.catalog.account_needs import Market, quota_of_machine
 from flexspot.capacity.catalog.machines import Vendor, machines_of
 from flexspot.capacity.catalog.node_images import shipped_images
 from flexspot.capacity.plan.build import build_plan

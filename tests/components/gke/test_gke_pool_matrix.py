@@ -1,4 +1,4 @@
-"""Every capacity type with every family of GPU and TPU machines of the catalog, held against what the facts say that GKE forbids."""
+"""Every capacity type with every family of GPU and TPU machines of the catalog."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from gke_pool_args import NODE_POOL, pool_args
 
-from flexspot.capacity.catalog.capacity_type import CapacityType, ForbiddenOption, facts_of
+from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
 from flexspot.capacity.catalog.machines import Machine, Vendor, machines_of
 from flexspot.components.gke.gpu_node_pool import GkeGpuNodePool
 
 if TYPE_CHECKING:
     from component_types import Register
-
-# What GKE takes to be true of a pool that does not say so.
-TRUE_UNLESS_SAID = frozenset({"management.auto_repair", "management.auto_upgrade"})
 
 
 def family(machine: Machine) -> str:
@@ -53,14 +50,6 @@ def option(inputs: dict[str, Any], path: str) -> Any:
             return None
         found = cast("dict[str, Any]", found).get(re.sub(r"_([a-z])", lambda match: match[1].upper(), part))
     return found
-
-
-def broken(inputs: dict[str, Any], rule: ForbiddenOption) -> bool:
-    found = option(inputs, rule.option)
-    if found is None and rule.only is False:
-        return rule.option in TRUE_UNLESS_SAID
-    # 0 is not false, nor 1 true; the mocks hand over every number as a float.
-    return found != rule.only or isinstance(found, bool) != isinstance(rule.only, bool)
 
 
 def pool(register: Register, capacity_type: CapacityType, machine: Machine, **changes: Any) -> dict[str, Any]:
@@ -100,7 +89,6 @@ def test_a_pool_is_finite_tainted_has_the_gpus_of_its_machine_and_asks_for_its_c
     assert [(gpu["type"], gpu["count"]) for gpu in node.get("guestAccelerators", [])] == attached
     assert node["gvnic"] == {"enabled": True}
     assert option(made, "node_config.ephemeral_storage_local_ssd_config.local_ssd_count") == (machine.local_ssd_gb // 375 or None)
-    assert [rule.option for rule in facts_of("gke")[capacity_type].forbids if broken(made, rule)] == []
     asked = {
         "spot": option(made, "node_config.spot"),
         "flex_start": option(made, "node_config.flex_start"),

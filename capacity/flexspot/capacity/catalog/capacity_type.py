@@ -136,20 +136,12 @@ class AutopilotFacts(Record):
     source: str
 
 
-class ForbiddenOption(Record):
-    """A field of a pool, as the SDK names it, that may have no other value than `only`; None: it must not be set at all."""
-
-    option: str
-    only: bool | int | str | None
-
-
 class CapacityTypeFacts(Record):
     """One capacity type on one platform.
 
     `requested_by` names the fields that ask for it. `notice_seconds` is what user pods get between the signal and the end by default; None:
     the cloud does not interrupt before a known end. `max_notice_seconds` is what `notice_raised_by` can make of it; where nothing can, the
     two are the same. `min_run_seconds` and `max_run_seconds` bound the run time that `run_time_set_by` holds; None: there is no such bound.
-    `excludes` are the types that cannot share one pool with it, `forbids` the options that a pool of it must leave alone.
     `autoscaler_labels` are what pods may select before a node exists; those that `marks` do not hold, the pool must declare. `autopilot` is
     how GKE Autopilot is asked for it; None: it has it not.
     """
@@ -161,8 +153,6 @@ class CapacityTypeFacts(Record):
     min_run_seconds: Positive | None = None
     max_run_seconds: Positive | None = None
     run_time_set_by: RunTimeSetting | None = None
-    excludes: tuple[CapacityType, ...] = ()
-    forbids: tuple[ForbiddenOption, ...] = ()
     quota: CloudQuota
     autoscaler_labels: Annotated[dict[str, str], Field(min_length=1)]
     marks: dict[Origin, CloudMarks]
@@ -188,13 +178,6 @@ class CapacityTypeFile(SourcedFile):
     platform: _Platform
     gpu_marks: dict[Origin, CloudMarks]
     types: dict[CapacityType, CapacityTypeFacts]
-
-    @model_validator(mode="after")
-    def _exclusions_agree(self) -> CapacityTypeFile:
-        pairs = {(name, other) for name, facts in self.types.items() for other in facts.excludes}
-        if one_sided := sorted(f"{name} excludes {other}" for name, other in pairs if (other, name) not in pairs):
-            raise ValueError(f"excludes must hold both ways; only one way: {', '.join(one_sided)}")
-        return self
 
 
 @cache

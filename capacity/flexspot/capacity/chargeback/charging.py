@@ -8,8 +8,18 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from flexspot.capacity.chargeback.charges import SPEND, ChargeKind, LineCharge, LineKey, Rate, Supply, supply_of, supply_of_plan
-from flexspot.capacity.chargeback.credits import apply_credits, moments_of
+from flexspot.capacity.chargeback.charges import (
+    SPEND,
+    ChargeKind,
+    LineCharge,
+    LineKey,
+    Rate,
+    Supply,
+    apply_credits,
+    moments_of,
+    supply_of,
+    supply_of_plan,
+)
 from flexspot.capacity.chargeback.node_costs import node_groups
 from flexspot.capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
 from flexspot.capacity.chargeback.report import (
@@ -30,8 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from flexspot.capacity.catalog.contract import SpendCommitment
+    from flexspot.capacity.chargeback.charges import Credit
     from flexspot.capacity.chargeback.commitments import Kept, PlanUse
-    from flexspot.capacity.chargeback.credits import Credit
     from flexspot.capacity.chargeback.gpu_use import Books, NodeBook, NodeKey, Use
     from flexspot.capacity.chargeback.node_costs import NodeCosts
     from flexspot.capacity.chargeback.nodes import NodeFacts

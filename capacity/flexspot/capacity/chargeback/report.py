@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from flexspot.capacity.catalog.contract import SpendCommitment
     from flexspot.capacity.catalog.data_files import Source
+    from flexspot.capacity.chargeback.charges import Credited
     from flexspot.capacity.chargeback.commitments import Uncommitted
-    from flexspot.capacity.chargeback.credits import Credited
     from flexspot.capacity.chargeback.gpu_use import Lost, Use
     from flexspot.capacity.chargeback.node_costs import NodeGroup, NodePriceChange, UnknownPrice
     from flexspot.capacity.chargeback.queries import Owner, Work, Workload

@@ -6,12 +6,9 @@ Source of every field: config.kueue.x-k8s.io/v1beta2 of Kueue 0.19.0 (apis/confi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flexspot.capacity.catalog.node_labels import TEAM_LABEL
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FRAMEWORKS = ("batch/job", "jobset.x-k8s.io/jobset")
 """The kinds of work that queues take: what is submitted, runs, and ends.
@@ -47,7 +44,7 @@ Ten requeues are about half a day of stock-out.
 """
 
 
-def kueue_configuration(pods_ready: PodsReady, frameworks: Sequence[str] = FRAMEWORKS) -> dict[str, Any]:
+def kueue_configuration(pods_ready: PodsReady) -> dict[str, Any]:
     """The Configuration object. Addresses are those that the released chart's Services lead to."""
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
@@ -62,7 +59,7 @@ def kueue_configuration(pods_ready: PodsReady, frameworks: Sequence[str] = FRAME
         # without a label, or of pods with one, is in teams' namespaces alone, never in those of the cluster's own controllers.
         "manageJobsWithoutQueueName": False,
         "managedJobsNamespaceSelector": {"matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}]},
-        "integrations": {"frameworks": list(frameworks)},
+        "integrations": {"frameworks": list(FRAMEWORKS)},
         "waitForPodsReady": {
             "timeout": f"{pods_ready.timeout_seconds}s",
             "recoveryTimeout": f"{pods_ready.recovery_seconds}s",

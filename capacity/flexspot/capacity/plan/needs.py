@@ -6,9 +6,18 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flexspot.capacity.catalog.aws_quotas import AwsQuota, Market, address_quota, quota_of_machine
+from flexspot.capacity.catalog.account_needs import (
+    AwsQuota,
+    Market,
+    ProjectNeed,
+    When,
+    address_quota,
+    apis_for,
+    host_project,
+    quota_of_machine,
+    roles_for,
+)
 from flexspot.capacity.catalog.capacity_type import CapacityType, CloudQuota, facts_of
-from flexspot.capacity.catalog.gcp_project import ProjectNeed, When, apis_for, host_project, roles_for
 from flexspot.capacity.catalog.machines import Confidential, Vendor, machines_of
 from flexspot.capacity.catalog.versions import Addon, Chart, GkeFeature, gke_floors, shipped_versions
 from flexspot.capacity.plan.resolve import machines_of_pool

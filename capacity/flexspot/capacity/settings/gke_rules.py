@@ -61,14 +61,10 @@ def _local_disks(pool: AskedPool) -> Iterator[SettingsProblem]:
     disks, most, taken = pool.options.local_ssd_disks, pool.machine.max_local_ssd_disks, pool.machine.local_ssd_disks
     if disks > most:
         why = f"{pool.machine.name} takes 0 to {most} disks besides its own"
-        yield _problem("too-many-local-disks", "local_ssd_disks", str(disks), why, "use fewer, or a machine with more")
+        yield SettingsProblem("local_ssd_disks", str(disks), why, "use fewer, or a machine with more", "too-many-local-disks")
     elif disks and taken and disks not in taken:
         why = f"Compute Engine makes no {pool.machine.name} with so many"
-        yield _problem("number-of-local-disks", "local_ssd_disks", str(disks), why, f"allowed: {', '.join(map(str, (0, *taken)))}")
-
-
-def _problem(rule: str, option: str, value: str, problem: str, allowed: str) -> SettingsProblem:
-    return SettingsProblem(option, value, problem, allowed, rule)
+        yield SettingsProblem("local_ssd_disks", str(disks), why, f"allowed: {', '.join(map(str, (0, *taken)))}", "number-of-local-disks")
 
 
 def _run_time(pool: AskedPool) -> Iterator[SettingsProblem]:
@@ -78,20 +74,20 @@ def _run_time(pool: AskedPool) -> Iterator[SettingsProblem]:
     facts = facts_of("gke")[pool.capacity_type]
     if pool.capacity_type is CapacityType.QUEUED:
         remedy = f"leave it out; each request sets {facts.run_time_set_by}, for which a class has run_limit_hours"
-        yield _problem("run-time-on-queued-pool", option, str(run), "a queued pool has none", remedy)
+        yield SettingsProblem(option, str(run), "a queued pool has none", remedy, "run-time-on-queued-pool")
     elif pool.capacity_type is not CapacityType.FLEX_START:
         why = f"it belongs to flex-start; this pool is {pool.capacity_type}"
-        yield _problem("run-time-without-flex-start", option, str(run), why, "leave it out")
+        yield SettingsProblem(option, str(run), why, "leave it out", "run-time-without-flex-start")
     elif not (facts.min_run_seconds or 0) <= run <= (facts.max_run_seconds or 0):
         why = f"flex-start takes 10 minutes ({facts.min_run_seconds} s) to 7 days ({facts.max_run_seconds} s)"
-        yield _problem("run-time-too-long", option, str(run), why, "use one of these, and a checkpoint for what runs longer")
+        yield SettingsProblem(option, str(run), why, "use one of these, and a checkpoint for what runs longer", "run-time-too-long")
 
 
 def _shutdown_grace(pool: AskedPool) -> Iterator[SettingsProblem]:
     grace = pool.options.shutdown_grace_seconds
     if grace is not None and pool.capacity_type is not CapacityType.SPOT:
         why = f"it belongs to spot; this pool is {pool.capacity_type}"
-        yield _problem("shutdown-grace-without-spot", "shutdown_grace_seconds", str(grace), why, "leave it out")
+        yield SettingsProblem("shutdown_grace_seconds", str(grace), why, "leave it out", "shutdown-grace-without-spot")
 
 
 def _dws(pool: AskedPool) -> Iterator[SettingsProblem]:
@@ -99,15 +95,15 @@ def _dws(pool: AskedPool) -> Iterator[SettingsProblem]:
         return
     if pool.min_nodes:
         why = f"it is 0 for {pool.capacity_type}, which starts from nothing"
-        yield _problem("dws-pool-with-floor", "min_nodes", str(pool.min_nodes), why, "leave it out")
+        yield SettingsProblem("min_nodes", str(pool.min_nodes), why, "leave it out", "dws-pool-with-floor")
     for option, value, said in (("surge", "given", pool.options.surge is not None), ("hold_upgrades", "true", pool.options.hold_upgrades)):
         if said:
             why = f"{pool.capacity_type} nodes are not upgraded: they stay as they are until their end"
-            yield _problem("upgrades-of-dws-pool", option, value, why, "leave it out")
+            yield SettingsProblem(option, value, why, "leave it out", "upgrades-of-dws-pool")
     if not pool.machine.flex_start:
         given = sorted(each.name for each in machines_of(Vendor.GCP).values() if each.flex_start and each.gpu)
         why = f"DWS does not give it, as {pool.capacity_type} needs"
-        yield _problem("machine-not-in-dws", "machine", pool.machine.name, why, nearest(pool.machine.name, given))
+        yield SettingsProblem("machine", pool.machine.name, why, nearest(pool.machine.name, given), "machine-not-in-dws")
 
 
 def _on_demand(pool: AskedPool) -> Iterator[SettingsProblem]:
@@ -118,7 +114,7 @@ def _on_demand(pool: AskedPool) -> Iterator[SettingsProblem]:
         ]
         why, kinds = "Google does not sell it on demand", "spot or flex-start" if machine.flex_start else "spot"
         remedy = f"make the pool {kinds}, or use a machine that it sells so: {', '.join(others) or 'none has its GPU'}"
-        yield _problem("machine-not-on-demand", "machine", machine.name, why, remedy)
+        yield SettingsProblem("machine", machine.name, why, remedy, "machine-not-on-demand")
 
 
 def _compact_placement(pool: AskedPool) -> Iterator[SettingsProblem]:
@@ -133,24 +129,26 @@ def _compact_placement(pool: AskedPool) -> Iterator[SettingsProblem]:
     elif pool.zones != 1:
         # GoogleCloudPlatform/cluster-toolkit, modules/compute/gke-node-pool/main.tf (read 2026-11-26): a single zone.
         why = f"GKE places the nodes of a pool in one zone close together; this one is in {pool.zones}"
-        yield _problem("compact-over-zones", "compact_placement", "true", why, "set the pool's zones to one")
+        yield SettingsProblem("compact_placement", "true", why, "set the pool's zones to one", "compact-over-zones")
         return
     else:
         return
-    yield _problem("no-compact-placement", "compact_placement", "true", why, remedy)
+    yield SettingsProblem("compact_placement", "true", why, remedy, "no-compact-placement")
 
 
 def _reservation(pool: AskedPool) -> Iterator[SettingsProblem]:
     reservation = pool.options.reservation
     if pool.capacity_type is not CapacityType.RESERVED and reservation is not None:
         why = f"it belongs to reserved; this pool is {pool.capacity_type}"
-        yield _problem("reservation-not-used", "reservation", reservation.use, why, "leave it out, or make the pool reserved")
+        yield SettingsProblem("reservation", reservation.use, why, "leave it out, or make the pool reserved", "reservation-not-used")
     elif pool.capacity_type is CapacityType.RESERVED and reservation is None:
         remedy = "add {use: specific, name: NAME}, or {use: any}"
-        yield _problem("reserved-pool-without-reservation", "reservation", "missing", "a reserved pool draws on one", remedy)
+        yield SettingsProblem("reservation", "missing", "a reserved pool draws on one", remedy, "reserved-pool-without-reservation")
     elif reservation is not None and reservation.use is ReservationUse.ANY and reservation.project:
         remedy = "leave out the project"
-        yield _problem("reservation-not-used", "reservation.project", reservation.project, "use: any draws on every open one", remedy)
+        yield SettingsProblem(
+            "reservation.project", reservation.project, "use: any draws on every open one", remedy, "reservation-not-used"
+        )
 
 
 def confidential_refusals(option: str, technology: Confidential | None, machine: Machine) -> Iterator[SettingsProblem]:
@@ -165,7 +163,7 @@ def confidential_refusals(option: str, technology: Confidential | None, machine:
         named = [each.name for each in others if (each.gpu is None) == (machine.gpu is None)]
         allowed = f"leave it out; machines {kind} that have it: {', '.join(named) or 'none'}"
     why = f"the memory of {machine.name} is not encrypted by {technology}"
-    yield _problem("machine-not-confidential", option, technology, why, allowed)
+    yield SettingsProblem(option, technology, why, allowed, "machine-not-confidential")
 
 
 def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
@@ -175,13 +173,13 @@ def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
     allowed = partitions_of(gpu.name)
     if not allowed:
         remedy = "use gpu_sharing, or an A100 or later"
-        yield _problem("gpu-without-partitions", option, partition, f"GKE does not divide {gpu.name}", remedy)
+        yield SettingsProblem(option, partition, f"GKE does not divide {gpu.name}", remedy, "gpu-without-partitions")
     elif partition not in allowed:
         why = f"GKE's device plugin does not divide {gpu.name} so"
-        yield _problem("gpu-without-partitions", option, partition, why, f"allowed: {', '.join(allowed)}")
+        yield SettingsProblem(option, partition, why, f"allowed: {', '.join(allowed)}", "gpu-without-partitions")
     if sharing is not None and sharing.strategy is SharingStrategy.MPS:
         why = f"MPS does not share MIG partitions ({partition})"
-        yield _problem("partitions-shared-by-mps", "gpu_sharing.strategy", "mps", why, "use time-sharing, or no partition")
+        yield SettingsProblem("gpu_sharing.strategy", "mps", why, "use time-sharing, or no partition", "partitions-shared-by-mps")
 
 
 def _tpu_refusals(pool: AskedPool, max_nodes: int) -> Iterator[SettingsProblem]:

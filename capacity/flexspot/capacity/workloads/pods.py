@@ -83,17 +83,14 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
     *,
     pre_stop_seconds: int = 0,
     env: Sequence[Mapping[str, Any]] = (),
-    volumes: Sequence[Mapping[str, Any]] = (),
-    mounts: Sequence[Mapping[str, Any]] = (),
     container: Mapping[str, Any] | None = None,
     spec: Mapping[str, Any] | None = None,
-    annotations: Mapping[str, str] | None = None,
     together: bool = False,
 ) -> KubeObject:
     """The template of a workload's pods, fit for restricted Pod Security and for the nodes of its class.
 
     The grace period is the route's, or the shorter one asked for; a preStop hook of `pre_stop_seconds` is inside it, and the program is
-    told what remains. `env` goes before the derived variables of the same name, `volumes` and `mounts` come after the derived ones;
+    told what remains. `env` goes before the derived variables of the same name;
     `container` and `spec` add fields to the container (ports, probes) and to the pod (restartPolicy, subdomain). With `together` pods train
     together, and have the fast network where there is one.
 
@@ -108,8 +105,7 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
     fast = fast_network_for(place.pools, request, together=together)
     network = [{"name": name, "value": value} for name, value in fast.variables.items()]
     own_volumes, own_mounts = volumes_of(request.volumes)
-    mounted = [*storage.mounts, *(dict(each) for each in mounts)]
-    problems = mount_problems(request.volumes, (each["mountPath"] for each in mounted))
+    problems = mount_problems(request.volumes, (each["mountPath"] for each in storage.mounts))
     refuse(f"{sort} {request.name}", problems)
     main: KubeObject = {
         "name": CONTAINER,
@@ -125,10 +121,10 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
             "readOnlyRootFilesystem": not request.writable_root,
         },
         **({"lifecycle": {"preStop": {"sleep": {"seconds": pre_stop_seconds}}}} if pre_stop_seconds else {}),
-        "volumeMounts": [*mounted, *own_mounts],
+        "volumeMounts": [*storage.mounts, *own_mounts],
         **(container or {}),
     }
-    written = {**place.route.pod_annotations, **storage.annotations, **fast.annotations, **(annotations or {})}
+    written = {**place.route.pod_annotations, **storage.annotations, **fast.annotations}
     return {
         "metadata": {"labels": labels_of(place, request, sort), **({"annotations": written} if written else {})},
         "spec": {
@@ -146,7 +142,7 @@ def pod_template(  # noqa: PLR0913 -- what differs between kinds, given by name
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "containers": [main],
-            "volumes": [*storage.volumes, *(dict(each) for each in volumes), *own_volumes],
+            "volumes": [*storage.volumes, *own_volumes],
             **({"imagePullSecrets": [{"name": each} for each in request.image_pull_secrets]} if request.image_pull_secrets else {}),
             **(spec or {}),
         },

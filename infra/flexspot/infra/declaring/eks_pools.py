@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flexspot.capacity.catalog.node_labels import AUTO_MODE_INSTANCE
-from flexspot.capacity.plan.checks.auto_mode import DRAIN_HOURS, SYSTEM_POOL, node_hours
+from flexspot.capacity.plan.checks.managed_nodes import DRAIN_HOURS, SYSTEM_POOL, node_hours
 from flexspot.capacity.plan.cpu_work import OTHER_WORK, has_room
 from flexspot.capacity.plan.resolve import machines_of_pool
 from flexspot.capacity.plan.spending import EKS_SYSTEM_DISK_GIB

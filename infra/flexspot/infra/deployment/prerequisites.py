@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import yaml
 
-from flexspot.capacity.catalog.gcp_project import apis_for
+from flexspot.capacity.catalog.account_needs import apis_for
 from flexspot.capacity.catalog.platform import VOCABULARIES
 from flexspot.capacity.plan.needs import parts_of
 from flexspot.capacity.settings.platform import EksSettings

@@ -6,11 +6,10 @@ from inspect import isgeneratorfunction, signature
 from typing import TYPE_CHECKING
 
 from flexspot.capacity.plan.checks import (
-    auto_mode,
-    autopilot,
     classes,
     existing_parts,
     gke_accelerators,
+    managed_nodes,
     places,
     pool_options,
     shares,
@@ -19,6 +18,7 @@ from flexspot.capacity.plan.checks import (
     zones,
 )
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings
+from flexspot.capacity.settings.pools import EksPool, GkePool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,8 +34,7 @@ _MODULES = (
     system_nodes,
     versions,
     existing_parts,
-    autopilot,
-    auto_mode,
+    managed_nodes,
     pool_options,
     gke_accelerators,
     classes,
@@ -50,11 +49,18 @@ CHECKS: list[Check] = [
 ]
 """Every public generator of these modules is a check.
 
-Its parameters say for what it is called: `resolved`; `settings`, for the platforms of its type alone; `pool`, for each one.
+Its parameters say for what it is called: `resolved`; `settings`, for the platforms of its type alone; `pool`, for each one; `options`, for
+the pools whose settings are of its type alone.
 """
 
-_PLATFORMS = {"EksSettings": EksSettings, "GkeSettings": GkeSettings, "GkeSettings | EksSettings": (GkeSettings, EksSettings)}
-"""By the types that `settings` may have."""
+_TYPES = {
+    "EksSettings": EksSettings,
+    "GkeSettings": GkeSettings,
+    "GkeSettings | EksSettings": (GkeSettings, EksSettings),
+    "EksPool": EksPool,
+    "GkePool": GkePool,
+}
+"""By the types that `settings` and `options` may have."""
 
 
 def disagreements(resolved: ResolvedSettings) -> list[SettingsProblem]:
@@ -65,8 +71,8 @@ def disagreements(resolved: ResolvedSettings) -> list[SettingsProblem]:
 def problems_of(check: Check, resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """What one check finds, called as its parameters say."""
     wanted = signature(check).parameters
-    if "settings" in wanted and not isinstance(resolved.settings, _PLATFORMS[wanted["settings"].annotation]):
-        return
-    given = {"resolved": resolved, "settings": resolved.settings}
+    given: dict[str, object] = {"resolved": resolved, "settings": resolved.settings}
     for pool in resolved.pools.values() if "pool" in wanted else (None,):
-        yield from check(**{name: {**given, "pool": pool}[name] for name in wanted})
+        given |= {"pool": pool, "options": pool and pool.settings}
+        if all(isinstance(given[name], _TYPES[wanted[name].annotation]) for name in ("settings", "options") if name in wanted):
+            yield from check(**{name: given[name] for name in wanted})

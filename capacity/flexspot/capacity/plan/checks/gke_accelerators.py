@@ -108,15 +108,13 @@ def tpus_are_in_pools_of_our_own(resolved: ResolvedSettings) -> Iterator[Setting
             problem = "has TPU chips, which need node pools, and Autopilot has none"
             remedy = "use cluster.mode: standard, or a machine with NVIDIA GPUs"
             yield SettingsProblem(f"{pool.path}.machine", repr(pool.settings.machine), problem, remedy, "tpus-on-autopilot")
-        climbing = sorted(name for name in set(pool.settings.serves) & set(resolved.classes) if _climbs(resolved, name))
+        climbing = sorted(
+            name for name in set(pool.settings.serves) & set(resolved.classes) if resolved.classes[name].fallback is Fallback.STOCK_OUT
+        )
         for name in climbing:
             problem = f"serves class {name}, which falls back at a stock-out: its compute class would have to name TPU chips"
             remedy = f"let it serve a class with fallback: quota, or set classes.{name}.fallback to quota"
             yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "tpus-in-compute-class")
-
-
-def _climbs(resolved: ResolvedSettings, name: str) -> bool:
-    return resolved.classes[name].fallback is Fallback.STOCK_OUT
 
 
 def slices_are_for_jobs_alone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:

@@ -43,24 +43,22 @@ def user_data_is_of_the_images_form(settings: EksSettings) -> Iterator[SettingsP
         yield SettingsProblem(f"{path}.kubelet.pods_per_core", str(pods), "is not a setting of Bottlerocket", remedy, "al2023-alone")
 
 
-def reservations_belong_to_reserved_pools(pool: ResolvedPool) -> Iterator[SettingsProblem]:
+def reservations_belong_to_reserved_pools(pool: ResolvedPool, options: EksPool) -> Iterator[SettingsProblem]:
     """A reserved pool of EKS says which reservation, and no other pool does."""
-    if not isinstance(pool.settings, EksPool):
-        return
-    reserved, path = pool.settings.capacity_type is CapacityType.RESERVED, f"{pool.path}.reservation"
-    if reserved and pool.settings.reservation is None:
+    reserved, path = options.capacity_type is CapacityType.RESERVED, f"{pool.path}.reservation"
+    if reserved and options.reservation is None:
         problem = "is missing: a reserved pool needs a reservation"
         yield SettingsProblem(path, "", problem, "name it, or choose another capacity_type", "reserved-pool-without-reservation")
-    if not reserved and pool.settings.reservation is not None:
-        problem = f"does not go with capacity_type {pool.settings.capacity_type}"
+    if not reserved and options.reservation is not None:
+        problem = f"does not go with capacity_type {options.capacity_type}"
         yield SettingsProblem(path, "", problem, "leave it out, or make the pool reserved", "reservation-not-used")
 
 
-def a_capacity_block_is_in_one_zone(resolved: ResolvedSettings, pool: ResolvedPool) -> Iterator[SettingsProblem]:
+def a_capacity_block_is_in_one_zone(resolved: ResolvedSettings, pool: ResolvedPool, options: EksPool) -> Iterator[SettingsProblem]:
     """A capacity block is sold in one zone; a pool in others would ask for what is not there."""
-    block = isinstance(pool.settings, EksPool) and pool.settings.reservation and pool.settings.reservation.kind
-    if block is ReservationKind.CAPACITY_BLOCK and len(pool.settings.zones or resolved.zones) != 1:
-        written = ", ".join(pool.settings.zones) or "(all)"
+    block = options.reservation and options.reservation.kind
+    if block is ReservationKind.CAPACITY_BLOCK and len(options.zones or resolved.zones) != 1:
+        written = ", ".join(options.zones) or "(all)"
         yield SettingsProblem(
             f"{pool.path}.zones", written, "a capacity block is in one zone", "name only that zone", "capacity-block-without-zone"
         )
@@ -125,29 +123,24 @@ def the_floor_is_below_the_ceiling(resolved: ResolvedSettings, pool: ResolvedPoo
         yield SettingsProblem(f"{pool.path}.max_gpus", str(pool.settings.max_gpus), problem, allowed, "ceiling-above-any-cluster")
 
 
-def split_gpus_are_for_services(pool: ResolvedPool) -> Iterator[SettingsProblem]:
+def split_gpus_are_for_services(pool: ResolvedPool, options: GkePool) -> Iterator[SettingsProblem]:
     """A shared or partitioned GPU shows as several: a queue's quota, counted in whole ones, would promise a part of what there is."""
-    if not isinstance(pool.settings, GkePool):
-        return
-    split = [field for field in ("gpu_sharing", "mig_partition") if getattr(pool.settings, field) is not None]
+    split = [field for field in ("gpu_sharing", "mig_partition") if getattr(options, field) is not None]
     if split and pool.queued:
         problem = "splits GPUs, but the pool's queue admits only whole ones"
         remedy = "let the pool serve only classes with queued: false"
         yield SettingsProblem(f"{pool.path}.{split[0]}", "", problem, remedy, "split-gpus-in-a-queue")
 
 
-def gke_takes_the_pools(resolved: ResolvedSettings, pool: ResolvedPool) -> Iterator[SettingsProblem]:
+def gke_takes_the_pools(resolved: ResolvedSettings, pool: ResolvedPool, options: GkePool) -> Iterator[SettingsProblem]:
     """What GKE would refuse of a pool, or do nothing for, is known before it is asked."""
-    if not isinstance(pool.settings, GkePool):
-        return
-    settings = pool.settings
-    zones = len(settings.zones or resolved.zones)
-    run_seconds = None if settings.max_run_hours is None else settings.max_run_hours * 3600
-    asked = AskedPool(settings.capacity_type, pool.machines[0], settings.min_nodes, run_seconds, settings, zones)
+    zones = len(options.zones or resolved.zones)
+    run_seconds = None if options.max_run_hours is None else options.max_run_hours * 3600
+    asked = AskedPool(options.capacity_type, pool.machines[0], options.min_nodes, run_seconds, options, zones)
     for each in refusals(asked, pool.max_nodes):
         # Settings count in hours what GKE counts in seconds.
         run_time = each.path == "max_run_seconds"
-        option, value = ("max_run_hours", str(settings.max_run_hours)) if run_time else (each.path, each.value)
+        option, value = ("max_run_hours", str(options.max_run_hours)) if run_time else (each.path, each.value)
         yield replace(each, path=f"{pool.path}.{option}", value=value)
 
 
@@ -158,9 +151,9 @@ docs.cloud.google.com/ai-hypercomputer, "Reserve capacity through your account t
 """
 
 
-def blocks_are_of_machines_that_come_in_them(pool: ResolvedPool) -> Iterator[SettingsProblem]:
+def blocks_are_of_machines_that_come_in_them(pool: ResolvedPool, options: GkePool) -> Iterator[SettingsProblem]:
     """A reservation of other machines has no blocks, as far as Google's pages say."""
-    reservation = pool.settings.reservation if isinstance(pool.settings, GkePool) else None
+    reservation = options.reservation
     if reservation is not None and reservation.block is not None and not pool.machines[0].name.startswith(_IN_BLOCKS):
         problem = f"is a block, but Google documents none for reservations of {pool.machines[0].name}"
         remedy = "leave it out, if `gcloud compute reservations blocks list` shows none"
@@ -185,9 +178,9 @@ def blocks_are_of_a_reservation_of_the_project(resolved: ResolvedSettings) -> It
             yield SettingsProblem(path, repr(reservation.block), problem, remedy, "block-of-another-project", refused=False)
 
 
-def efa_is_on_machines_that_have_it(resolved: ResolvedSettings, pool: ResolvedPool) -> Iterator[SettingsProblem]:
+def efa_is_on_machines_that_have_it(resolved: ResolvedSettings, pool: ResolvedPool, options: EksPool) -> Iterator[SettingsProblem]:
     """A node class lists the network cards, so all machines of its pool must have the same number of them."""
-    if not isinstance(pool.settings, EksPool) or not pool.settings.efa:
+    if not options.efa:
         return
     path, first = f"{pool.path}.efa", pool.machines[0]
     if first.efa_interfaces == 0:
@@ -203,18 +196,17 @@ def efa_is_on_machines_that_have_it(resolved: ResolvedSettings, pool: ResolvedPo
             yield SettingsProblem(f"{pool.path}.alternatives.{number}", repr(other.name), problem, remedy, "mixed-efa-in-pool")
 
 
-def nodes_with_efa_reach_one_another(resolved: ResolvedSettings, pool: ResolvedPool) -> Iterator[SettingsProblem]:
+def nodes_with_efa_reach_one_another(resolved: ResolvedSettings, pool: ResolvedPool, options: EksPool) -> Iterator[SettingsProblem]:
     """EFA's traffic stays in one zone, and is the faster, the closer the nodes are. A reservation brings its own place.
 
     https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa.html, limitations (read 2026-11-24)
     """
-    settings = pool.settings
-    if not isinstance(settings, EksPool) or not settings.efa or not pool.machines[0].efa_interfaces:
+    if not options.efa or not pool.machines[0].efa_interfaces:
         return
-    if len(settings.zones or resolved.zones) != 1:
+    if len(options.zones or resolved.zones) != 1:
         problem = "EFA does not cross zones: a job with nodes in several zones has no EFA between them"
         yield SettingsProblem(f"{pool.path}.efa", "true", problem, "give the pool one zone", "efa-over-zones", refused=False)
-    elif not settings.compact_placement and settings.capacity_type is not CapacityType.RESERVED:
+    elif not options.compact_placement and options.capacity_type is not CapacityType.RESERVED:
         problem = "its nodes may be far apart in the network"
         remedy = "set compact_placement too, or accept that in exchange for fewer stock-outs"
         yield SettingsProblem(f"{pool.path}.efa", "true", problem, remedy, "efa-not-placed", refused=False)
@@ -239,19 +231,19 @@ def _efa_cards(machine: Machine) -> str:
     return f"{machine.efa_interfaces}{f' (from network card {machine.efa_first_card})' if machine.efa_first_card else ''}"
 
 
-def a_placement_group_is_in_one_zone(resolved: ResolvedSettings, pool: ResolvedPool) -> Iterator[SettingsProblem]:
+def a_placement_group_is_in_one_zone(resolved: ResolvedSettings, pool: ResolvedPool, options: EksPool) -> Iterator[SettingsProblem]:
     """A cluster placement group is of one zone: its nodes would all be in whichever zone came first.
 
     A capacity reservation is used from within a group only if it was made in that very group, which is not there before the platform is.
     https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/placement-strategies.html#placement-groups-cluster
     """
-    if not isinstance(pool.settings, EksPool) or not pool.settings.compact_placement:
+    if not options.compact_placement:
         return
     path = f"{pool.path}.compact_placement"
-    if pool.settings.capacity_type is CapacityType.RESERVED:
+    if options.capacity_type is CapacityType.RESERVED:
         problem = "does not go with a reservation, which can be used only from the placement group that it was made in"
         yield SettingsProblem(path, "true", problem, "leave it out; reserve the capacity close together", "compact-reservation")
-    elif len(pool.settings.zones or resolved.zones) != 1:
+    elif len(options.zones or resolved.zones) != 1:
         problem = "needs a pool in one zone: a cluster placement group is in one zone"
         yield SettingsProblem(path, "true", problem, "give the pool one zone", "compact-over-zones")
 
@@ -260,51 +252,49 @@ _WITH_LABELS = ("a3-highgpu-8g", "a3-megagpu-", "a3-ultragpu-", "a4-", "a4x-")
 """Machines whose nodes have the labels: https://docs.cloud.google.com/ai-hypercomputer/docs/workloads/schedule-gke-workloads-tas"""
 
 
-def _placed(resolved: ResolvedSettings) -> list[tuple[ResolvedPool, GkePool]]:
-    pools = [(pool, pool.settings) for pool in resolved.pools.values()]
-    return [(pool, settings) for pool, settings in pools if isinstance(settings, GkePool) and settings.topology]
-
-
-def placed_nodes_say_where_they_are(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def placed_nodes_say_where_they_are(pool: ResolvedPool, options: GkePool) -> Iterator[SettingsProblem]:
     """Kueue leaves out nodes without the labels of every level, so on a pool of such no job would ever be admitted."""
-    for pool, settings in _placed(resolved):
-        machine = pool.machines[0].name
-        if not machine.startswith(_WITH_LABELS):
-            problem = f"nodes of {machine} have no labels for their place in the network"
-            remedy = f"leave it out; machines that have them: {', '.join(each.rstrip('-') for each in _WITH_LABELS)}"
-            yield SettingsProblem(f"{pool.path}.topology", "true", problem, remedy, "topology-without-labels")
-        elif settings.capacity_type is CapacityType.SPOT and not settings.compact_placement:
-            problem = "Spot nodes have labels for their place in the network only with compact placement"
-            yield SettingsProblem(f"{pool.path}.topology", "true", problem, "set compact_placement too", "topology-without-labels")
+    if not options.topology:
+        return
+    machine = pool.machines[0].name
+    if not machine.startswith(_WITH_LABELS):
+        problem = f"nodes of {machine} have no labels for their place in the network"
+        remedy = f"leave it out; machines that have them: {', '.join(each.rstrip('-') for each in _WITH_LABELS)}"
+        yield SettingsProblem(f"{pool.path}.topology", "true", problem, remedy, "topology-without-labels")
+    elif options.capacity_type is CapacityType.SPOT and not options.compact_placement:
+        problem = "Spot nodes have labels for their place in the network only with compact placement"
+        yield SettingsProblem(f"{pool.path}.topology", "true", problem, "set compact_placement too", "topology-without-labels")
 
 
-def placed_pods_find_nodes(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def placed_pods_find_nodes(pool: ResolvedPool, options: GkePool) -> Iterator[SettingsProblem]:
     """Kueue admits with a topology onto nodes that exist, and an autoscaler makes nodes for pods that are admitted: neither would begin.
 
     With a ProvisioningRequest the place is looked for once the nodes are there. Source: Kueue v0.19, keps/2724 ("support Cluster Autoscaler
     without ProvisioningRequest" is a non-goal) and pkg/scheduler/flavorassigner/tas_flavorassigner.go.
     """
-    for pool, settings in _placed(resolved):
-        if settings.capacity_type is not CapacityType.QUEUED and settings.min_nodes != pool.max_nodes:
-            problem = f"Kueue places pods only on existing nodes, and of {pool.max_nodes} nodes only {settings.min_nodes} always exist"
-            remedy = f"set min_nodes to {pool.max_nodes}, make the pool queued, or leave it out"
-            yield SettingsProblem(f"{pool.path}.topology", "true", problem, remedy, "topology-without-nodes")
+    if not options.topology:
+        return
+    if options.capacity_type is not CapacityType.QUEUED and options.min_nodes != pool.max_nodes:
+        problem = f"Kueue places pods only on existing nodes, and of {pool.max_nodes} nodes only {options.min_nodes} always exist"
+        remedy = f"set min_nodes to {pool.max_nodes}, make the pool queued, or leave it out"
+        yield SettingsProblem(f"{pool.path}.topology", "true", problem, remedy, "topology-without-nodes")
 
 
-def placed_pods_come_from_a_queue(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def placed_pods_come_from_a_queue(resolved: ResolvedSettings, pool: ResolvedPool, options: GkePool) -> Iterator[SettingsProblem]:
     """Only what a queue gives away flavor by flavor is placed by Kueue."""
-    for pool, _ in _placed(resolved):
-        climbing = any(each.fallback is Fallback.STOCK_OUT for each in pool.classes)
-        if not pool.queued or compute_class_of(resolved, pool) is not None or climbing:
-            problem = "has no effect: Kueue places the pods of queued classes with fallback: quota"
-            yield SettingsProblem(
-                f"{pool.path}.topology", "true", problem, "leave it out, or change what the pool serves", "topology-without-queue"
-            )
+    if not options.topology:
+        return
+    climbing = any(each.fallback is Fallback.STOCK_OUT for each in pool.classes)
+    if not pool.queued or compute_class_of(resolved, pool) is not None or climbing:
+        problem = "has no effect: Kueue places the pods of queued classes with fallback: quota"
+        yield SettingsProblem(
+            f"{pool.path}.topology", "true", problem, "leave it out, or change what the pool serves", "topology-without-queue"
+        )
 
 
 def a_class_is_placed_everywhere_or_nowhere(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
     """A flavor with a topology takes only jobs that ask for one, and other flavors none of those: some pools would stay empty."""
-    placed = {pool.name for pool, _ in _placed(resolved)}
+    placed = {pool.name for pool in resolved.pools.values() if getattr(pool.settings, "topology", False)}
     for name, each in resolved.classes.items():
         pools = [pool.name for pool in resolved.pools.values() if name in pool.settings.serves]
         others = [pool for pool in pools if pool not in placed]

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from flexspot.capacity.catalog.data_files import read_records
 from flexspot.capacity.catalog.price_book import PriceFile
+from flexspot.capacity.chargeback.charges import moments_of, read_credits
 from flexspot.capacity.chargeback.charging import charge
-from flexspot.capacity.chargeback.credits import moments_of, read_credits
 from flexspot.capacity.chargeback.ledger import Ledger
 from flexspot.capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from flexspot.capacity.chargeback.queries import queries
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from flexspot.capacity.catalog.machines import Vendor
     from flexspot.capacity.catalog.price_book import PriceBook
-    from flexspot.capacity.chargeback.credits import Credit
+    from flexspot.capacity.chargeback.charges import Credit
     from flexspot.capacity.chargeback.report import ExtraCost, Report
     from flexspot.capacity.chargeback.samples import Period
 

@@ -25,7 +25,7 @@ from flexspot.infra.project import project_here
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from flexspot.capacity.catalog.gcp_project import ProjectNeed
+    from flexspot.capacity.catalog.account_needs import ProjectNeed
     from flexspot.capacity.plan.billed import MadeByItself
     from flexspot.capacity.plan.model import Plan
     from flexspot.capacity.plan.needs import HostNeeds, QuotaNeed, ServiceNeed
