@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from eks_cluster_args import ACCOUNT, TAGS
 
-from flexspot.components.eks.team_logins import EksTeamLogins, EksTeamLoginsArgs
+from flexspot.components.eks.cluster import EksTeamLogins, EksTeamLoginsArgs
 
 if TYPE_CHECKING:
     from component_types import Refusal, Register

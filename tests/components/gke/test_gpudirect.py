@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flexspot.components.gke.gpudirect import GkeRdmaNetworks, GkeRdmaNetworksArgs, GkeRdmaNodes, GkeRdmaNodesArgs
+from flexspot.components.gke.network import GkeRdmaNetworks, GkeRdmaNetworksArgs, GkeRdmaNodes, GkeRdmaNodesArgs
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

@@ -8,7 +8,7 @@ import pulumi
 import pytest
 from component_outputs import ReadCloud, outputs_of
 
-from flexspot.components.karpenter.existing_controller import DEFINITION, DEPLOYMENT, NODE_CLASSES, ExistingKarpenter, ExistingKarpenterArgs
+from flexspot.components.karpenter.controller import DEFINITION, DEPLOYMENT, NODE_CLASSES, ExistingKarpenter, ExistingKarpenterArgs
 
 THERE = "kube-system/karpenter"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 
-from flexspot.components.storage.gcs_team_access import GcsTeamAccess, GcsTeamAccessArgs, account_id
+from flexspot.components.storage.gcs_bucket import GcsTeamAccess, GcsTeamAccessArgs, account_id
 
 if TYPE_CHECKING:
     from component_types import Outputs, Refusal, Register

@@ -33,11 +33,11 @@ def test_the_library_reads_no_other_variable_of_the_platforms() -> None:
 
 def test_the_claim_on_a_bucket_is_called_as_the_purpose_is() -> None:
     for purpose in purposes.PURPOSES:
-        assert resolve_folder_mount("Volume v", {"team": "nlp", "namespace": "nlp", "purpose": purpose}).claim == purpose
+        assert resolve_folder_mount("Volume v", purpose, {"team": "nlp", "namespace": "nlp"}).claim == purpose
 
 
 def test_pods_run_as_the_owner_of_the_files_in_mounted_buckets() -> None:
-    mount = resolve_folder_mount("Volume v", {"team": "nlp", "namespace": "nlp", "purpose": purposes.CHECKPOINTS})
+    mount = resolve_folder_mount("Volume v", purposes.CHECKPOINTS, {"team": "nlp", "namespace": "nlp"})
 
     assert (mount.user, mount.group) == (POD_USER, MOUNT_GROUP)
     assert WorkloadRequest.model_fields["run_as_user"].default == POD_USER

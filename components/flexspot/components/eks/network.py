@@ -22,7 +22,7 @@ _SERVICE = r"[a-z][a-z0-9]*([.-][a-z0-9]+)*"
 
 @defaults(deletion_protection=True, nat=EksNetworkSettings.default("nat").value)
 class EksNetworkArgs(TypedDict):
-    """Arguments of EksNetwork; all are plain because they args the network."""
+    """Arguments of EksNetwork; all are plain because they shape the network."""
 
     cluster: str
     """Name of the cluster that will use the network: Karpenter discovers the private subnets by it, and resource names start with it."""

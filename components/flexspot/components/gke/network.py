@@ -1,15 +1,37 @@
-"""A network for a GKE cluster: one subnetwork, and a way out for nodes that have no address of their own on the internet."""
+"""Networks of a GKE cluster: its own, with a way out for nodes, and those by which GPUs of several nodes reach each other by RDMA."""
 
+import re
 from ipaddress import IPv4Network
 from itertools import combinations
 from typing import NotRequired, TypedDict
 
 import pulumi
 from pulumi_gcp import compute
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.apps.v1 import DaemonSet, DaemonSetSpecArgs
+from pulumi_kubernetes.core.v1 import (
+    AffinityArgs,
+    ContainerArgs,
+    HostPathVolumeSourceArgs,
+    NodeAffinityArgs,
+    NodeSelectorArgs,
+    NodeSelectorRequirementArgs,
+    NodeSelectorTermArgs,
+    PodSpecArgs,
+    PodTemplateSpecArgs,
+    ResourceRequirementsArgs,
+    SecurityContextArgs,
+    TolerationArgs,
+    VolumeArgs,
+    VolumeMountArgs,
+)
+from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, ObjectMetaArgs
 
-from flexspot.capacity.settings.network import GkeNetworkSettings
+from flexspot.capacity.catalog.gpudirect import GIB_FOLDER, GVNIC_NETWORK, HOST_FOLDER, gpudirect, rdma_network_names
+from flexspot.capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL
+from flexspot.capacity.settings.network import GPUDIRECT_PREFIXES, GkeNetworkSettings, gpudirect_ranges
 from flexspot.components.cloud_names import NETWORK_NAME_LENGTH, check_name, check_project, fitted
-from flexspot.components.shared_args import checked_options, publish
+from flexspot.components.shared_args import checked_options, ipv4_range, publish
 
 _MIN_PORTS = 64
 _MAX_PORTS = 4096
@@ -141,3 +163,235 @@ def _checked(name: str, args: GkeNetworkArgs) -> GkeNetworkSettings:
         if its.overlaps(others):
             raise ValueError(f"{where}: {one} is {its}, which overlaps with {other}, {others}; ranges share no address; move one of them")
     return net
+
+
+_MOST_RDMA_NETWORKS = 15
+"""A sixteenth of the range is for the ordinary one."""
+
+
+class GkeRdmaNetworksArgs(TypedDict):
+    """Arguments of GkeRdmaNetworks; all are plain because they shape the networks."""
+
+    project: str
+    """The id of the project."""
+
+    region: str
+    """The region of the cluster, such as us-central1."""
+
+    zone: str
+    """Zone of the nodes, such as us-central1-b: an RDMA network belongs to one zone."""
+
+    network: str
+    """Prefix of the networks' names, such as the name of the cluster's network."""
+
+    rdma_networks: int
+    """RDMA network cards per node, 1 to 15; each has its own subnetwork."""
+
+    cidr: NotRequired[str]
+    """IPv4 range for all of them, /8 to /20; each gets a sixteenth. Default: 192.168.0.0/16."""
+
+
+class GkeRdmaNetworks(pulumi.ComponentResource):
+    """The two additional networks of nodes with GPUDirect: an ordinary one for their second card, and an RDMA network with one subnetwork
+    per card.
+
+    The RDMA network uses Google's profile ZONE-vpc-roce, which sets its rules: it accepts no other cards, and no firewall rules. All of a
+    project's networks count against its quota (15 by default). Raises ValueError for names and ranges that Google Cloud would refuse.
+    Nothing here was applied to a live project.
+    """
+
+    networks: pulumi.Output[list[str]]
+    """Names of the networks of a node's further cards, in their order: the ordinary one first."""
+
+    subnetworks: pulumi.Output[list[str]]
+    """Names of their subnetworks, in the same order."""
+
+    def __init__(self, name: str, args: GkeRdmaNetworksArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        cidr = args.get("cidr", GkeNetworkSettings.default("gpudirect_cidr"))
+        _check_rdma(name, args, cidr)
+        super().__init__("flexspot:index:GkeRdmaNetworks", name, {**args, "cidr": cidr}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        first, *others = gpudirect_ranges(cidr)
+        ordinary = _network(f"{name}-gvnic", args, "gvnic", None, child)
+        fast = _network(f"{name}-rdma", args, "rdma", f"projects/{args['project']}/global/networkProfiles/{args['zone']}-vpc-roce", child)
+        subnetworks = [_subnetwork(f"{name}-gvnic", args, "gvnic", ordinary, first, child)]
+        for number, cidr_of_card in enumerate(others[: args["rdma_networks"]]):
+            subnetworks.append(_subnetwork(f"{name}-rdma-{number}", args, f"rdma-{number}", fast, cidr_of_card, child))
+        self.networks = pulumi.Output.all(ordinary.name, *[fast.name] * args["rdma_networks"])
+        self.subnetworks = pulumi.Output.all(*(each.name for each in subnetworks))
+        publish(self)
+
+
+def _network(name: str, args: GkeRdmaNetworksArgs, part: str, profile: str | None, opts: pulumi.ResourceOptions) -> compute.Network:
+    return compute.Network(
+        f"{name}-network",
+        project=args["project"],
+        name=fitted(f"{args['network']}-{part}", NETWORK_NAME_LENGTH),
+        auto_create_subnetworks=False,
+        network_profile=profile,
+        opts=opts,
+    )
+
+
+def _subnetwork(  # noqa: PLR0913, PLR0917 -- what a subnetwork is made of
+    name: str, args: GkeRdmaNetworksArgs, part: str, network: compute.Network, cidr: str, opts: pulumi.ResourceOptions
+) -> compute.Subnetwork:
+    return compute.Subnetwork(
+        f"{name}-subnetwork",
+        project=args["project"],
+        region=args["region"],
+        name=fitted(f"{args['network']}-{part}", NETWORK_NAME_LENGTH),
+        network=network.id,
+        ip_cidr_range=cidr,
+        opts=opts,
+    )
+
+
+def _check_rdma(name: str, args: GkeRdmaNetworksArgs, cidr: str) -> None:
+    where = f"GkeRdmaNetworks {name}:"
+    check_project(f"{where} project", args["project"])
+    check_name(f"{where} network", args["network"], NETWORK_NAME_LENGTH)
+    if not re.fullmatch(re.escape(args["region"]) + "-[a-z]", args["zone"]):
+        raise ValueError(f"{where} zone is {args['zone']!r}; it must be a zone of {args['region']}, such as {args['region']}-a")
+    if not 1 <= args["rdma_networks"] <= _MOST_RDMA_NETWORKS:
+        raise ValueError(f"{where} rdma_networks is {args['rdma_networks']}; it must be 1 to {_MOST_RDMA_NETWORKS}")
+    written = ipv4_range(f"{where} cidr", cidr)
+    if written.prefixlen not in GPUDIRECT_PREFIXES:
+        allowed = f"/{GPUDIRECT_PREFIXES[0]} to /{GPUDIRECT_PREFIXES[-1]}"
+        raise ValueError(f"{where} cidr is {cidr!r}; it must be {allowed}, of which each network gets a sixteenth")
+
+
+class GkeRdmaNodesArgs(TypedDict):
+    """Arguments of GkeRdmaNodes."""
+
+    networks: pulumi.Input[list[str]]
+    """Names of the networks of a node's additional cards, the ordinary one first, as GkeRdmaNetworks returns them."""
+
+    subnetworks: pulumi.Input[list[str]]
+    """Names of their subnetworks, in the same order."""
+
+    rdma_networks: int
+    """RDMA network cards per node."""
+
+    accelerators: list[str]
+    """GKE's names for the GPUs of the nodes with such cards, such as nvidia-h200-141gb."""
+
+    labels: dict[str, str]
+    """Labels of every object."""
+
+
+INSTALLER = "nccl-rdma-installer"
+"""As Google's own is called: a cluster has one of them."""
+
+NETWORKING = "networking.gke.io/v1"
+
+
+class GkeRdmaNodes(pulumi.ComponentResource):
+    """The cluster objects for the nodes' additional network cards, on a cluster with multi-networking, and the DaemonSet that installs
+    NCCL's plugin on the nodes.
+
+    Pods name the Networks in an annotation. The DaemonSet is Google's, with two changes: the plugin's files go below the folder that GKE's
+    device plugin mounts into every container with GPUs, so that pods need no host folders, which teams' namespaces reject; and a single
+    image, of a fixed version, does everything. It is privileged, runs only on GPU nodes of these kinds, and in kube-system: only there does
+    GKE let a pod have the priority without which it might start after the jobs. Nothing here was applied to a live cluster.
+    """
+
+    network_names: pulumi.Output[list[str]]
+    """Names of the Networks for RDMA, known once they exist."""
+
+    def __init__(self, name: str, args: GkeRdmaNodesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        if not args["accelerators"]:
+            raise ValueError(f"GkeRdmaNodes {name}: accelerators is empty; it names the nodes with such cards; name one")
+        super().__init__("flexspot:index:GkeRdmaNodes", name, {**args}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        rdma = rdma_network_names(args["rdma_networks"])
+        made = [_network_objects(name, args, place, each, child) for place, each in enumerate([GVNIC_NETWORK, *rdma])]
+        DaemonSet(
+            f"{name}-installer",
+            metadata=ObjectMetaArgs(name=INSTALLER, namespace="kube-system", labels=args["labels"]),
+            spec=_installer(args),
+            opts=child,
+        )
+        self.network_names = pulumi.Output.all(*(each.id for each in made)).apply(lambda _: rdma)
+        publish(self)
+
+
+def _network_objects(name: str, args: GkeRdmaNodesArgs, place: int, network: str, opts: pulumi.ResourceOptions) -> CustomResource:
+    metadata = ObjectMetaArgs(name=network, labels=args["labels"])
+
+    def at(names: list[str]) -> str:
+        return names[place]
+
+    parameters = CustomResource(
+        f"{name}-{network}-parameters",
+        api_version=NETWORKING,
+        kind="GKENetworkParamSet",
+        metadata=metadata,
+        spec={
+            "vpc": pulumi.Output.from_input(args["networks"]).apply(at),
+            "vpcSubnet": pulumi.Output.from_input(args["subnetworks"]).apply(at),
+            "deviceMode": "NetDevice" if network == GVNIC_NETWORK else "RDMA",
+        },
+        opts=opts,
+    )
+    return CustomResource(
+        f"{name}-{network}",
+        api_version=NETWORKING,
+        kind="Network",
+        metadata=metadata,
+        spec={"type": "Device", "parametersRef": {"group": "networking.gke.io", "kind": "GKENetworkParamSet", "name": network}},
+        opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[parameters])),
+    )
+
+
+_MARTIANS = "for card in /proc/sys/net/ipv4/conf/gpu*rdma*/log_martians; do [ ! -e $card ] || echo 0 > $card; done"
+"""RDMA's packets are no martians, of which the kernel would write millions of lines."""
+
+_INSTALL = f"""set -ex
+{_MARTIANS}
+/scripts/container_entry.sh install --install-nccl
+mkdir -p /host/lib64 /host/{GIB_FOLDER}
+cp -r /var/lib/gib/lib64/. /host/lib64
+cp -r /var/lib/gib/. /host/{GIB_FOLDER}
+"""
+"""The folder of the host is the one that the device plugin shows containers."""
+
+_PAUSE = "gke.gcr.io/pause:3.8@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
+
+
+def _installer(args: GkeRdmaNodesArgs) -> DaemonSetSpecArgs:
+    selector = {"k8s-app": INSTALLER}
+    kinds = NodeSelectorRequirementArgs(key=GKE_ACCELERATOR_LABEL, operator="In", values=sorted(args["accelerators"]))
+    nodes = NodeSelectorArgs(node_selector_terms=[NodeSelectorTermArgs(match_expressions=[kinds])])
+    return DaemonSetSpecArgs(
+        selector=LabelSelectorArgs(match_labels=selector),
+        template=PodTemplateSpecArgs(
+            metadata=ObjectMetaArgs(labels={**args["labels"], **selector}),
+            spec=PodSpecArgs(
+                priority_class_name="system-node-critical",
+                affinity=AffinityArgs(node_affinity=NodeAffinityArgs(required_during_scheduling_ignored_during_execution=nodes)),
+                tolerations=[TolerationArgs(operator="Exists")],
+                automount_service_account_token=False,
+                # The node's own network, whose cards it sets.
+                host_network=True,
+                volumes=[VolumeArgs(name="libraries", host_path=HostPathVolumeSourceArgs(path=HOST_FOLDER, type="DirectoryOrCreate"))],
+                init_containers=[
+                    ContainerArgs(
+                        name="installer",
+                        image=gpudirect().installer.image,
+                        command=["/bin/sh", "-c", _INSTALL],
+                        resources=ResourceRequirementsArgs(requests={"cpu": "150m", "memory": "128Mi"}),
+                        security_context=SecurityContextArgs(privileged=True),
+                        volume_mounts=[VolumeMountArgs(name="libraries", mount_path="/host")],
+                    )
+                ],
+                containers=[
+                    ContainerArgs(
+                        name="pause",
+                        image=_PAUSE,
+                        resources=ResourceRequirementsArgs(requests={"cpu": "10m", "memory": "16Mi"}, limits={"memory": "16Mi"}),
+                    )
+                ],
+            ),
+        ),
+    )

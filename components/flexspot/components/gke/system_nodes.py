@@ -42,7 +42,7 @@ GKE falls back to pulling whole images (https://cloud.google.com/kubernetes-engi
 
 
 class GkeNodeIdentityArgs(TypedDict):
-    """Arguments of GkeNodeIdentity; all are plain because they args the account."""
+    """Arguments of GkeNodeIdentity; all are plain because they shape the account."""
 
     project: str
     """Project id; the roles are granted in this project."""

@@ -1,13 +1,14 @@
 """A volume over a folder of a bucket or a file system, and the claim bound to it; what each is for, and whose its folders are."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 from pulumi_kubernetes.core.v1 import (
+    CSIPersistentVolumeSourceArgs,
     ObjectReferenceArgs,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -21,10 +22,6 @@ from flexspot.capacity.catalog.platform import MOUNT_GROUP, POD_USER
 from flexspot.capacity.values.names import NAME
 from flexspot.capacity.workloads.requests import CHECKPOINT_CLAIM, DATASET_CLAIM
 from flexspot.components.cloud_names import fitted
-
-if TYPE_CHECKING:
-    from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
-
 
 CHECKPOINTS, DATASETS = CHECKPOINT_CLAIM, DATASET_CLAIM
 """The claims on them are called so in each namespace."""
@@ -70,17 +67,39 @@ def check_dns_labels(owner: str, names: dict[str, str]) -> None:
             raise ValueError(f"{owner}: {argument} is {value!r}; a name has 1 to 63 of a-z, 0-9 and inner -: respell it")
 
 
-class FolderMountArgs(TypedDict):
-    """What the arguments of every volume component have, as their own documentation says."""
+class VolumeArgs(TypedDict):
+    """Whose a volume is, and how its claim is called."""
 
     team: str
+    """The team's name, which is also its checkpoint folder."""
+
     namespace: str
-    purpose: str
-    folder: NotRequired[str | None]
+    """Namespace of the claim; it must exist before: pass its resource in `depends_on`."""
+
+    labels: dict[str, str]
+    """Labels of both objects, in Kubernetes format."""
+
     claim: NotRequired[str | None]
+    """The claim's name. Default: the purpose, checkpoints or datasets."""
+
+
+class BucketVolumeArgs(VolumeArgs):
+    """Which folder of a bucket is mounted, and as whom."""
+
+    bucket: pulumi.Input[str]
+    """The bucket's name."""
+
+    purpose: str
+    """checkpoints (read and write) or datasets (read-only)."""
+
+    folder: NotRequired[str | None]
+    """The folder to mount, without a trailing slash. Default: the team's for checkpoints, shared for datasets."""
+
     run_as_user: NotRequired[int | None]
+    """User id that owns the files, equal to the pods' runAsUser; at least 1. Default: 1000."""
+
     run_as_group: NotRequired[int | None]
-    file_cache_gib: NotRequired[int | None]
+    """Group id that owns the files, equal to the pods' runAsGroup; at least 1. Default: 1000."""
 
 
 @dataclass(frozen=True)
@@ -95,18 +114,18 @@ class FolderMount:
     file_cache_gib: int
 
 
-def resolve_folder_mount(owner: str, args: FolderMountArgs) -> FolderMount:
-    """The mount that the arguments ask for.
+def resolve_folder_mount(owner: str, purpose: str, args: Mapping[str, Any]) -> FolderMount:
+    """The mount that the arguments of a volume ask for.
 
     Raises ValueError for names that Kubernetes refuses, an unknown purpose, a folder that is no relative path, root as user or group, and a
     negative cache.
     """
-    check_purpose(owner, args["purpose"])
-    read_only = args["purpose"] == DATASETS
+    check_purpose(owner, purpose)
+    read_only = purpose == DATASETS
     mount = FolderMount(
         read_only=read_only,
         folder=args.get("folder") or (SHARED_FOLDER if read_only else args["team"]),
-        claim=args.get("claim") or args["purpose"],
+        claim=args.get("claim") or purpose,
         user=POD_USER if (user := args.get("run_as_user")) is None else user,
         group=MOUNT_GROUP if (group := args.get("run_as_group")) is None else group,
         file_cache_gib=args.get("file_cache_gib") or 0,

@@ -17,6 +17,7 @@ from flexspot.components.storage.claimed_volume import (
     CHECKPOINTS,
     SHARED_FOLDER,
     FolderVolume,
+    VolumeArgs,
     check_purpose,
     check_setting_names,
     declare_claimed_volume,
@@ -237,14 +238,8 @@ def _check(name: str, args: EfsFileSystemArgs) -> Efs:
 DRIVER = "efs.csi.aws.com"
 
 
-class EfsVolumeArgs(TypedDict):
+class EfsVolumeArgs(VolumeArgs):
     """Arguments of EfsVolume."""
-
-    team: str
-    """The team's name."""
-
-    namespace: str
-    """Namespace of the claim; it must exist before: pass its resource in `depends_on`."""
 
     purpose: str
     """checkpoints (read and write) or datasets (read-only)."""
@@ -252,12 +247,6 @@ class EfsVolumeArgs(TypedDict):
     volume_handle: pulumi.Input[str]
     """The file system and the team's own access point, such as fs-0123::fsap-4567. It must be unique: of several volumes with the same
     handle a pod only gets the first."""
-
-    labels: dict[str, str]
-    """Labels of both objects, in Kubernetes format."""
-
-    claim: NotRequired[str | None]
-    """The claim's name. Default: the purpose."""
 
 
 class EfsVolume(pulumi.ComponentResource):
@@ -279,10 +268,7 @@ class EfsVolume(pulumi.ComponentResource):
     """The volume's name: the namespace's, the claim's and efs, cut to 63 characters."""
 
     def __init__(self, name: str, args: EfsVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        mount = resolve_folder_mount(
-            f"EfsVolume {name}",
-            {"team": args["team"], "namespace": args["namespace"], "purpose": args["purpose"], "claim": args.get("claim")},
-        )
+        mount = resolve_folder_mount(f"EfsVolume {name}", args["purpose"], args)
         super().__init__("flexspot:index:EfsVolume", name, {**args}, opts)
         claimed = declare_claimed_volume(
             name,

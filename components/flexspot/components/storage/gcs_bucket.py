@@ -1,11 +1,12 @@
-"""A Cloud Storage bucket for checkpoints or for datasets, and a folder of one as a volume of a namespace."""
+"""A Cloud Storage bucket for checkpoints or for datasets, a team's access to it, and a folder of it as a volume."""
 
+import hashlib
 import re
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
 import pulumi
-from pulumi_gcp import storage
+from pulumi_gcp import serviceaccount, storage
 from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 
 from flexspot.components.cloud_names import check_gcp_labels, fitted
@@ -14,10 +15,13 @@ from flexspot.components.storage.claimed_volume import (
     CHECKPOINTS,
     DATASETS,
     SHARED_FOLDER,
+    BucketVolumeArgs,
     FolderMount,
     FolderVolume,
+    check_dns_labels,
     check_folder,
     check_purpose,
+    check_setting_names,
     declare_claimed_volume,
     resolve_folder_mount,
 )
@@ -195,35 +199,8 @@ def _check(name: str, args: GcsBucketArgs) -> None:
 DRIVER = "gcsfuse.csi.storage.gke.io"
 
 
-class GcsFuseVolumeArgs(TypedDict):
+class GcsFuseVolumeArgs(BucketVolumeArgs):
     """Arguments of GcsFuseVolume."""
-
-    team: str
-    """The team's name, which is also its checkpoint folder."""
-
-    namespace: str
-    """Namespace of the claim; it must exist before: pass its resource in `depends_on`."""
-
-    bucket: pulumi.Input[str]
-    """The bucket's name."""
-
-    purpose: str
-    """checkpoints (read and write) or datasets (read-only)."""
-
-    labels: dict[str, str]
-    """Labels of both objects, in Kubernetes format."""
-
-    folder: NotRequired[str | None]
-    """The folder to mount, without a trailing slash. Default: the team's for checkpoints, shared for datasets."""
-
-    claim: NotRequired[str | None]
-    """The claim's name. Default: the purpose."""
-
-    run_as_user: NotRequired[int | None]
-    """User id that owns the files, equal to the pods' runAsUser; at least 1. Default: 1000."""
-
-    run_as_group: NotRequired[int | None]
-    """Group id that owns the files, equal to the pods' runAsGroup; at least 1. Default: 1000."""
 
     file_cache_gib: NotRequired[int | None]
     """GiB of the node's disk that cache read files, which also makes large reads parallel. Default: 0, no cache.
@@ -256,7 +233,7 @@ class GcsFuseVolume(pulumi.ComponentResource):
     """The volume's name: the namespace's and the claim's, cut to 63 characters."""
 
     def __init__(self, name: str, args: GcsFuseVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        mount = resolve_folder_mount(f"GcsFuseVolume {name}", args)
+        mount = resolve_folder_mount(f"GcsFuseVolume {name}", args["purpose"], args)
         super().__init__("flexspot:index:GcsFuseVolume", name, {**args}, opts)
         claimed = declare_claimed_volume(
             name,
@@ -303,3 +280,149 @@ def _mount_options(mount: FolderMount) -> list[str]:
             "file-cache:enable-parallel-downloads:true",
         ]
     return options
+
+
+ACCOUNT_ID_CHARACTERS = 30
+
+
+class GcsTeamAccessArgs(TypedDict):
+    """Arguments of GcsTeamAccess. Neither service accounts nor managed folders have labels: an account's description names the owner."""
+
+    team: str
+    """The team's name, which is also the name of its folder in the checkpoint bucket."""
+
+    environment: str
+    """The environment's name, which separates the identities of two environments in one project."""
+
+    project: str
+    """The project of the cluster and of the identity."""
+
+    namespace: str
+    """The team's Kubernetes namespace."""
+
+    service_account: str
+    """The Kubernetes service account, in that namespace, whose pods act as the team."""
+
+    checkpoint_bucket: pulumi.Input[str]
+    """Bucket in which the team's folder is created."""
+
+    project_number: NotRequired[pulumi.Input[int] | None]
+    """The number of `project`. If set, no account is created: the Kubernetes service account itself gets the roles. Default: none."""
+
+    dataset_bucket: NotRequired[pulumi.Input[str] | None]
+    """Bucket with datasets. Default: none, the team reads no dataset."""
+
+
+class GcsTeamAccess(pulumi.ComponentResource):
+    """The permissions of a team's pods: read and write the team's checkpoints, read its datasets, and nothing else.
+
+    They act as an IAM service account that is created for the team, or, with `project_number`, as themselves: roles are granted to the
+    principal:// identifier of their Kubernetes service account (https://docs.cloud.google.com/iam/docs/principal-identifiers; Google's own
+    samples do so for folders and topics, GoogleCloudPlatform/accelerated-platforms; read 2026-11-25). Either way the identity consists of
+    project, namespace and name: to Google Cloud, pods with the same names in another cluster of the project are the same.
+
+    Access is granted on managed folders, not by IAM conditions on object names: a listing is checked on the bucket, where a condition on
+    `resource.name` does not match an object's name, so such a team could read a checkpoint but not find it. A role on a managed folder
+    covers the objects under its path. https://docs.cloud.google.com/storage/docs/managed-folders A listing must then name the folder as its
+    prefix; a listing of the whole bucket is refused. GcsFuseVolume mounts accordingly; a mount without its options fails. Written from
+    documentation and the sources of gcsfuse, and not tried in a live project.
+
+    The cluster must exist first, with workload identity: pass it in `depends_on`, because its identity pool is created with it. If there is
+    a service account, annotate the Kubernetes service account with iam.gke.io/gcp-service-account and `email`.
+
+    Raises ValueError for names that Kubernetes or Google Cloud refuses, and for dataset folders without a dataset bucket.
+    """
+
+    member: pulumi.Output[str]
+    """Who the team's pods are, as IAM names members: serviceAccount: and an address, or a principal:// identifier."""
+
+    email: pulumi.Output[str] | None
+    """The service account's address; None where there is no account."""
+
+    checkpoint_url: pulumi.Output[str]
+    """Where the team's checkpoints are: gs://bucket/team/."""
+
+    def __init__(self, name: str, args: GcsTeamAccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        _check_access(name, args)
+        super().__init__("flexspot:index:GcsTeamAccess", name, {**args}, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        number = args.get("project_number")
+        self.email = _account(name, args, child).email if number is None else None
+        self.member = _principal(args, number) if self.email is None else pulumi.Output.concat("serviceAccount:", self.email)
+        checkpoints = storage.ManagedFolder(
+            f"{name}-checkpoints",
+            bucket=args["checkpoint_bucket"],
+            name=f"{args['team']}/",
+            # A team that goes loses its access; its checkpoints stay until the bucket's retention ends.
+            force_destroy=True,
+            opts=child,
+        )
+        storage.ManagedFolderIamMember(
+            f"{name}-checkpoints-user",
+            bucket=checkpoints.bucket,
+            managed_folder=checkpoints.name,
+            role="roles/storage.objectUser",
+            member=self.member,
+            opts=child,
+        )
+        dataset_bucket = args.get("dataset_bucket")
+        if dataset_bucket is not None:
+            # The shared folder belongs to the bucket: made here, every team after the first would find it taken.
+            storage.ManagedFolderIamMember(
+                f"{name}-{SHARED_FOLDER}-viewer",
+                bucket=dataset_bucket,
+                managed_folder=f"{SHARED_FOLDER}/",
+                role="roles/storage.objectViewer",
+                member=self.member,
+                opts=child,
+            )
+        self.checkpoint_url = pulumi.Output.concat("gs://", checkpoints.bucket, "/", checkpoints.name)
+        publish(self)
+
+
+def _account(name: str, args: GcsTeamAccessArgs, child: pulumi.ResourceOptions) -> serviceaccount.Account:
+    """An account that the pods of the team's Kubernetes service account may act as."""
+    account = serviceaccount.Account(
+        f"{name}-account",
+        account_id=account_id(args["team"], args["environment"]),
+        project=args["project"],
+        display_name=f"Team {args['team']}, {args['environment']}",
+        description=f"Pods of team {args['team']} in namespace {args['namespace']} of {args['environment']}; made by Flexspot.",
+        opts=child,
+    )
+    serviceaccount.IAMMember(
+        f"{name}-workload-identity",
+        service_account_id=account.name,
+        role="roles/iam.workloadIdentityUser",
+        member=f"serviceAccount:{args['project']}.svc.id.goog[{args['namespace']}/{args['service_account']}]",
+        opts=child,
+    )
+    return account
+
+
+def _principal(args: GcsTeamAccessArgs, number: pulumi.Input[int] | None) -> pulumi.Output[str]:
+    """The Kubernetes service account, as IAM identifies it."""
+    pool = f"{args['project']}.svc.id.goog"
+    subject = f"ns/{args['namespace']}/sa/{args['service_account']}"
+    return pulumi.Output.format(
+        "principal://iam.googleapis.com/projects/{0}/locations/global/workloadIdentityPools/{1}/subject/{2}", number, pool, subject
+    )
+
+
+def account_id(team: str, environment: str) -> str:
+    """The id of a team's service account: 6 to 30 characters, another one for every other pair of team and environment.
+
+    An id has hyphens alone to join names with, and names may have hyphens: team a-b of c and team a of b-c. Where one has, a digest of the
+    pair keeps them apart.
+    """
+    joined = f"team-{team}-{environment}"
+    if "-" in team or "-" in environment:
+        # With a slash, which no name holds.
+        joined += f"-{hashlib.sha256(f'{team}/{environment}'.encode()).hexdigest()[:8]}"
+    return fitted(joined, ACCOUNT_ID_CHARACTERS)
+
+
+def _check_access(name: str, args: GcsTeamAccessArgs) -> None:
+    owner = f"GcsTeamAccess {name}"
+    check_setting_names(owner, {"team": args["team"], "environment": args["environment"]})
+    check_dns_labels(owner, {"namespace": args["namespace"], "service_account": args["service_account"]})

@@ -10,7 +10,14 @@ from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 from flexspot.capacity.settings.storage import Lustre
 from flexspot.components.cloud_names import SECURITY_GROUP_NAME_CHARACTERS, check_aws_tags, check_cluster_name, check_kms_key, fitted
 from flexspot.components.shared_args import checked_options, publish
-from flexspot.components.storage.claimed_volume import DATASETS, SHARED_FOLDER, FolderVolume, declare_claimed_volume, resolve_folder_mount
+from flexspot.components.storage.claimed_volume import (
+    DATASETS,
+    SHARED_FOLDER,
+    FolderVolume,
+    VolumeArgs,
+    declare_claimed_volume,
+    resolve_folder_mount,
+)
 
 LUSTRE_PORTS = ((988, 988), (1018, 1023))
 """The TCP ports of Lustre's servers and their clients, both ways (FSx for Lustre user guide, "File system access control with Amazon VPC",
@@ -192,14 +199,8 @@ def _check(name: str, args: LustreFileSystemArgs) -> Lustre:
 DRIVER = "fsx.csi.aws.com"
 
 
-class LustreVolumeArgs(TypedDict):
+class LustreVolumeArgs(VolumeArgs):
     """Arguments of LustreVolume."""
-
-    team: str
-    """The team's name."""
-
-    namespace: str
-    """Namespace of the claim; it must exist before: pass its resource in `depends_on`."""
 
     file_system_id: pulumi.Input[str]
     """The file system's id, such as fs-0123."""
@@ -209,12 +210,6 @@ class LustreVolumeArgs(TypedDict):
 
     mount_name: pulumi.Input[str]
     """Its mount name, such as abcdefgh."""
-
-    labels: dict[str, str]
-    """Labels of both objects, in Kubernetes format."""
-
-    claim: NotRequired[str | None]
-    """The claim's name. Default: datasets."""
 
 
 class LustreVolume(pulumi.ComponentResource):
@@ -236,10 +231,7 @@ class LustreVolume(pulumi.ComponentResource):
     """The volume's name: the namespace's, the claim's and lustre, cut to 63 characters."""
 
     def __init__(self, name: str, args: LustreVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        mount = resolve_folder_mount(
-            f"LustreVolume {name}",
-            {"team": args["team"], "namespace": args["namespace"], "purpose": DATASETS, "claim": args.get("claim")},
-        )
+        mount = resolve_folder_mount(f"LustreVolume {name}", DATASETS, args)
         super().__init__("flexspot:index:LustreVolume", name, {**args}, opts)
         claimed = declare_claimed_volume(
             name,

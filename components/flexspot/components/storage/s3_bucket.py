@@ -15,6 +15,7 @@ from flexspot.components.iam import VERSION, PolicyDocument, as_json
 from flexspot.components.shared_args import publish
 from flexspot.components.storage.claimed_volume import (
     DATASETS,
+    BucketVolumeArgs,
     FolderMount,
     FolderVolume,
     check_purpose,
@@ -304,38 +305,11 @@ DRIVER = "s3.csi.aws.com"
 _LOOKED_UP_ONCE = ("metadata-ttl=indefinite", "negative-metadata-ttl=minimal")
 
 
-class S3MountpointVolumeArgs(TypedDict):
+class S3MountpointVolumeArgs(BucketVolumeArgs):
     """Arguments of S3MountpointVolume."""
-
-    team: str
-    """The team's name, which is also its checkpoint folder."""
-
-    namespace: str
-    """Namespace of the claim; it must exist before: pass its resource in `depends_on`."""
-
-    bucket: pulumi.Input[str]
-    """The bucket's name."""
 
     region: str
     """The bucket's region, such as us-east-1. Required, because pods cannot ask the machine's metadata service for it."""
-
-    purpose: str
-    """checkpoints (read and write) or datasets (read-only)."""
-
-    labels: dict[str, str]
-    """Labels of both objects, in Kubernetes format."""
-
-    folder: NotRequired[str | None]
-    """The folder to mount, without a trailing slash. Default: the team's for checkpoints, shared for datasets."""
-
-    claim: NotRequired[str | None]
-    """The claim's name. Default: the purpose."""
-
-    run_as_user: NotRequired[int | None]
-    """User id that owns the files, equal to the pods' runAsUser; at least 1. Default: 1000."""
-
-    run_as_group: NotRequired[int | None]
-    """Group id that owns the files, equal to the pods' runAsGroup; at least 1. Default: 1000."""
 
     file_cache_gib: NotRequired[int | None]
     """GiB of the node's disk that cache datasets, in the Mountpoint pod's own emptyDir. Default: 0, no cache.
@@ -423,7 +397,7 @@ def _cache(mount: FolderMount) -> dict[str, str]:
 
 def _check_volume(name: str, args: S3MountpointVolumeArgs) -> FolderMount:
     owner = f"S3MountpointVolume {name}"
-    mount = resolve_folder_mount(owner, args)
+    mount = resolve_folder_mount(owner, args["purpose"], args)
     check_form(f"{owner}: region", args["region"], AWS_REGION)
     if mount.file_cache_gib and not mount.read_only:
         raise ValueError(

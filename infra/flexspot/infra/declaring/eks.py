@@ -14,12 +14,11 @@ from flexspot.capacity.settings.cluster import EksMode
 from flexspot.capacity.settings.network import CONTROL_PLANE_ZONES
 from flexspot.capacity.values.names import is_production
 from flexspot.components.cloud_names import EksPlace, cluster_arn
-from flexspot.components.eks.cluster import EksCluster
+from flexspot.components.eks.cluster import EksCluster, EksTeamLogins, EksTeamLoginsArgs
 from flexspot.components.eks.cluster_args import EksClusterArgs, EksSystemPoolArgs
 from flexspot.components.eks.existing_cluster import ExistingEksCluster, ExistingEksClusterArgs
 from flexspot.components.eks.network import EksNetwork, EksNetworkArgs
 from flexspot.components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
-from flexspot.components.eks.team_logins import EksTeamLogins, EksTeamLoginsArgs
 from flexspot.components.shared_args import arguments
 from flexspot.components.storage.gp3_storage_class import AUTO_MODE_DRIVER, Gp3StorageClass
 from flexspot.infra.declaring.eks_controllers import EksStack, declare_gpu_daemons, declare_karpenter, declare_load_balancers, read_parts

@@ -19,6 +19,7 @@ from flexspot.components.eks.addons import DcgmExporter, DcgmExporterArgs, GpuPl
 from flexspot.components.eks.existing_cluster import ExistingClusterParts, ExistingGpuOperator
 from flexspot.components.eks.load_balancer_controller import LoadBalancerController, LoadBalancerControllerArgs
 from flexspot.components.karpenter.controller import (
+    ExistingKarpenter,
     KarpenterController,
     KarpenterControllerArgs,
     KarpenterControllerIdentity,
@@ -26,7 +27,6 @@ from flexspot.components.karpenter.controller import (
     KarpenterNodeIdentity,
     KarpenterNodeIdentityArgs,
 )
-from flexspot.components.karpenter.existing_controller import ExistingKarpenter
 from flexspot.components.karpenter.interruption_queue import InterruptionQueue, InterruptionQueueArgs
 from flexspot.components.shared_args import arguments
 from flexspot.infra.declaring.platform_objects import after, cluster_provider

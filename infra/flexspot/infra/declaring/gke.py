@@ -20,8 +20,7 @@ from flexspot.components.gke.compute_class import ComputeClass, ComputeClassArgs
 from flexspot.components.gke.existing_cluster import ExistingGkeCluster, ExistingGkeClusterArgs
 from flexspot.components.gke.gpu_node_pool import GkeGpuNodePool
 from flexspot.components.gke.gpu_pool_args import DEVICE_LABELS, GkeGpuNodePoolArgs, GkeMachineArgs
-from flexspot.components.gke.gpudirect import GkeRdmaNetworks, GkeRdmaNetworksArgs, GkeRdmaNodes, GkeRdmaNodesArgs
-from flexspot.components.gke.network import GkeNetwork, GkeNetworkArgs
+from flexspot.components.gke.network import GkeNetwork, GkeNetworkArgs, GkeRdmaNetworks, GkeRdmaNetworksArgs, GkeRdmaNodes, GkeRdmaNodesArgs
 from flexspot.components.gke.system_nodes import GkeNodeIdentity, GkeNodeIdentityArgs
 from flexspot.components.shared_args import arguments
 from flexspot.infra.declaring.gke_storage import declare_storage, workload_annotations

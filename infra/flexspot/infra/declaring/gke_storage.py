@@ -10,8 +10,15 @@ from flexspot.capacity.values.names import is_production
 from flexspot.capacity.workloads.requests import SERVICE_ACCOUNT
 from flexspot.components.shared_args import arguments
 from flexspot.components.storage.claimed_volume import CHECKPOINTS, DATASETS
-from flexspot.components.storage.gcs_bucket import GcsBucket, GcsBucketArgs, GcsFuseVolume, bucket_name
-from flexspot.components.storage.gcs_team_access import GcsTeamAccess, GcsTeamAccessArgs, account_id
+from flexspot.components.storage.gcs_bucket import (
+    GcsBucket,
+    GcsBucketArgs,
+    GcsFuseVolume,
+    GcsTeamAccess,
+    GcsTeamAccessArgs,
+    account_id,
+    bucket_name,
+)
 from flexspot.components.storage.pubsub_work_queue import PubsubWorkQueue, PubsubWorkQueueArgs
 from flexspot.infra.declaring.platform_objects import after
 
