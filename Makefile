@@ -1,7 +1,7 @@
 # The project's tasks. Each sets up what it needs, says what it does and for how long, and can be run again.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help up down setup tools tools-all check pure infra other lint types test test-all test-torch bench sbom docs clean
+.PHONY: help up down setup tools tools-all check capacity policies infra other lint types test test-all test-torch bench sbom docs clean
 
 UV_VERSION := 0.13.9
 UV := $(or $(shell command -v uv 2>/dev/null),.tools/uv/bin/uv)
@@ -42,15 +42,15 @@ tools-all: setup # those that some nightly tests need, too: Prometheus, JobSet, 
 	$(call step,all tools,$(RUN)/flexspot lab tools --all)
 
 check: setup lint ## lint, types and the quick tests
-	@$(SIDE_BY_SIDE) MARKED='$(MARKED) and not slow' other pure infra types
+	@$(SIDE_BY_SIDE) MARKED='$(MARKED) and not slow' other infra policies capacity types
 
-# Three processes of tests and the type checker, two at a time. Sharing ten thousand tests of milliseconds among workers of xdist takes three times as long.
+# Four processes of tests and the type checker, two at a time. Sharing ten thousand tests of milliseconds among workers of xdist takes three times as long.
 SIDE_BY_SIDE = $(MAKE) --no-print-directory -j 2
 MARKED := $(FAST) and not nightly
 PART = $(RUN)/pytest -q -n 0 --durations=5 -m '$(MARKED)' --hypothesis-profile quick
 
-pure: setup
-	$(call step,tests of the pure parts,$(PART) $(PURE))
+capacity policies: setup
+	$(call step,tests of $@,$(PART) tests/$@)
 
 infra: setup
 	$(call step,tests of infra,$(PART) tests/infra)
@@ -72,7 +72,7 @@ $(call step,tests on real control planes,$(RUN)/pytest -v -n $(2) --dist loadgro
 endef
 
 test: setup lint tools ## every behaviour, as contributors and CI run it on every change
-	@$(SIDE_BY_SIDE) infra other pure types
+	@$(SIDE_BY_SIDE) infra other policies capacity types
 	$(call started, and not nightly,2)
 
 test-all: setup lint types tools-all .iam/.synced ## all tests, and the runtime with the real PyTorch: nightly and before a release
@@ -89,7 +89,7 @@ test-torch: .torch/.synced ## what PyTorch, Transformers and Lightning themselve
 bench: setup tools-all ## how long things take, as ratios within one run
 	$(call step,settings to plan,$(RUN)/python -m flexspot.capacity.bench)
 	$(call step,lint,$(RUN)/python tests/bench_lint.py)
-	$(call step,policy rules over a state,$(RUN)/python -m flexspot.policies.bench)
+	$(call step,policy rules over a state,$(RUN)/python tests/bench_policies.py)
 	$(call step,strategies over records of Spot,$(RUN)/python tests/bench_traces.py $(TRACES))
 	$(call step,overhead of checkpoints,$(RUN)/python tests/bench_runtime.py)
 	$(call step,a month of chargeback at three sizes,$(RUN)/python tests/bench_chargeback.py)
@@ -117,6 +117,10 @@ clean: ## remove .venv, .torch, .docs, .iam, .tools and site (labs and the user'
 .docs/.synced: docs/site/requirements.txt | $(UV)
 	$(call step,environment of the site,$(UV) venv --quiet --clear .docs && $(UV) pip sync --quiet --python .docs/bin/python docs/site/requirements.txt && touch $@)
 
+# Python keeps what it compiles of a library at the first import; where an environment forbids that, each command would compile the SDKs anew.
+COMPILE = $(RUN)/python -W ignore -c 'from flexspot.components.hosting.host import hosted; hosted()' && $(RUN)/python -m compileall -q $(ROOTS)
+ROOTS := capacity components policies infra lab
+
 .venv/.synced: pyproject.toml uv.lock runtime/pyproject.toml | $(UV)
-	$(call step,Python environment,$(UV) sync --quiet --locked --all-packages && touch $@)
+	$(call step,Python environment,$(UV) sync --quiet --locked --all-packages && $(COMPILE) && touch $@)
 	@command -v uv >/dev/null || printf '    plain `pulumi` runs uv, which is not on PATH: export PATH="%s:$$PATH"\n' "$(CURDIR)/.tools/uv/bin"

@@ -19,11 +19,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import bench_policies
 import yaml
 from rich.console import Console
 from rich.table import Table
-
-from flexspot.policies import bench
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -62,7 +61,7 @@ def module_folder(module: str, family: str) -> Path:
 
 def write_corpus(corpus: Corpus, target: Path) -> None:
     """Write the files to be linted."""
-    for number, (_, _, inputs) in enumerate(bench.resources()):
+    for number, (_, _, inputs) in enumerate(bench_policies.resources()):
         (target / f"platform-{number}.yaml").write_text(yaml.safe_dump(inputs), encoding="utf-8")
     folders = [module_folder(module, family) for module, family in MODULES.items()]
     paths = [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in {".yaml", ".yml"} and path.is_file()]
@@ -112,7 +111,7 @@ def main() -> None:
         slow += [corpus.name] if ratio > corpus.at_most else []
     with tempfile.TemporaryDirectory() as root:
         path = Path(root) / "one.yaml"
-        path.write_text(yaml.safe_dump(bench.resources()[0][2]), encoding="utf-8")
+        path.write_text(yaml.safe_dump(bench_policies.resources()[0][2]), encoding="utf-8")
         seconds = min(lint_seconds(path) for _ in range(ROUNDS))
     table.add_row("one file", "1", "", f"{seconds:.2f}", "", f"{ONE_FILE_SECONDS}")
     slow += ["one file"] if seconds > ONE_FILE_SECONDS else []

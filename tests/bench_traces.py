@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from spot_traces import made_trace
 
 from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
-from flexspot.capacity.cost.replay import Job, Rates, Trace, read_traces
-from flexspot.capacity.cost.strategies import STRATEGIES, Comparison, compare
+from flexspot.capacity.cost.replay import STRATEGIES, Comparison, Job, Rates, Trace, compare, read_traces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, NotRequired, Union, cast, get_args, get_origin, is_typeddict
 
 import pulumi
 from auto_mode_settings import auto_mode_settings
@@ -12,7 +13,7 @@ from autopilot_settings import autopilot_settings
 from program_declarations import Preview, declared, shipped
 
 from flexspot.components.hosting.host import Host, hosted
-from flexspot.infra.components_page import offered
+from flexspot.infra.declaring.components_page import offered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -107,7 +108,7 @@ OF_NO_STACK: dict[str, dict[str, Any]] = {
     "LoadBalancerController": {**NAMED, **_AWS, "vpc_id": "vpc-0a1b2c3d4e5f60718", "tags": {}, "cpu_milli": 200},
     "ModelCache": work("", bucket="acme-models", cache_gib=20),
     "ModelServer": work("inference", max_replicas=4, drain_seconds=20),
-    "NodeTerminationHandler": {"karpenter_queue": None},
+    "NodeTerminationHandler": {},
     "Notebook": work("interactive", home_gib=10),
     "PubsubWorkQueue": {
         "queue": "images",
@@ -129,10 +130,19 @@ def calls_of_all() -> dict[str, Mapping[str, dict[str, Any]]]:
     return found | {name: {"given": args} for name, args in OF_NO_STACK.items()}
 
 
-def as_python_has_them(component: Any, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments without those that are not given, but for those that Python's type always has."""
-    always = component.__init__.__annotations__["args"].__required_keys__
-    return {key: value for key, value in args.items() if value is not None or key in always}
+def without(value: Any, hint: Any, dropped: Callable[[str], bool]) -> Any:
+    """A value of the type `hint` without the optional arguments that `dropped` is true of; it gets TYPE.ARGUMENT, of nested types too."""
+    within = [each for each in get_args(hint) if each is not NoneType]
+    if get_origin(hint) in {NotRequired, Union, UnionType}:
+        return without(value, within[0], dropped)
+    if isinstance(value, dict) and is_typeddict(hint):
+        hints = hint.__annotations__
+        optional = {key for key in hints if key in hint.__optional_keys__ or NoneType in get_args(hints[key])}
+        kept = {key: each for key, each in value.items() if key not in optional or not dropped(f"{hint.__name__}.{key}")}
+        return {key: without(each, hints[key], dropped) for key, each in kept.items()}
+    if isinstance(value, dict) and within:
+        return {key: without(each, within[-1], dropped) for key, each in value.items()}
+    return [without(each, within[0], dropped) for each in value] if isinstance(value, list) and within else value
 
 
 def on_the_wire(component: str, args: Mapping[str, Any]) -> dict[str, Any]:

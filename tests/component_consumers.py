@@ -18,8 +18,8 @@ from pulumi import automation
 
 from flexspot.capacity.values.engine_marks import UNKNOWNS
 from flexspot.components.karpenter.node_pools import GpuNodePool
+from flexspot.infra.declaring.program import PlannedResources
 from flexspot.infra.deployment.prerequisites import PLUGINS
-from flexspot.infra.program import PlannedResources
 from flexspot.lab.progress import Silence
 from flexspot.lab.providers.offline import OfflineProvider
 from flexspot.lab.providers.serving import serve

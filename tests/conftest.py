@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from flexspot.infra.collector import collect_rarely
+from flexspot.infra.loading import collect_rarely
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

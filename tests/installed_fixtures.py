@@ -92,6 +92,12 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
 
 
 @pytest.fixture(scope="session")
+def eks_alone(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """`pip install 'flexspot[eks]'`."""
+    return _environment(wheel, tmp_path_factory.mktemp("eks"), "[eks]")
+
+
+@pytest.fixture(scope="session")
 def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """`pip install flexspot`."""
     return _environment(wheel, tmp_path_factory.mktemp("base"), "")

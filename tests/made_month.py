@@ -11,8 +11,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from flexspot.capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, KARPENTER_POOL_LABEL, TEAM_LABEL
-from flexspot.capacity.catalog.work_labels import PROJECT_LABEL, WORKLOAD_TYPE_LABEL
+from flexspot.capacity.catalog.node_labels import (
+    CAPACITY_TYPE_LABEL,
+    INSTANCE_TYPE_LABEL,
+    KARPENTER_POOL_LABEL,
+    PROJECT_LABEL,
+    TEAM_LABEL,
+    WORKLOAD_TYPE_LABEL,
+)
 from flexspot.capacity.chargeback.queries import REGION_LABEL, label_of
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from flexspot.program import main
 main()
 """
 
-from flexspot.infra.collector import collect_rarely
-from flexspot.infra.program import main as declare
+from flexspot.infra.declaring.program import main as declare
+from flexspot.infra.loading import collect_rarely
 
 
 def main() -> None:

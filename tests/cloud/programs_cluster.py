@@ -17,12 +17,11 @@ from kubernetes.config import ConfigException
 from pulumi.runtime.proto import provider_pb2
 from ways_in import kept_out
 
-from flexspot.lab.providers.kubernetes import VERSION, KubernetesStandIn
+from flexspot.lab.providers.kubernetes import VERSION, KubernetesStandIn, ProviderSettingsError
 from flexspot.lab.providers.objects import type_of
 from flexspot.lab.providers.offline import OfflineProvider
 from flexspot.lab.providers.planning import diff_answer, differences, top_level
 from flexspot.lab.providers.serving import abort
-from flexspot.lab.providers.settings import ProviderSettingsError
 from flexspot.lab.providers.values import UNKNOWN, decode, has_unknown, plain
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pytest
-from component_calls import as_python_has_them, calls_of_all, calls_of_stacks, host, on_the_wire
+from component_calls import calls_of_all, calls_of_stacks, host, on_the_wire, without
 from program_declarations import COMPONENTS, Preview, under_mocks
 from pulumi.errors import InputPropertiesError
 from pulumi.output import Unknown
 
 from flexspot.components.hosting import plugin
 from flexspot.components.hosting.host import PACKAGE, hosted
-from flexspot.infra import components_page
+from flexspot.infra.declaring import components_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,8 +74,7 @@ def test_it_is_the_same_from_the_wire_as_from_python(component: Any) -> None:
     A child has its component for a parent, from which it has its provider, and begins with its name.
     """
     for name, args in calls_of_all()[component.__name__].items():
-        given = as_python_has_them(component, args)
-        there, read = made(lambda given=given, name=name: component(name, given))
+        there, read = made(lambda args=args, name=name: component(name, args))
         wire = on_the_wire(component.__name__, args)
 
         assert constructed(component.__name__, name, json.loads(json.dumps(wire))) == (there, read)
@@ -83,6 +82,22 @@ def test_it_is_the_same_from_the_wire_as_from_python(component: Any) -> None:
         assert {each.parent for each in there.values()} <= {"the stack", own}
         assert [key for key, each in there.items() if each.parent == "the stack"] == [own]
         assert [each.name for key, each in there.items() if key != own and not each.name.startswith(f"{name}-")] == []
+
+
+@pytest.mark.parametrize("component", hosted(), ids=lambda each: each.__name__)
+def test_each_optional_argument_may_be_left_out_alone_and_with_all_others(component: Any) -> None:
+    """A component that needs it with the rest says so; it does not look for what may not be there."""
+    kind = component.__init__.__annotations__["args"]
+    args = max(calls_of_all()[component.__name__].values(), key=lambda each: len(str(each)))
+    optional: set[str] = set()
+    without(args, kind, lambda each: bool(optional.add(each)))
+
+    for dropped in [optional, *({each} for each in sorted(optional))]:
+        given = without(args, kind, dropped.__contains__)
+        try:
+            made(lambda given=given: component("it", given))
+        except ValueError as refused:
+            assert f"{component.__name__} it" in str(refused)  # noqa: PT017 -- most are declared
 
 
 REQUIRED = {
@@ -172,7 +187,7 @@ def test_the_version_of_the_schema_is_that_of_the_package() -> None:
 
 
 def test_the_reference_of_components_is_written_from_the_schema() -> None:
-    """When this fails: `python -m flexspot.infra.components_page`."""
+    """When this fails: `python -m flexspot.infra.declaring.components_page`."""
     written = components_page.page(host().described_schema)
 
     assert components_page.PAGE.read_text(encoding="utf-8") == written
@@ -181,7 +196,7 @@ def test_the_reference_of_components_is_written_from_the_schema() -> None:
 
 
 def test_the_plugin_answers_with_the_schema_of_the_components() -> None:
-    """When this fails: `python -m flexspot.infra.components_page`."""
+    """When this fails: `python -m flexspot.infra.declaring.components_page`."""
     assert plugin.SCHEMA.read_text(encoding="utf-8") == plugin.written(host().described_schema, components_page.offered())
 
 
@@ -218,7 +233,7 @@ print(*sys.modules)
     ended = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=False)
 
     assert ended.returncode == 0, ended.stderr
-    assert "flexspot.infra.platforms" in ended.stdout.split()
+    assert "flexspot.infra.declaring.platforms" in ended.stdout.split()
 
 
 def test_the_plugin_loads_no_clouds_sdk_before_a_component_is_made() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import importlib
 import pkgutil
 import re
@@ -17,50 +16,15 @@ import pytest
 from flexspot import components
 from flexspot.capacity.catalog.data_files import DescribedRecord
 from flexspot.capacity.plan.kueue_configuration import ONE_BOOT
-from flexspot.capacity.settings import cluster, network, pools, spending
-from flexspot.components.eks import cluster_args as eks_cluster
-from flexspot.components.eks import network as eks_network
-from flexspot.components.gke import cluster_args as gke_cluster
+from flexspot.capacity.settings import pools
 from flexspot.components.gke.gpu_pool_args import GkeNodeOptionsArgs
 from flexspot.components.karpenter.ec2_node_class import EksNodeDiskArgs
 from flexspot.components.kueue.controller import KueueControllerArgs
 from flexspot.components.kueue.queues import TopologyArgs
-from flexspot.components.shared_args import arguments
+from flexspot.components.shared_args import arguments, default_of
 
 if TYPE_CHECKING:
     from types import ModuleType
-
-SAME: list[tuple[type[Any], str, type[DescribedRecord], str]] = [
-    (gke_cluster.GkeSystemPoolShape, "min_nodes", cluster.SystemPool, "min_nodes"),
-    (gke_cluster.GkeSystemPoolShape, "max_nodes", cluster.SystemPool, "max_nodes"),
-    (gke_cluster.GkeClusterShape, "control_plane_cidr", network.GkeNetworkSettings, "control_plane_cidr"),
-    (gke_cluster.GkeClusterShape, "release_channel", cluster.GkeClusterSettings, "release_channel"),
-    (gke_cluster.GkeClusterShape, "mode", cluster.GkeClusterSettings, "mode"),
-    (gke_cluster.GkeClusterShape, "max_pods_per_node", network.GkeNetworkSettings, "max_pods_per_node"),
-    (gke_cluster.GkeClusterShape, "managed_prometheus", spending.Observability, "managed_prometheus"),
-    (eks_cluster.EksSystemPoolShape, "min_nodes", cluster.SystemPool, "min_nodes"),
-    (eks_cluster.EksSystemPoolShape, "max_nodes", cluster.SystemPool, "max_nodes"),
-    (eks_cluster.EksClusterShape, "support", cluster.EksClusterSettings, "support"),
-    (eks_cluster.EksClusterShape, "log_retention_days", cluster.EksClusterSettings, "log_days"),
-    (eks_network.NetworkShape, "nat", network.EksNetworkSettings, "nat"),
-]
-"""An argument that a setting is handed on to, where both have a default. `access` has none: it follows from who makes the network."""
-
-
-def default_of(filled_in: type[Any], name: str) -> object:
-    [field] = [field for field in dataclasses.fields(filled_in) if field.name == name]
-    return field.default_factory() if field.default is dataclasses.MISSING and callable(field.default_factory) else field.default
-
-
-@pytest.mark.parametrize("filled_in,argument,model,setting", SAME, ids=lambda each: each if isinstance(each, str) else each.__name__)
-def test_a_component_used_alone_has_the_default_of_the_setting(
-    filled_in: type[Any], argument: str, model: type[DescribedRecord], setting: str
-) -> None:
-    assert default_of(filled_in, argument) == model.default(setting)
-
-
-def test_maintenance_is_at_the_hour_of_the_settings() -> None:
-    assert default_of(gke_cluster.GkeClusterShape, "maintenance") == {}, "what is not there is as in the settings"
 
 
 def of_settings(module: ModuleType, arguments: str) -> type[DescribedRecord] | None:
@@ -81,18 +45,11 @@ def documented_defaults() -> list[tuple[str, str, str, object]]:
     found: list[tuple[str, str, str, object]] = []
     for info in pkgutil.walk_packages(components.__path__, "flexspot.components."):
         module = importlib.import_module(info.name)
-        own = [each for each in vars(module).values() if dataclasses.is_dataclass(each) and getattr(each, "__module__", "") == info.name]
-        defaults = {
-            field.name: default_of(each, field.name)
-            for each in own
-            if isinstance(each, type)
-            for field in dataclasses.fields(each)
-            if field.default is not dataclasses.MISSING
-        }
         tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
         for node in (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name.endswith("Args")):
-            if model := of_settings(module, node.name):
-                defaults |= {name: model.default(name) for name in model.model_fields}
+            model, kind = of_settings(module, node.name), vars(module)[node.name]
+            defaults = {name: model.default(name) for name in model.model_fields} if model else {}
+            defaults |= {name: default_of(kind, name) for name in kind.__optional_keys__ if node.decorator_list}
             for declared, below in pairwise(node.body):
                 if isinstance(declared, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
                     said = re.search(r"Default: ([\w.,/-]+?)\.(?:\s|$)", str(below.value.value))

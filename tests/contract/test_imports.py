@@ -87,7 +87,7 @@ def test_each_module_imports_only_what_its_folder_may() -> None:
 
 
 def test_an_import_against_the_arrow_would_be_found() -> None:
-    assert violations("flexspot.capacity.cost.items", "from flexspot.infra.program import main") != []
+    assert violations("flexspot.capacity.cost.items", "from flexspot.infra.declaring.program import main") != []
     assert violations("flexspot.infra.cli.lab", "from flexspot.lab.home import LabHome") != []
     assert violations("flexspot.infra.cli.lab", "def f():\n    from flexspot.lab.home import LabHome") == []
 

@@ -19,7 +19,7 @@ from pulumi.runtime.proto import resource_pb2, source_pb2
 
 from flexspot.capacity.plan.build import build_plan, image_book_of, price_book_of
 from flexspot.capacity.settings.stack_file import parse_settings
-from flexspot.infra.program import main
+from flexspot.infra.declaring.program import main
 from flexspot.lab.providers.offline import UNANSWERED
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from program_declarations import as_shipped, declared, plan_of, shipped
 
 from flexspot.capacity.plan.build import build_plan
 from flexspot.capacity.settings.stack_file import parse_settings
-from flexspot.infra.rules import pack_configuration, rules_of
+from flexspot.infra.declaring.rules import pack_configuration, rules_of
 from flexspot.policies.admission.guarantee import NAME, guarantee_of, guarantee_policies
 from flexspot.policies.admission.policy import admission_policies
 from flexspot.policies.admission.scheduling_options import QUEUE, facts_of

@@ -16,7 +16,7 @@ from focus_conformance import Row, broken
 
 from flexspot.capacity.catalog.machines import Vendor
 from flexspot.capacity.chargeback.bills.entries import Bill
-from flexspot.capacity.chargeback.bills.files import read_bill
+from flexspot.capacity.chargeback.bills.folders import read_bill
 from flexspot.capacity.chargeback.charging import charge
 from flexspot.capacity.chargeback.credits import Credit, moments_of
 from flexspot.capacity.chargeback.node_costs import PriceTimes, cost_nodes

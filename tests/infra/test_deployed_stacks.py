@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from flexspot.capacity.values.errors import ExplainedError
 from flexspot.infra.cli.app import app
-from flexspot.infra.engine import StackRun
+from flexspot.infra.deployment.engine import StackRun
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from settings_documents import changed
 from flexspot.capacity.plan.build import build_plan
 from flexspot.capacity.settings.platform import EksSettings
 from flexspot.capacity.settings.stack_file import parse_settings
-from flexspot.infra.eks_controllers import plugin_args
+from flexspot.infra.declaring.eks_controllers import plugin_args
 
 OF_NEURON: dict[str, Any] = {"pools.0.machine": "trn1.32xlarge", "teams.0.shares": {"l4-spot": 16}}
 

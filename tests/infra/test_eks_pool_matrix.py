@@ -16,7 +16,7 @@ from flexspot.capacity.settings.stack_file import parse_settings
 from flexspot.components.karpenter.ec2_node_class import Ec2NodeClass, Ec2NodeClassArgs
 from flexspot.components.karpenter.node_pools import GpuNodePool
 from flexspot.components.shared_args import arguments
-from flexspot.infra.eks_pools import driver_taints, gpu_node_pool_args, node_class_of_pool
+from flexspot.infra.declaring.eks_pools import driver_taints, gpu_node_pool_args, node_class_of_pool
 
 if TYPE_CHECKING:
     from flexspot.capacity.catalog.machines import Gpu, Machine

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from made_projects import project
 
-from flexspot.infra.engine import StackRun
+from flexspot.infra.deployment.engine import StackRun
 from flexspot.infra.project import project_here
 
 if TYPE_CHECKING:

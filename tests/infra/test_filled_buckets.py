@@ -11,8 +11,8 @@ import pytest
 from recording_provider import Call, RecordingProvider
 
 from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.deployment.engine import StackRun
 from flexspot.infra.deployment.losses import filled_buckets_remedy
-from flexspot.infra.engine import StackRun
 from flexspot.lab.engine import PLUGINS
 from flexspot.lab.providers.serving import abort, serve
 

@@ -14,10 +14,10 @@ from engine_steps import steps
 from program_declarations import declared, shipped
 from recording_provider import CLIENT_KEY, Call, RecordingProvider
 
+from flexspot.infra.declaring.program import main
 from flexspot.infra.deployment.api_refusals import ApiRefusals
+from flexspot.infra.deployment.engine import StackRun
 from flexspot.infra.deployment.losses import Losses, told
-from flexspot.infra.engine import StackRun
-from flexspot.infra.program import main
 from flexspot.lab.engine import PLUGINS
 from flexspot.lab.providers.serving import serve
 from flexspot.lab.providers.values import is_list, is_object

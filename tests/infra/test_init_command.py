@@ -17,8 +17,7 @@ from new_projects import COMMANDS, EKS, GKE, LOCAL, init, stacks_of
 
 from flexspot.capacity.catalog.machines import ZONES_WITHOUT_EKS, Vendor, machines_of
 from flexspot.capacity.catalog.platform import Platform
-from flexspot.capacity.cost.budget_checks import BudgetStanding
-from flexspot.capacity.cost.costed_plan import costed, shipped_use
+from flexspot.capacity.cost.costed_plan import BudgetStanding, costed, shipped_use
 from flexspot.capacity.cost.figures import Scenario
 from flexspot.capacity.cost.plan_comparison import budget_checks
 from flexspot.capacity.cost.plan_cost import plan_cost
@@ -62,7 +61,7 @@ def test_a_new_project_passes_its_own_checks_is_told_who_reaches_it_and_what_up_
     assert (linted.returncode, "no findings" in linted.stdout) == (0, True)
     assert needed in told
     assert needed in (tmp_path / "acme" / "README.md").read_text()
-    extra = {"gke": "[prices-gcp]", "eks": "[prices-aws]", "local": ""}[cloud]
+    extra = {"gke": "[gke]", "eks": "[eks]", "local": "[platform]"}[cloud]
     assert f"\nflexspot{extra}==" in (tmp_path / "acme" / "requirements.txt").read_text()
     assert "pip install" not in told, "the requirements have all of it"
 

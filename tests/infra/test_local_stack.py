@@ -11,9 +11,9 @@ import pytest
 from checkout_fixtures import CHECKOUT, forget_stacks
 
 from flexspot.capacity.settings.teams import CohortSettings
-from flexspot.infra import program
-from flexspot.infra.engine import StackRun
-from flexspot.infra.program import KUBECONFIG_VARIABLE
+from flexspot.infra.declaring import program
+from flexspot.infra.declaring.program import KUBECONFIG_VARIABLE
+from flexspot.infra.deployment.engine import StackRun
 from flexspot.lab.cluster import Cluster, condition
 from flexspot.lab.engine import engine_for, state_url
 from flexspot.lab.processes import running_parts

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from program_declarations import as_shipped, declared, plan_of, shipped
 
-from flexspot.capacity.plan.team_view import CONFIG_MAP
+from flexspot.capacity.plan.teams import CONFIG_MAP
 
 if TYPE_CHECKING:
     from program_declarations import Declarations

@@ -12,8 +12,9 @@ import pytest
 from made_projects import project
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
-from flexspot.infra import own_program, program
-from flexspot.infra.own_program import program_of, settled
+from flexspot.infra.declaring import program
+from flexspot.infra.deployment import own_program
+from flexspot.infra.deployment.own_program import program_of, settled
 from flexspot.infra.project import project_here
 
 if TYPE_CHECKING:

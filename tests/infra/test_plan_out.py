@@ -11,7 +11,7 @@ import pytest
 from flexspot.capacity.cost.costed_plan import read_plan_file
 from flexspot.capacity.plan.build import plan_of_stack_file
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
-from flexspot.infra.program import PlannedResources, write_plan_file
+from flexspot.infra.declaring.program import PlannedResources, write_plan_file
 from flexspot.infra.project import project_here
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from program_declarations import COMPONENTS, Declarations, LaterPreview, Preview
 
 from flexspot.capacity.values.errors import SettingsError
 from flexspot.components.hosting.plugin import Plugin
-from flexspot.infra.platforms import EksPlatform, GkePlatform, PlatformArgs
+from flexspot.infra.declaring.platforms import EksPlatform, GkePlatform, PlatformArgs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

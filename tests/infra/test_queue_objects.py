@@ -12,7 +12,7 @@ from program_declarations import KUEUE, plan_of, shipped
 
 from flexspot.capacity.plan.build import build_plan
 from flexspot.capacity.settings.stack_file import parse_settings
-from flexspot.infra.platform_objects import declare_kueue, declare_queues
+from flexspot.infra.declaring.platform_objects import declare_kueue, declare_queues
 
 if TYPE_CHECKING:
     from flexspot.capacity.plan.model import Plan

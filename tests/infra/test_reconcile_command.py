@@ -145,6 +145,6 @@ def test_without_the_extra_parquet_it_is_said_what_to_install(tmp_path: Path, mo
     monkeypatch.setitem(sys.modules, "pyarrow", None)
 
     told = run("--report", report, "--bill", bill, code=2)
-    assert "the library pyarrow is not installed" in told
+    assert "run `pip install 'flexspot[parquet]'`" in told
     assert "flexspot[parquet]" in told
     assert "bill: 50.00 USD" in run("--report", report, "--bill", text)

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from installed_fixtures import CHECKOUT, uv
+from installed_fixtures import CHECKOUT, Installed, uv
 from rule_fixtures import cases
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from installed_fixtures import Installed
 
 pytestmark = pytest.mark.engine
 
@@ -74,6 +73,20 @@ def test_a_command_that_needs_an_extra_says_which_with_the_line_to_type(base: In
         assert ended.returncode == 2, command
         assert "run `pip install 'flexspot[platform]'` (`flexspot[gke]` and `flexspot[eks]` bring it, too)" in ended.stderr, command
         assert "Traceback" not in ended.stderr
+
+
+def test_one_cloud_does_without_the_sdk_of_the_other_and_a_stack_of_the_other_says_what_it_needs(
+    eks_alone: Installed, project: Path
+) -> None:
+    names = {path.name for path in eks_alone.package.parent.iterdir()}
+    assert ("pulumi_aws" in names, "pulumi_gcp" in names) == (True, False)
+
+    own = eks_alone.flexspot("preview", "-s", "dev-eks", "--offline", folder=project)
+    other = eks_alone.flexspot("preview", "-s", "dev-gke", "--offline", folder=project)
+
+    assert own.returncode == 0, own.stdout + own.stderr
+    assert other.returncode == 2
+    assert "run `pip install 'flexspot[gke]'`" in other.stderr
 
 
 def test_doctor_says_what_is_missing_for_each_purpose(base: Installed, project: Path) -> None:
@@ -142,3 +155,15 @@ def test_the_wheel_resolves_beside_a_newer_sdk_of_the_same_major_version(
     resolved = uv("pip", "compile", "--quiet", "--find-links", tmp_path, "requirements.in", folder=tmp_path)
 
     assert re.search(rf"^{library}=={newer}$", resolved, re.MULTILINE)
+
+
+@pytest.mark.nightly(held_by="test_the_wheel_resolves_beside_a_newer_sdk_of_the_same_major_version")
+def test_a_preview_runs_with_a_newer_release_of_pulumis_sdk(eks_alone: Installed, project: Path, tmp_path: Path) -> None:
+    """3.272.0 was the newest on 2026-11-29; the lock file has 3.259.0."""
+    newer = Installed(tmp_path / "environment", eks_alone.wheel)
+    shutil.copytree(eks_alone.environment, newer.environment, symlinks=True)
+    uv("pip", "install", "--quiet", "--python", newer.python, "pulumi==3.272.0")
+
+    previewed = newer.run(newer.python, "-m", "flexspot", "preview", "-s", "dev-eks", "--offline", folder=project)
+
+    assert previewed.returncode == 0, previewed.stdout + previewed.stderr

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from flexspot.infra.state_file import may_be_open, other_runs, repair_state_file
+from flexspot.infra.deployment.state_file import may_be_open, other_runs, repair_state_file
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from program_declarations import declared, shipped
 
-from flexspot.infra.rules import checked_stack
+from flexspot.infra.declaring.rules import checked_stack
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 from program_declarations import as_shipped, declared, plan_of, shipped
 
 from flexspot.capacity.settings.stack_file import parse_settings
-from flexspot.infra.gke_storage import workload_annotations
+from flexspot.infra.declaring.gke_storage import workload_annotations
 
 ACCOUNT = "kubernetes:core/v1:ServiceAccount"
 POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"

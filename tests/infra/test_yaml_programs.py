@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from component_calls import as_python_has_them, calls_of_stacks, on_the_wire
+from component_calls import calls_of_stacks, on_the_wire
 from component_consumers import consumer, declare_shown, of_python, previewed, shown, shown_resources
 
 from flexspot.capacity.settings.stack_file import parse_settings
@@ -14,7 +14,7 @@ from flexspot.components.gke.gpu_node_pool import GkeGpuNodePool
 from flexspot.components.karpenter.node_pools import GpuNodePool
 from flexspot.components.kueue.queues import Queues
 from flexspot.components.tenancy.team import Team
-from flexspot.infra.program import declare
+from flexspot.infra.declaring.program import declare
 
 if TYPE_CHECKING:
     import subprocess
@@ -56,7 +56,7 @@ def test_a_program_in_yaml_makes_the_resources_that_a_program_in_python_makes(pr
     def declare_tried() -> None:
         for component, made in tried.items():
             name, args = written(component)
-            made(name, as_python_has_them(made, args))
+            made(name, args)
 
     from_yaml = previewed(preview(project, resources))
 
@@ -70,9 +70,12 @@ def test_the_platform_of_the_guide_is_what_a_stack_with_its_settings_is(project:
     [platform] = program["resources"].values()
     settings = platform["properties"]["platform"]
 
+    def declare_stack() -> None:
+        declare(parse_settings(settings, "a stack"), "a stack", tmp_path)
+
     from_yaml = previewed(preview(project, program["resources"], program.get("outputs", {})))
 
-    from_stack = of_python(project, tmp_path, lambda: declare(parse_settings(settings, "a stack"), "a stack", tmp_path))
+    from_stack = of_python(project, tmp_path, declare_stack)
     assert len(from_stack) > 100
     assert from_yaml == from_stack
     assert "Policies:" in project.judged()

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from kubernetes.client.exceptions import ApiException
 from server_questions import DEFINITION
 
-from flexspot.capacity.catalog.node_labels import TEAM_LABEL
-from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.capacity.catalog.node_labels import QUEUE_LABEL, TEAM_LABEL
 from flexspot.capacity.plan.cpu_work import CPU_QUEUE
 from flexspot.lab.cluster import Cluster, wait_until_established
 from flexspot.policies.admission.guarantee import NAME

@@ -11,7 +11,7 @@ from server_questions import integers
 from flexspot.capacity.plan.build import plan_of_stack_file
 from flexspot.capacity.settings.platform import EksSettings
 from flexspot.components.karpenter.node_pools import GpuNodePool
-from flexspot.infra.eks_pools import driver_taints, gpu_node_pool_args
+from flexspot.infra.declaring.eks_pools import driver_taints, gpu_node_pool_args
 from flexspot.lab.cluster import POD, Cluster
 from flexspot.lab.exercise.play import JOB, wait_for_no_nodes
 

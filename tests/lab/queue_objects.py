@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
+import pulumi
 from pulumi_kubernetes import Provider
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
-from flexspot.infra.platform_objects import declare_admission, declare_platform_objects
+from flexspot.infra.declaring.platform_objects import declare_admission, declare_platform_objects
 from flexspot.lab.exercise.play import UNTIL_RELEASED, run_time_of_pods
 
 if TYPE_CHECKING:
@@ -36,13 +37,17 @@ def program_objects(plan: Plan, register: Register) -> list[KubeObject]:
 
     Without the admission policies, of which a cluster has one set: see `admission_objects`.
     """
-    found = _declared(lambda: declare_platform_objects(plan, Provider("lab")), register)
+    found = _declared(lambda: declare_platform_objects(plan, on_lab()), register)
     return [each for each in found if not each["apiVersion"].startswith("admissionregistration.k8s.io/")]
 
 
 def admission_objects(plan: Plan, register: Register) -> list[KubeObject]:
     """The admission policies that the program declares for a plan, and what belongs to them."""
-    return _declared(lambda: declare_admission(plan, Provider("lab")), register)
+    return _declared(lambda: declare_admission(plan, on_lab()), register)
+
+
+def on_lab() -> pulumi.ResourceOptions:
+    return pulumi.ResourceOptions(provider=Provider("lab"))
 
 
 def _declared(declare: Callable[[], object], register: Register) -> list[KubeObject]:

@@ -12,7 +12,7 @@ from policy_server import PolicyServer
 from program_declarations import declared, shipped
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
-from flexspot.infra.rules import pack_configuration
+from flexspot.infra.declaring.rules import pack_configuration
 from flexspot.policies.engine import Gate
 from flexspot.policies.lint.configuration import read_configuration
 from flexspot.policies.lint.run import lint

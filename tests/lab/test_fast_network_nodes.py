@@ -12,8 +12,7 @@ import pytest
 from eks_objects import pools_on
 from program_declarations import shipped
 
-from flexspot.capacity.catalog.node_labels import EFA_RESOURCE
-from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.capacity.catalog.node_labels import EFA_RESOURCE, QUEUE_LABEL
 from flexspot.capacity.plan.build import StackPlan, build_plan
 from flexspot.capacity.settings.stack_file import parse_settings
 from flexspot.capacity.workloads.kinds import objects_of

@@ -8,8 +8,7 @@ import pytest
 from tenancy_ground import Member
 from test_hostile_submissions import DEPLOYERS, MEMBERS, outcome_of, platform
 
-from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
-from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.capacity.catalog.node_labels import GPU_RESOURCE, QUEUE_LABEL
 from flexspot.lab.cluster import POD, condition
 from flexspot.lab.exercise.play import JOB, running_pods
 

@@ -15,7 +15,7 @@ from queue_fixtures import FOUR_L4, QueueGround, queues_of
 from queue_objects import admission_objects
 from tenancy_ground import Member
 
-from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.capacity.catalog.node_labels import QUEUE_LABEL
 from flexspot.lab.cluster import condition
 from flexspot.lab.exercise.play import JOB, NODE
 

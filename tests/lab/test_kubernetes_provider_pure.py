@@ -20,13 +20,12 @@ from pulumi.runtime.proto import provider_pb2
 
 from flexspot.lab.providers import planning
 from flexspot.lab.providers.api import ApiRefusal, LabApi
-from flexspot.lab.providers.kubernetes import KubernetesStandIn
+from flexspot.lab.providers.kubernetes import KubernetesStandIn, ProviderSettingsError, read_settings
 from flexspot.lab.providers.lifecycle import handed_over
 from flexspot.lab.providers.objects import NoNameError, NoQuantityError, canonical, normalized
-from flexspot.lab.providers.planning import with_secrets
+from flexspot.lab.providers.planning import ProviderSettings, with_secrets
 from flexspot.lab.providers.readiness import timeout_of
 from flexspot.lab.providers.serving import ProviderError
-from flexspot.lab.providers.settings import ProviderSettings, ProviderSettingsError, read_settings
 from flexspot.lab.providers.values import UNKNOWN, Secret
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from flexspot.policies.judging import DEFAULTS
 from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from flexspot.policies.judging import AnyRule, Settings
+    from flexspot.policies.judging import Rule, Settings
     from flexspot.policies.values.finding import Finding
 
 Manifest = dict[str, Any]
@@ -75,7 +75,7 @@ def inventory(*written: Manifest | tuple[str, Any]) -> Inventory:
 
 def found(*written: Manifest | tuple[str, Any], closed: bool = False, settings: Settings = DEFAULTS, rule: str = "") -> list[Finding]:
     """The findings about each object, by all rules or by one."""
-    rules: list[AnyRule] = [each for each in all_rules() if rule in {"", each.name}]
+    rules: list[Rule] = [each for each in all_rules() if rule in {"", each.name}]
     judged = judge_all([source_of(each) for each in written], rules, settings, closed=closed)
     return [finding for findings in judged for finding in findings]
 

@@ -17,7 +17,7 @@ from flexspot.capacity.values.verdict import Verdict
 from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from flexspot.policies.judging import AnyRule
+    from flexspot.policies.judging import Rule
 
 RULES = Path(__file__).parent / "rules"
 
@@ -87,5 +87,5 @@ def _case(rule: str, verdict: Verdict, document: dict[str, Any]) -> Case:
     return Case(rule, verdict, f"kubernetes:{api_version}:{document['kind']}", document["metadata"]["name"], document, document, among)
 
 
-def rules_named(name: str) -> list[AnyRule]:
+def rules_named(name: str) -> list[Rule]:
     return [rule for rule in all_rules() if rule.name == name]

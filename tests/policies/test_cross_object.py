@@ -15,9 +15,9 @@ from flexspot.policies.engine import Gate
 from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from flexspot.policies.judging import AnyRule
+    from flexspot.policies.judging import Rule
 
-ACROSS = [rule for rule in all_rules() if rule.judge_among]
+ACROSS = [rule for rule in all_rules() if rule.among]
 
 NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
@@ -42,7 +42,7 @@ UNLESS = "unless their pool gives more"
 
 
 @pytest.mark.parametrize("rule", ACROSS, ids=lambda rule: rule.name)
-def test_no_cross_object_rule_fails_an_object_alone_that_it_would_not_fail_among_others(rule: AnyRule) -> None:
+def test_no_cross_object_rule_fails_an_object_alone_that_it_would_not_fail_among_others(rule: Rule) -> None:
     """Without its surroundings a passing object is at worst undecided."""
     for case in cases():
         if case.rule == rule.name and case.verdict in {Verdict.PASS, Verdict.NOT_APPLICABLE}:
@@ -50,7 +50,7 @@ def test_no_cross_object_rule_fails_an_object_alone_that_it_would_not_fail_among
             assert [each for each in failing if UNLESS not in each] == [], case
 
 
-def server_with_pool(rule: AnyRule = MISSING_CLASS) -> PolicyServer:
+def server_with_pool(rule: Rule = MISSING_CLASS) -> PolicyServer:
     server = PolicyServer(Gate([rule]))
     server.analyze(NODE_POOL, "gpu", POOL)
     return server
@@ -89,7 +89,7 @@ def test_a_rule_over_the_stack_that_raises_is_advice_that_names_it() -> None:
     def raises(*_: object) -> Any:
         raise ValueError("hunter2")
 
-    [(level, _, message)] = server_with_pool(replace(MISSING_CLASS, judge_among=raises)).analyze_stack([(NODE_POOL, "gpu", {})])
+    [(level, _, message)] = server_with_pool(replace(MISSING_CLASS, judge=raises)).analyze_stack([(NODE_POOL, "gpu", {})])
 
     assert level == "advisory"
     assert "the rule itself is broken: ValueError in test_cross_object.py" in message

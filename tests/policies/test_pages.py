@@ -15,7 +15,7 @@ from flexspot.policies.judging import DEFAULTS
 from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
-    from flexspot.policies.judging import AnyRule
+    from flexspot.policies.judging import Rule
 
 
 @pytest.mark.slow
@@ -25,7 +25,7 @@ def test_the_pages_in_the_repository_are_those_that_the_rules_give() -> None:
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
-def test_a_page_shows_what_breaks_the_rule_and_what_keeps_it_and_the_rule_says_the_same(rule: AnyRule) -> None:
+def test_a_page_shows_what_breaks_the_rule_and_what_keeps_it_and_the_rule_says_the_same(rule: Rule) -> None:
     page = (reference.FOLDER / f"{rule.name}.md").read_text()
     bad, good = (page.partition(f"## {title}\n\n```yaml\n")[2].partition("```")[0] for title in ("Breaks it", "Keeps it"))
 
@@ -34,7 +34,7 @@ def test_a_page_shows_what_breaks_the_rule_and_what_keeps_it_and_the_rule_says_t
     assert not {Verdict.FAIL, Verdict.UNKNOWN} & verdicts_of(rule, good)
 
 
-def verdicts_of(rule: AnyRule, example: str) -> set[Verdict]:
+def verdicts_of(rule: Rule, example: str) -> set[Verdict]:
     """What the rule says of the first object of an example, among the others."""
     sources = [source_of(document) for document in yaml.load_all(example, Loader=yaml.CSafeLoader)]
     return {finding.verdict for finding in judge_all(sources, [rule], DEFAULTS)[0]}

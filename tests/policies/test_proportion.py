@@ -6,10 +6,10 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
+import bench_policies
 import pytest
 from manifests import Manifest, job, manifest, node_pool
 
-from flexspot.policies import bench
 from flexspot.policies.core import Reading, judge_across, judge_all, read_source
 from flexspot.policies.inventory.reading.source import from_manifest, from_pulumi
 from flexspot.policies.judging import DEFAULTS
@@ -18,7 +18,7 @@ from flexspot.policies.rules import all_rules
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flexspot.policies.judging import AnyRule
+    from flexspot.policies.judging import Rule
 
 pytestmark = pytest.mark.slow
 
@@ -73,12 +73,12 @@ def test_all_rules_do_four_times_as_much_for_four_times_the_objects_that_they_co
 
 @cache
 def readings(times: int) -> list[Reading]:
-    return [read_source(from_pulumi(*each)) for each in bench.resources(times)]
+    return [read_source(from_pulumi(*each)) for each in bench_policies.resources(times)]
 
 
 @pytest.mark.nightly(held_by="test_all_rules_do_four_times_as_much_for_four_times_the_objects_that_they_compare")
-@pytest.mark.parametrize("rule", [rule for rule in all_rules() if rule.judge_among], ids=lambda rule: rule.name)
-def test_over_twice_the_resources_a_rule_that_compares_them_takes_about_twice_the_steps(rule: AnyRule) -> None:
+@pytest.mark.parametrize("rule", [rule for rule in all_rules() if rule.among], ids=lambda rule: rule.name)
+def test_over_twice_the_resources_a_rule_that_compares_them_takes_about_twice_the_steps(rule: Rule) -> None:
     small, large = readings(1), readings(2)
     judge_across(small[:1], [rule], DEFAULTS)
     once, twice = (calls(lambda given=given: judge_across(given, [rule], DEFAULTS)) for given in (small, large))

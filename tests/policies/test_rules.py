@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from flexspot.policies.judging import AnyRule
+    from flexspot.policies.judging import Rule
     from flexspot.policies.values.finding import Finding
 
 
@@ -46,7 +46,7 @@ def test_the_core_gives_a_resource_and_the_same_object_as_a_manifest_the_verdict
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
-def test_a_rule_has_fixtures_of_every_verdict_and_speaks_to_a_person(rule: AnyRule) -> None:
+def test_a_rule_has_fixtures_of_every_verdict_and_speaks_to_a_person(rule: Rule) -> None:
     assert {case.verdict for case in cases_of(rule.name)} == set(WORDS.values())
     assert rule.code.startswith("FLX")
     assert rule.severity in Severity
@@ -84,5 +84,5 @@ def test_a_file_without_its_rule_is_refused(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "nameless_problem.py").write_text("")
     monkeypatch.setattr(rules, "__path__", [str(tmp_path)])
 
-    with pytest.raises(TypeError, match=r"nameless_problem\.py holds no RULE"):
+    with pytest.raises(TypeError, match=r"nameless_problem\.py holds no rule"):
         rules.all_rules.__wrapped__()

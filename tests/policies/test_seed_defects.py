@@ -12,12 +12,11 @@ from flexspot.capacity.values.verdict import Verdict
 from flexspot.policies.core import judge_all
 from flexspot.policies.inventory.reading.source import from_manifest, from_pulumi
 from flexspot.policies.judging import DEFAULTS
-from flexspot.policies.lint.chunks import yaml_chunks
 from flexspot.policies.lint.configuration import Configuration
 from flexspot.policies.lint.file_reading import Manifest
 from flexspot.policies.lint.places import Places
 from flexspot.policies.lint.run import lint
-from flexspot.policies.lint.yaml_reading import documents_in
+from flexspot.policies.lint.yaml_reading import documents_in, yaml_chunks
 from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:

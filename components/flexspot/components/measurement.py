@@ -28,9 +28,10 @@ from flexspot.capacity.settings.controllers import KubeStateMetricsSize
 from flexspot.capacity.telemetry import ALLOCATED, GROUP, IDLE, MEASURED, USED, rule_groups, rules_spec, rules_yaml
 from flexspot.capacity.values.quantities import milli_quantity
 from flexspot.components.in_cluster import single_pod, without_rights
+from flexspot.components.shared_args import PlacementArgs, publish
 
 
-class KubeStateMetricsArgs(TypedDict):
+class KubeStateMetricsArgs(PlacementArgs):
     """Arguments of KubeStateMetrics."""
 
     namespace: str
@@ -50,12 +51,6 @@ class KubeStateMetricsArgs(TypedDict):
 
     memory: NotRequired[str]
     """Memory request and limit, as a Kubernetes quantity; tens of thousands of pods need more. Default: 512Mi."""
-
-    node_selector: NotRequired[dict[str, str]]
-    """Labels of the controllers' nodes. Default: any node."""
-
-    tolerations: NotRequired[list[dict[str, str]]]
-    """Tolerations for the taints of those nodes. Default: none."""
 
 
 NAME = "kube-state-metrics"
@@ -216,7 +211,7 @@ class KubeStateMetrics(pulumi.ComponentResource):
         scraped(name, args, prometheus, pulumi.ResourceOptions(parent=self, depends_on=[service]))
         address = f"{NAME}.{args['namespace']}.svc:{METRICS_PORT}"
         self.service = service.id.apply(lambda _: address)
-        self.register_outputs({"service": self.service})
+        publish(self)
 
 
 def _checked(name: str, args: KubeStateMetricsArgs) -> PrometheusKind:
@@ -279,7 +274,7 @@ class RecordingRules(pulumi.ComponentResource):
         super().__init__("flexspot:index:RecordingRules", name, {**args}, opts)
         made = self._made(name, args, prometheus)
         self.series = made.id.apply(lambda _: [ALLOCATED, USED, MEASURED, IDLE])
-        self.register_outputs({"series": self.series})
+        publish(self)
 
     def _made(self, name: str, args: RecordingRulesArgs, prometheus: PrometheusKind) -> pulumi.CustomResource:
         child = pulumi.ResourceOptions(parent=self)

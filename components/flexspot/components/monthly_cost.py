@@ -6,6 +6,8 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
+from flexspot.components.shared_args import publish
+
 
 class SpendingArgs(TypedDict):
     """Monthly spend of an environment or a team, in US dollars as text such as "1234.50", to avoid rounding."""
@@ -63,7 +65,7 @@ class MonthlyCost(pulumi.ComponentResource):
             _check(name, spending)
         super().__init__("flexspot:index:MonthlyCost", name, {**args}, opts)
         self.expected_usd = pulumi.Output.from_input(args["environment"]["expected_usd"])
-        self.register_outputs({"expected_usd": self.expected_usd})
+        publish(self)
 
 
 def _check(name: str, spending: SpendingArgs) -> None:

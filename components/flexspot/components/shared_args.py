@@ -1,12 +1,14 @@
 """Arguments that several components take, and how arguments are checked and refused."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from inspect import get_annotations
 from ipaddress import IPv4Network
 from types import NoneType, UnionType
 from typing import Any, NoReturn, NotRequired, TypedDict, TypeVar, Union, cast, get_args, get_origin, is_typeddict
 
+import pulumi
 from pydantic import ValidationError
 
 from flexspot.capacity.catalog.data_files import DescribedRecord, Record
@@ -39,6 +41,37 @@ def arguments(kind: type[ArgsT], *sources: object, **own: object) -> ArgsT:
     return cast("ArgsT", found)
 
 
+_DEFAULTS: dict[type, Mapping[str, object]] = {}
+
+
+def defaults(**values: object) -> Callable[[type[ArgsT]], type[ArgsT]]:
+    """Declare the defaults of a component's arguments, or of a part of them, but for those that are none, empty or false."""
+
+    def declared(kind: type[ArgsT]) -> type[ArgsT]:
+        _DEFAULTS[kind] = values
+        return kind
+
+    return declared
+
+
+def default_of(kind: type, name: str) -> Any:
+    """Return the default of an optional argument."""
+    if name in (own := _DEFAULTS.get(kind, {})):
+        return own[name]
+    [hint] = get_args(kind.__annotations__[name])
+    if NoneType in get_args(hint):
+        return None
+    empty: type = dict if is_typeddict(hint) else get_origin(hint) or hint
+    return empty()
+
+
+def filled(kind: type[ArgsT], args: ArgsT) -> ArgsT:
+    """Return the arguments with the defaults of those that are not given."""
+    given = {name: value for name, value in cast("Mapping[str, Any]", args).items() if value is not None}
+    optional: frozenset[str] = getattr(kind, "__optional_keys__")  # noqa: B009 -- a type checker knows it of no type variable
+    return cast("ArgsT", {name: default_of(kind, name) for name in optional - given.keys()} | given)
+
+
 def _has(source: object, name: str) -> bool:
     return name in source if isinstance(source, Mapping) else hasattr(source, name)
 
@@ -61,6 +94,11 @@ def _plain(value: Any, hint: Any) -> Any:
             return arguments(hint, value) if is_typeddict(hint) and value is not None else value
 
 
+def publish(component: pulumi.ComponentResource) -> None:
+    """Register the outputs that the component's class declares: the last step of its constructor."""
+    component.register_outputs({name: getattr(component, name) for name in get_annotations(type(component))})
+
+
 def refuse(where: str, problem: SettingsProblem) -> NoReturn:
     """Raises ValueError with the words that a stack file's settings are refused with, beginning with the component."""
     raise ValueError(f"{where}: {problem}")
@@ -72,12 +110,14 @@ def refuse_first(where: str, problems: Iterable[SettingsProblem]) -> None:
         refuse(where, each)
 
 
-def checked_options(where: str, model: type[OptionsT], args: Mapping[str, object]) -> OptionsT:
+def checked_options(where: str, model: type[OptionsT], args: Mapping[str, object], *only: str) -> OptionsT:
     """The options that arguments and settings have in common, those that are not given as the settings have them by default.
+
+    With `only` no others are looked at, such as those that may be outputs.
 
     Raises ValueError, beginning with `where`, for what the settings' model refuses.
     """
-    given = {name: args[name] for name in model.model_fields if args.get(name) is not None}
+    given = {name: args[name] for name in only or model.model_fields if args.get(name) is not None}
     try:
         return model.model_validate(given)
     except ValidationError as error:
@@ -85,7 +125,7 @@ def checked_options(where: str, model: type[OptionsT], args: Mapping[str, object
         problem, allowed = said(first)
         if not first["loc"]:
             # Of what several arguments together say, the problem names them.
-            raise ValueError(f"{where}: {problem}; {allowed}") from error
+            raise ValueError(f"{where}: {'; '.join(filter(None, (problem, allowed)))}") from error
         refuse(where, SettingsProblem(".".join(map(str, first["loc"])), shown(first["input"]), problem, allowed))
 
 
@@ -108,6 +148,26 @@ class NodeTaint(TypedDict):
 
     effect: str
     """NoSchedule, PreferNoSchedule or NoExecute."""
+
+
+class PlacementArgs(TypedDict):
+    """On which nodes a controller's pods run."""
+
+    node_selector: NotRequired[dict[str, str]]
+    """Labels of the nodes that it runs on. Default: none, any node."""
+
+    tolerations: NotRequired[list[dict[str, str]]]
+    """Tolerations for the taints of these nodes. Default: none."""
+
+
+class ControllerArgs(PlacementArgs):
+    """How many copies of a controller run, of which release, and where."""
+
+    version: NotRequired[str | None]
+    """Version of its chart. Default: that of flexspot/capacity/catalog/versions.yaml."""
+
+    replicas: NotRequired[int]
+    """Replicas; one leads, and all answer webhooks. Default: 2, of which one is always kept."""
 
 
 class RoleOptionsArgs(TypedDict):

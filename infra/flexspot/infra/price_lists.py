@@ -25,7 +25,7 @@ from flexspot.capacity.catalog.fresh_prices import (
 from flexspot.capacity.catalog.machines import Machine, Vendor
 from flexspot.capacity.catalog.price_book import Price, ServicePrice
 from flexspot.capacity.values.errors import ExplainedError
-from flexspot.infra.optional_libraries import library
+from flexspot.infra.loading import library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

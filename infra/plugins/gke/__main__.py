@@ -1,7 +1,7 @@
 """What a language host starts for `pulumi package add`, and for each `up` of a program that uses components."""
 
 from flexspot.components.hosting.plugin import serve
-from flexspot.infra.collector import collect_rarely
+from flexspot.infra.loading import collect_rarely
 
 collect_rarely()
 serve("gke")

@@ -75,9 +75,7 @@ def _write_all(certificates: Certificates) -> None:
     # (open-policy-agent/cert-controller v0.16.0, buildArtifactsFromSecret and validCACert).
     authority_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     authority_name = _subject("flexspot-lab", None)
-    authority = _builder(authority_name, authority_name, authority_key)
-    authority = authority.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    authority = authority.add_extension(_key_usage(signs=True), critical=True)
+    authority = _builder(authority_name, authority_name, authority_key, signs=True)
     authority = authority.add_extension(x509.SubjectAlternativeName([x509.DNSName("kueue-ca")]), critical=False)
     authority = authority.add_extension(x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key()), critical=False)
     authority_certificate = authority.sign(authority_key, hashes.SHA256())
@@ -85,9 +83,7 @@ def _write_all(certificates: Certificates) -> None:
 
     for name, (user, group) in {"server": ("flexspot-lab", None), **IDENTITIES}.items():
         key = ec.generate_private_key(ec.SECP256R1())
-        leaf = _builder(_subject(user, group), authority_name, key)
-        leaf = leaf.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        leaf = leaf.add_extension(_key_usage(signs=False), critical=True)
+        leaf = _builder(_subject(user, group), authority_name, key, signs=False)
         # etcd's server shows its certificate as a client to itself, so the server's is good for both.
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH] + [ExtendedKeyUsageOID.SERVER_AUTH] * (name == "server")
         leaf = leaf.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
@@ -111,7 +107,13 @@ def _subject(user: str, group: str | None) -> x509.Name:
     return x509.Name(attributes)
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: PrivateKey) -> x509.CertificateBuilder:
+_USAGES = {
+    "digital_signature": True,
+    **dict.fromkeys(("content_commitment", "data_encipherment", "key_agreement", "encipher_only", "decipher_only"), False),
+}
+
+
+def _builder(subject: x509.Name, issuer: x509.Name, key: PrivateKey, *, signs: bool) -> x509.CertificateBuilder:
     now = dt.datetime.now(dt.UTC)
     return (
         x509.CertificateBuilder()
@@ -121,20 +123,8 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: PrivateKey) -> x509.Cer
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - dt.timedelta(hours=1))
         .not_valid_after(now + _LIFETIME)
-    )
-
-
-def _key_usage(*, signs: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=not signs,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs,
-        crl_sign=signs,
-        encipher_only=False,
-        decipher_only=False,
+        .add_extension(x509.BasicConstraints(ca=signs, path_length=None), critical=True)
+        .add_extension(x509.KeyUsage(**_USAGES, key_encipherment=not signs, key_cert_sign=signs, crl_sign=signs), critical=True)
     )
 
 

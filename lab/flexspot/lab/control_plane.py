@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from filelock import FileLock, Timeout
-
 from flexspot.lab.certificates import ensure_certificates
 from flexspot.lab.home import LabState, StaleStateError, load_state
 from flexspot.lab.parts import PORTS, LabContext, all_parts, controllers, kubeconfig, store_and_server
@@ -31,7 +29,7 @@ from flexspot.lab.processes import (
     spawn,
     why_it_ended,
 )
-from flexspot.lab.progress import ExitCode, LabError, interrupts_wait
+from flexspot.lab.progress import ExitCode, LabError, interrupts_wait, locked
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -289,14 +287,7 @@ class LabControlPlane:
     def _locked(self, progress: Progress) -> Generator[None]:
         """One start or stop of a lab at a time; a second one waits for the first and says so."""
         self.home.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = FileLock(self.home.lock)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            progress.begin("lock", f"waiting for another start or stop of lab {self.home.name}")
-            lock.acquire()
-            progress.end("lock", "done")
-        try:
+        with locked(self.home.lock, progress, "lock", f"waiting for another start or stop of lab {self.home.name}") as waited:
+            if waited:
+                progress.end("lock", "done")
             yield
-        finally:
-            lock.release()

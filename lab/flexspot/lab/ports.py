@@ -5,15 +5,10 @@ from __future__ import annotations
 import random
 import socket
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Self
 
 import platformdirs
 import psutil
 from filelock import FileLock, Timeout
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
 
 HOST = "127.0.0.1"
 
@@ -22,7 +17,7 @@ HOST = "127.0.0.1"
 _RANGE = range(21000, 32000)
 
 
-class Reservations:
+class Reservations(ExitStack):
     """Ports that this process gives out, each to nobody else while the reservations are open.
 
     Programs listen many seconds after their ports were chosen; without this two labs that start side by side would choose the same one
@@ -31,14 +26,8 @@ class Reservations:
     """
 
     def __init__(self) -> None:
-        self._held = ExitStack()
+        super().__init__()
         self._given: set[int] = set()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._held.close()
 
     def take(self, port: int) -> bool:
         """Reserves a port; False when somebody listens there or has reserved it."""
@@ -47,7 +36,7 @@ class Reservations:
         with ExitStack() as held:
             if not _announce(port, held) or not is_free(port):
                 return False
-            self._held.push(held.pop_all())
+            self.push(held.pop_all())
         self._given.add(port)
         return True
 

@@ -7,10 +7,13 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from filelock import FileLock, Timeout
+
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
 
 
 __all__ = ["ExitCode", "LabError"]
@@ -44,6 +47,23 @@ class Silence:
 
     def end(self, step: str, outcome: str) -> None:
         """See Progress."""
+
+
+@contextmanager
+def locked(path: Path, progress: Progress, step: str, doing: str) -> Generator[bool]:
+    """Hold a lock that other processes take too; yields whether `step` had to begin, which waits for them."""
+    lock = FileLock(path)
+    waited = False
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        progress.begin(step, doing)
+        lock.acquire()
+        waited = True
+    try:
+        yield waited
+    finally:
+        lock.release()
 
 
 @contextmanager

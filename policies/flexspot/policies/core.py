@@ -12,7 +12,7 @@ from flexspot.capacity.values.verdict import ObjectIdentity, Outcome, Severity, 
 from flexspot.policies.inventory.reading import views_of
 from flexspot.policies.inventory.reading.source import ObjectSource, annotations_of
 from flexspot.policies.inventory.views import Inventory, View
-from flexspot.policies.judging import AnyRule, Level, Parameters, Settings
+from flexspot.policies.judging import Level, Parameters, Rule, Settings
 from flexspot.policies.rules import all_rules
 from flexspot.policies.values.field import UNKNOWN, Field
 from flexspot.policies.values.finding import CODE, NOTHING, PREFIX, RULE, Finding, Secrets, Suppressions, suppressions_of, written_on
@@ -25,18 +25,18 @@ class Assignment(NamedTuple):
     """A rule that is to judge a view, with its parameters. `place` is its place among all rules: findings are told in that order."""
 
     place: int
-    rule: AnyRule
+    rule: Rule
     parameters: Parameters
 
 
 class RuleIndex:
     """The rules of one run that are not disabled: those that judge a view `among` others, or those that judge it alone."""
 
-    def __init__(self, rules: Iterable[AnyRule], settings: Settings, *, among: bool, told: Container[Verdict] = frozenset(Verdict)) -> None:
+    def __init__(self, rules: Iterable[Rule], settings: Settings, *, among: bool, told: Container[Verdict] = frozenset(Verdict)) -> None:
         self._charges = tuple(
             Assignment(place, rule, settings.parameters(rule))
             for place, rule in enumerate(rules)
-            if (rule.judge_among is not None) is among and settings.level(rule) is not Level.DISABLED
+            if rule.among is among and settings.level(rule) is not Level.DISABLED
         )
         self._of_class: dict[type[View], tuple[Assignment, ...]] = {}
         self._of_classes: dict[tuple[type[View], ...], list[tuple[Assignment, int]]] = {}
@@ -117,14 +117,14 @@ def read_source(source: ObjectSource, read: Callable[[ObjectSource], Sequence[Vi
         return Reading(source, (), defect)
 
 
-def judge(source: ObjectSource, rules: Iterable[AnyRule], settings: Settings) -> list[Finding]:
+def judge(source: ObjectSource, rules: Iterable[Rule], settings: Settings) -> list[Finding]:
     """The findings about one object of every rule that needs no other object and is not disabled, passes included."""
     return judge_alone(read_source(source), RuleIndex(rules, settings, among=False), settings)
 
 
 def judge_all(
     sources: Iterable[ObjectSource],
-    rules: Iterable[AnyRule],
+    rules: Iterable[Rule],
     settings: Settings,
     *,
     closed: bool = False,
@@ -138,7 +138,7 @@ def judge_all(
 
 def judge_scopes(  # noqa: PLR0913 -- what a run is made of
     sources: Sequence[ObjectSource],
-    rules: Iterable[AnyRule],
+    rules: Iterable[Rule],
     settings: Settings,
     scopes: Sequence[Sequence[int]],
     *,
@@ -221,7 +221,7 @@ def judge_alone(reading: Reading, alone: RuleIndex, settings: Settings) -> list[
     return [secrets.hide(each) for each in findings] if secrets.texts else findings
 
 
-def judge_across(readings: Sequence[Reading], rules: Iterable[AnyRule], settings: Settings) -> list[list[Finding]]:
+def judge_across(readings: Sequence[Reading], rules: Iterable[Rule], settings: Settings) -> list[list[Finding]]:
     """The findings of the rules that need other objects, one list for each of `readings`."""
     among = RuleIndex(rules, settings, among=True)
     return _judged_across(readings, among, settings, readings, Inventory(_views(readings)))
@@ -255,11 +255,8 @@ def _findings(reading: Reading, index: RuleIndex, inventory: Inventory, accepted
 def _judge_one(charge: Assignment, view: View, inventory: Inventory) -> Outcome:
     rule, parameters = charge.rule, charge.parameters
     try:
-        if rule.judge_among:
-            outcome = rule.judge_among(view, parameters, inventory)
-        else:
-            assert rule.judge, "a rule judges alone or among others"  # noqa: S101 -- a defect of the rule, told as such
-            outcome = rule.judge(view, parameters)
+        assert rule.judge, "a rule about objects has its function"  # noqa: S101 -- a defect of the rule, told as such
+        outcome = rule.judge(view, parameters, inventory) if rule.among else rule.judge(view, parameters)
     except Exception as error:  # noqa: BLE001 -- one defect must not stop the other rules, nor the update
         return undecided(f"{_BROKEN}{_defect(error)}; report it, and review this object by hand")
     if outcome.verdict is Verdict.FAIL and view.concerned is UNKNOWN and not view.partial:
@@ -276,7 +273,7 @@ def _accepted(reading: Reading, settings: Settings) -> Suppressions:
     return suppressions_of(reading.suppressing, reading.source.identity, settings.suppressions, locked, settings.today)
 
 
-def finding_of(rule: AnyRule, identity: ObjectIdentity, outcome: Outcome) -> Finding:
+def finding_of(rule: Rule, identity: ObjectIdentity, outcome: Outcome) -> Finding:
     """An outcome in the words of its rule."""
     return Finding(
         rule=rule.name,

@@ -21,7 +21,7 @@ from flexspot.capacity.values.verdict import Severity, Verdict
 from flexspot.policies.core import Reading, RuleIndex, is_defect, judge_across, judge_alone, read_source
 from flexspot.policies.inventory.reading.eks import PROPERTIES, is_template, takes_template, with_template
 from flexspot.policies.inventory.reading.source import from_pulumi
-from flexspot.policies.judging import DEFAULTS, LEVEL, AnyRule, Level, policy_schema, read_settings, schema
+from flexspot.policies.judging import DEFAULTS, LEVEL, Level, Rule, policy_schema, read_settings, schema
 from flexspot.policies.rules import all_rules
 
 if TYPE_CHECKING:
@@ -44,24 +44,17 @@ PORT: Final = "FLEXSPOT_POLICY_PACK_PORT"
 _EVERY: Final = "all"
 """The engine's own word in a policy configuration: the level of every policy. It has set them when the pack is asked."""
 
-LEVELS: Final[Mapping[Level, proto.EnforcementLevel.ValueType]] = {
-    Level.MANDATORY: proto.MANDATORY,
-    Level.ADVISORY: proto.ADVISORY,
-    Level.DISABLED: proto.DISABLED,
-}
+LEVELS: Final[Mapping[Level, proto.EnforcementLevel.ValueType]] = {level: getattr(proto, level.name) for level in Level}
 
 # Nothing here remediates; what a user sets to "remediate" is to be right, so it stops.
 _READ: Final = {**{told: level for level, told in LEVELS.items()}, proto.REMEDIATE: Level.MANDATORY}
 
 SEVERITIES: Final[Mapping[Severity, proto.PolicySeverity.ValueType]] = {
-    Severity.LOW: proto.POLICY_SEVERITY_LOW,
-    Severity.MEDIUM: proto.POLICY_SEVERITY_MEDIUM,
-    Severity.HIGH: proto.POLICY_SEVERITY_HIGH,
-    Severity.CRITICAL: proto.POLICY_SEVERITY_CRITICAL,
+    severity: getattr(proto, f"POLICY_SEVERITY_{severity.name}") for severity in Severity
 }
 
 
-def analyzer_info(rules: Sequence[AnyRule]) -> proto.AnalyzerInfo:
+def analyzer_info(rules: Sequence[Rule]) -> proto.AnalyzerInfo:
     """The pack as the engine and Pulumi Cloud list it: the policy of the settings, then one policy for each rule."""
     settings = proto.PolicyInfo(
         name=PACK,
@@ -80,12 +73,12 @@ def analyzer_info(rules: Sequence[AnyRule]) -> proto.AnalyzerInfo:
     )
 
 
-def _policy_info(rule: AnyRule) -> proto.PolicyInfo:
+def _policy_info(rule: Rule) -> proto.PolicyInfo:
     return proto.PolicyInfo(
         name=rule.name,
         description=rule.why,
         enforcementLevel=LEVELS[rule.level],
-        policy_type=proto.POLICY_TYPE_STACK if rule.judge_among else proto.POLICY_TYPE_RESOURCE,
+        policy_type=proto.POLICY_TYPE_STACK if rule.among else proto.POLICY_TYPE_RESOURCE,
         configSchema=_config_schema({name: _default_in_words(each) for name, each in policy_schema(rule).items()}),
         severity=SEVERITIES[rule.severity],
         tags=[rule.code, *rule.clouds],
@@ -114,7 +107,7 @@ def level_of_settings(configured: Mapping[str, proto.PolicyConfig]) -> Level:
     return _READ[configured[PACK].enforcementLevel] if PACK in configured else Level.MANDATORY
 
 
-def written_settings(configured: Mapping[str, proto.PolicyConfig], rules: Iterable[AnyRule]) -> dict[str, Any]:
+def written_settings(configured: Mapping[str, proto.PolicyConfig], rules: Iterable[Rule]) -> dict[str, Any]:
     """What a user wrote, in the one form of flexspot.policies.judging: under the pack's own policy, and under those of the rules.
 
     Where both set the same, the pack's own policy counts. The engine gives each policy a level, written or not: one that is the rule's own
@@ -191,7 +184,7 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
     update judges again with the value known.
     """
 
-    def __init__(self, rules: Sequence[AnyRule] | None = None) -> None:
+    def __init__(self, rules: Sequence[Rule] | None = None) -> None:
         self._rules = tuple(all_rules() if rules is None else rules)
         self._named = {rule.name: rule for rule in self._rules}
         self._settings = DEFAULTS
@@ -247,7 +240,7 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
             # What cannot be decided of a resource is told in one piece, with what the rules of the whole stack cannot decide of it.
             self._undecided[request.urn] = [each for each in findings if _waits(each)]
             told += self._told(each for each in findings if not _waits(each))
-        return self._answer(told, findings, (rule for rule in self._rules if not rule.judge_among))
+        return self._answer(told, findings, (rule for rule in self._rules if not rule.among))
 
     def AnalyzeStack(self, request: proto.AnalyzeStackRequest, context: Any) -> proto.AnalyzeResponse:  # noqa: ARG002, N802 -- the protocol's
         """What the rules say that compare resources with one another."""
@@ -259,7 +252,7 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
             findings = [*alone.get(urn, ()), *across]
             told += self._told((each for each in findings if not _waits(each)), urn)
             told += self._told_undecided([*self._undecided.pop(urn, ()), *filter(_waits, findings)], urn)
-        return self._answer(told, itertools.chain.from_iterable(judged), (rule for rule in self._rules if rule.judge_among))
+        return self._answer(told, itertools.chain.from_iterable(judged), (rule for rule in self._rules if rule.among))
 
     def _with_templates(self, given: dict[str, Reading], resources: Iterable[proto.AnalyzerResource]) -> dict[str, list[Finding]]:
         """Reads the groups of machines among `given` anew, each with its launch template; what is so found of each that was not before.
@@ -325,9 +318,7 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
             severity=SEVERITIES[severity],
         )
 
-    def _answer(
-        self, told: Sequence[proto.AnalyzeDiagnostic], findings: Iterable[Finding], asked: Iterable[AnyRule]
-    ) -> proto.AnalyzeResponse:
+    def _answer(self, told: Sequence[proto.AnalyzeDiagnostic], findings: Iterable[Finding], asked: Iterable[Rule]) -> proto.AnalyzeResponse:
         """The diagnostics, what stops first; and which policies had nothing to judge, since the engine counts all others as passed."""
         judged = {finding.rule for finding in findings if finding.verdict is not Verdict.NOT_APPLICABLE}
         idle = [rule.name for rule in asked if rule.name not in judged]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from flexspot.capacity.values.errors import nearest
 from flexspot.policies.inventory.views import Inventory, View
@@ -37,9 +36,6 @@ class Cloud(StrEnum):
     EKS = "eks"
 
 
-ViewT = TypeVar("ViewT", bound=View)
-
-
 Setting = int | str | tuple[str, ...]
 """The value of a parameter."""
 
@@ -54,15 +50,15 @@ class Parameter:
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of the parameter."""
-        about = {"description": self.meaning}
+        text = {"type": "string", "minLength": 1}
         match self.default:
             case int():
-                return {"type": "integer", "minimum": 0, "default": self.default, **about}
+                form: dict[str, Any] = {"type": "integer", "minimum": 0, "default": self.default}
             case str():
-                return {"type": "string", "minLength": 1, "default": self.default, **about}
+                form = {**text, "default": self.default}
             case _:
-                texts = {"type": "string", "minLength": 1}
-                return {"type": "array", "items": texts, "minItems": 1, "default": list(self.default), **about}
+                form = {"type": "array", "items": text, "minItems": 1, "default": list(self.default)}
+        return {**form, "description": self.meaning}
 
     def read(self, written: Any) -> Setting:
         """The setting that a person wrote. Raises ValueError saying what is allowed."""
@@ -107,19 +103,16 @@ class Parameters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule(Generic[ViewT]):
-    """One rule. `name` is the problem in kebab-case, by default from the name of the rule's file; `code` is short and never changes.
+class Rule:
+    """One rule. `name` is the problem in kebab-case, `summary` what it finds, in one line; `code` is short and never changes.
 
-    `judge` is called for each view of the kinds in `looks_at`; a rule that needs other objects too has `judge_among` instead, which is
-    given everything. Either decides what is provable; whether the view is what it seems, and whether it is only a part of an object, is
-    seen to by flexspot.policies.core. `why`, `remediation` and `link` are for the person who is stopped by it; `sources` say where other
-    facts come from.
+    `judge` is called for each view of the kinds in `looks_at`. A rule `among` others is given the inventory, too. It decides what is
+    provable; whether the view is what it seems, and whether it is only a part of an object, is seen to by flexspot.policies.core. `why`,
+    `remediation` and `link` are for the person who is stopped by it; `sources` say where other facts come from.
     """
 
     code: str
     severity: Severity
-    judge: Callable[[ViewT, Parameters], Outcome] | None = None
-    judge_among: Callable[[ViewT, Parameters, Inventory], Outcome] | None = None
     why: str
     remediation: str
     link: str
@@ -128,24 +121,22 @@ class Rule(Generic[ViewT]):
     level: Level = Level.MANDATORY
     clouds: tuple[Cloud, ...] = (Cloud.GKE, Cloud.EKS)
     name: str = ""
-    looks_at: tuple[type[ViewT], ...] = ()
-    about: str = ""
+    summary: str = ""
+    looks_at: tuple[type[View], ...] = ()
+    judge: Callable[..., Outcome] | None = None
+    among: bool = False
 
-    def __post_init__(self) -> None:
-        """Set what the rule's file says already: its name, and what it looks at, which is the type of the function's first parameter."""
-        function = self.judge_among or self.judge
-        if function and not self.name:
-            object.__setattr__(self, "name", function.__module__.rpartition(".")[2].replace("_", "-"))
-        if function and not self.looks_at:
-            looks_at = next(iter(function.__annotations__.values()))
-            object.__setattr__(self, "looks_at", get_args(looks_at) or (looks_at,))
-
-    @property
-    def summary(self) -> str:
-        """What it finds, in one line: `about`, or else the first line of the rule's file."""
-        function = self.judge_among or self.judge
-        module = sys.modules.get(function.__module__) if function else None
-        return self.about or ((module.__doc__ if module else "") or "").strip().partition("\n")[0]
+    def __call__(self, judge: Callable[..., Outcome]) -> Rule:
+        """Complete the rule by its function: by its name, the first line of its docstring, and the types of what it takes."""
+        kind, *others = (kind for parameter, kind in judge.__annotations__.items() if parameter != "return")
+        return replace(
+            self,
+            name=judge.__name__.replace("_", "-"),
+            summary=(judge.__doc__ or "").partition("\n")[0],
+            looks_at=get_args(kind) or (kind,),
+            among=Inventory in others,
+            judge=judge,
+        )
 
     @property
     def page(self) -> str:
@@ -155,9 +146,6 @@ class Rule(Generic[ViewT]):
     def defaults(self) -> Parameters:
         """The rule's parameters as shipped."""
         return Parameters({parameter.name: parameter.default for parameter in self.parameters})
-
-
-AnyRule = Rule[Any]
 
 
 LEVEL, _LOCKED = "level", "locked"
@@ -191,15 +179,15 @@ class Settings:
     custom: frozenset[str] = frozenset()
     """The names of an organisation's own rules, which suppressions may name, too."""
 
-    def locks(self, rule: AnyRule) -> bool:
+    def locks(self, rule: Rule) -> bool:
         """Whether `rule` may not be suppressed."""
         return rule.name in self.locked
 
-    def level(self, rule: AnyRule) -> Level:
+    def level(self, rule: Rule) -> Level:
         """The level that counts for `rule`."""
         return self.levels.get(rule.name, rule.level)
 
-    def parameters(self, rule: AnyRule) -> Parameters:
+    def parameters(self, rule: Rule) -> Parameters:
         """The parameters of `rule`, the unset ones with their defaults."""
         written = self.values.get(rule.name, {})
         return Parameters({**rule.defaults().settings, **written}, frozenset(written))
@@ -208,7 +196,7 @@ class Settings:
 DEFAULTS = Settings()
 
 
-def schema(rules: Iterable[AnyRule]) -> dict[str, dict[str, Any]]:
+def schema(rules: Iterable[Rule]) -> dict[str, dict[str, Any]]:
     """The JSON schema of the settings: for each rule a level, or a level and parameters; and the suppressions."""
     levels = {"type": "string", "enum": [level.value for level in Level]}
     of_rules = {
@@ -230,13 +218,13 @@ def schema(rules: Iterable[AnyRule]) -> dict[str, dict[str, Any]]:
     return {**of_rules, SUPPRESSIONS: {"type": "array", "description": about, "items": entry}}
 
 
-def policy_schema(rule: AnyRule) -> dict[str, dict[str, Any]]:
+def policy_schema(rule: Rule) -> dict[str, dict[str, Any]]:
     """The JSON schema of what can be set of one rule beside its level: whether it is locked, and its parameters."""
     locked = {"type": "boolean", "description": "Whether nobody may suppress the rule.", "default": False}
     return {_LOCKED: locked, **{each.name: each.schema() for each in rule.parameters}}
 
 
-def read_settings(written: Mapping[str, Any], rules: Iterable[AnyRule]) -> Settings:
+def read_settings(written: Mapping[str, Any], rules: Iterable[Rule]) -> Settings:
     """The settings that `{rule: level}` and `{rule: {level: ..., parameter: ...}}` spell.
 
     Never raises: what is wrong is left at its default and told of in `problems`, all of it at once.

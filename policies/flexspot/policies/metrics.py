@@ -114,26 +114,44 @@ def walk(node: Node) -> Iterator[Node]:
         yield from walk(part)
 
 
-def too_long(text: str) -> bool:
-    """Whether an expression is not read at all, whatever it is."""
-    return len(text) > _CHARACTERS or len(_STEP.findall(text)) > _STEPS
+def parsed(text: str) -> Node | None:
+    """The expression as a tree; None for what is no PromQL, or too long to be read."""
+    found = _read(text)
+    return found if isinstance(found, Node) else None
+
+
+def promql_problem(text: str) -> str | Unknown:
+    """What is wrong with an expression, empty for one that can be read.
+
+    UNKNOWN for one that is too long to be read, and for what another Prometheus may take: functions that came or went with a release, and
+    syntax that has to be turned on.
+    """
+    found = _read(text)
+    return "" if isinstance(found, Node) else found
+
+
+_WORDS: Final = 120
+
+# Prometheus behind a feature flag takes more than the parser (promql-parser 0.12): calculated durations and modifiers of ranges.
+_EXPERIMENTAL = re.compile(r"\[[^\]\"']*[-+*/%^][^\]\"']*\]|\b(?:anchored|smoothed|fill)\b")
 
 
 @lru_cache(maxsize=2048)
-def parsed(text: str) -> Node | None:
-    """The expression as a tree; None for what is no PromQL, or too long to be read."""
-    if too_long(text):
-        return None
+def _read(text: str) -> Node | str | Unknown:
+    """The expression as a tree, or what is wrong with it."""
+    if len(text) > _CHARACTERS or len(_STEP.findall(text)) > _STEPS:
+        return UNKNOWN
     import promql_parser  # noqa: PLC0415 -- only where there is an expression
 
     try:
         return _node(promql_parser.parse(text), promql_parser)
-    except ValueError:
-        return None
+    except ValueError as error:
+        said = " ".join(str(error).split())[:_WORDS]
+        return UNKNOWN if said.startswith("unknown function") or _EXPERIMENTAL.search(text) else said
     except BaseException as error:  # a panic of Rust's is none of Python's ordinary exceptions, and its class cannot be imported
         if type(error).__name__ != "PanicException":
             raise
-        return None
+        return UNKNOWN
 
 
 def _node(expression: Any, kinds: Any) -> Node:  # noqa: PLR0911 -- one line for each kind
@@ -188,35 +206,6 @@ def _matches_nothing(pattern: str) -> bool:
         return re.fullmatch(pattern, "") is not None
     except re.error:
         return True
-
-
-_WORDS: Final = 120
-
-# Prometheus behind a feature flag takes more than the parser (promql-parser 0.12): calculated durations and modifiers of ranges.
-_EXPERIMENTAL = re.compile(r"\[[^\]\"']*[-+*/%^][^\]\"']*\]|\b(?:anchored|smoothed|fill)\b")
-
-
-def promql_problem(text: str) -> str | Unknown:
-    """What is wrong with an expression, empty for one that can be read.
-
-    UNKNOWN for one that is too long to be read, and for what another Prometheus may take: functions that came or went with a release, and
-    syntax that has to be turned on.
-    """
-    if too_long(text):
-        return UNKNOWN
-    if parsed(text) is not None:
-        return ""
-    import promql_parser  # noqa: PLC0415 -- only where there is an expression
-
-    try:
-        promql_parser.parse(text)
-    except ValueError as error:
-        said = " ".join(str(error).split())[:_WORDS]
-        return UNKNOWN if said.startswith("unknown function") or _EXPERIMENTAL.search(text) else said
-    except BaseException as error:  # as in `parsed`: a panic of the parser's is a defect of the parser
-        if type(error).__name__ != "PanicException":
-            raise
-    return UNKNOWN
 
 
 FILE: Final = Path(__file__).parent / "metric_families.yaml"

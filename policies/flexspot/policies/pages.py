@@ -14,7 +14,7 @@ from flexspot.policies.values.finding import PREFIX
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from flexspot.policies.judging import AnyRule, Setting
+    from flexspot.policies.judging import Rule, Setting
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 FOLDER = _CHECKOUT / "docs" / "rules"
@@ -37,8 +37,8 @@ def pages() -> Mapping[str, str]:
     return {"README.md": index, **{f"{rule.name}.md": _page(rule) for rule in rules}}
 
 
-def _page(rule: AnyRule) -> str:
-    needs = "with the other objects of the run" if rule.judge_among else "alone"
+def _page(rule: Rule) -> str:
+    needs = "with the other objects of the run" if rule.among else "alone"
     judged = f"Each {' or '.join(kind.__name__.removesuffix('View') for kind in rule.looks_at)} is judged {needs}."
     lines = [
         f"# {rule.name}",
@@ -83,7 +83,7 @@ def _number(dumper: yaml.SafeDumper, value: float) -> yaml.Node:
 _PageDumper.add_representer(float, _number)
 
 
-def _examples(rule: AnyRule) -> list[str]:
+def _examples(rule: Rule) -> list[str]:
     """Return a fixture that fails and one that passes. Fully known manifests go first, then what is of the same kind as the failing one."""
     fails, passes = (_fixtures(rule, word) for word in ("fails", "passes"))
     if not fails or not passes:
@@ -93,7 +93,7 @@ def _examples(rule: AnyRule) -> list[str]:
     return [f"## Breaks it\n\n{_shown(bad)}", f"## Keeps it\n\n{_shown(good)}"]
 
 
-def _fixtures(rule: AnyRule, word: str) -> list[tuple[bool, dict[str, Any]]]:
+def _fixtures(rule: Rule, word: str) -> list[tuple[bool, dict[str, Any]]]:
     """Return the fixtures of a verdict without their unknown values, each with whether it had any."""
     paths = sorted((FIXTURES / rule.name.replace("-", "_")).glob(f"{word}_*.yaml"))
     texts = [text for path in paths for text in re.split(r"^---$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)]
@@ -128,7 +128,7 @@ def _written_as(fixture: dict[str, Any]) -> dict[str, Any]:
     return {"resources": {fixture["name"]: {"type": fixture["resource"], "properties": fixture.get("inputs", {})}}}
 
 
-def _clouds(rule: AnyRule) -> str:
+def _clouds(rule: Rule) -> str:
     return " and ".join(_CLOUDS[cloud] for cloud in rule.clouds)
 
 

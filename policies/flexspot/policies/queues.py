@@ -5,45 +5,30 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.accelerators import ACCELERATORS, Accelerator
 from flexspot.policies.inventory.objects import (
-    AdmissionCheck,
     ClusterQueue,
     Cohort,
-    KarpenterNodePool,
     KueueConfiguration,
     LocalQueue,
-    NodeClass,
-    ProvisioningRequestConfig,
-    ResourceFlavor,
-    ResourceQuota,
-    named,
 )
-from flexspot.policies.inventory.views import GkeNodePool, Inventory, Pool
-from flexspot.policies.pods.scheduling_options import flavors_with_gpus
-from flexspot.policies.pools import pools_for
-from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of
+from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from flexspot.capacity.values.verdict import ObjectIdentity
+    from flexspot.policies.inventory.views import Inventory
 
     _Parents = Mapping[str | Unknown | None, str | Unknown | None]
 
 
-def cohort_of(queue: ClusterQueue) -> Field:
-    """The name of the queue's cohort: cohortName, which was cohort before v1beta2. An empty one is none."""
-    name = _first(queue.spec.at("cohortName"), queue.spec.at("cohort"))
-    return Field(None) if name.value == "" else name
-
-
-def parent_of(cohort: Cohort) -> Field:
-    """The name of the cohort above a Cohort: parentName, which was parent in v1alpha1. An empty one is none."""
-    name = _first(cohort.spec.at("parentName"), cohort.spec.at("parent"))
+def cohort_of(member: ClusterQueue | Cohort) -> Field:
+    """The name of the cohort that a queue is in, or that is above a Cohort; an empty one is none. Old versions have shorter keys."""
+    key = "cohort" if isinstance(member, ClusterQueue) else "parent"
+    name = member.spec.at(f"{key}Name")
+    name = member.spec.at(key) if name.absent else name
     return Field(None) if name.value == "" else name
 
 
@@ -69,15 +54,11 @@ def fair_sharing(inventory: Inventory) -> tuple[Tri, str]:
 def _lenders(inventory: Inventory) -> tuple[_Parents, Counter[str | Unknown | None]]:
     """The parent of each Cohort that was given; and under each root how many queues, and cohorts with quota of their own, there are."""
     cohorts = inventory.of(Cohort)
-    parents = {each.name.text(): parent_of(each).text() for each in cohorts}
+    parents = {each.name.text(): cohort_of(each).text() for each in cohorts}
     quotas = [(each, each.spec.at("resourceGroups")) for each in cohorts]
     names = [cohort_of(each).text() for each in inventory.of(ClusterQueue)]
     names += [each.name.text() for each, groups in quotas if not groups.known or groups.parts().fields]
     return parents, Counter(_root(name, parents) for name in names)
-
-
-def _first(field: Field, other: Field) -> Field:
-    return other if field.absent else field
 
 
 def _root(name: str | Unknown | None, parents: _Parents) -> str | Unknown | None:
@@ -90,46 +71,6 @@ def _root(name: str | Unknown | None, parents: _Parents) -> str | Unknown | None
             return name
         name = above
     return min(passed[passed.index(name) :]) if isinstance(name, str) else name
-
-
-# Slices of GPUs, and devices by class (dynamic resource allocation).
-_OF_GPUS = ("requests.nvidia.com/", *(each.quota_key for each in ACCELERATORS))
-_OF_DEVICES = ".deviceclass.resource.k8s.io/devices"
-
-
-@dataclass(frozen=True)
-class GpuQuotaBound:
-    """What a ResourceQuota says of GPUs: whether it bounds them in some form, and how many whole ones of each kind (None: it says not)."""
-
-    concerns_gpus: Tri
-    gpus: Mapping[Accelerator, Decimal | Unknown | None]
-
-
-def read_quota(quota: ResourceQuota) -> GpuQuotaBound:
-    """What one ResourceQuota says, whichever pods it is for."""
-    hard = quota.spec.at("hard").parts()
-    found = any(key.startswith(_OF_GPUS) or key.endswith(_OF_DEVICES) for key, _ in hard.named)
-    amounts = {kind: quota.spec.at("hard", kind.quota_key).number() for kind in ACCELERATORS}
-    return GpuQuotaBound(found or (False if hard.complete else UNKNOWN), amounts)
-
-
-def is_of_some_pods(quota: ResourceQuota) -> bool:
-    """Whether it is, or may be, for some pods of its namespace alone."""
-    return not (quota.spec.at("scopes").absent and quota.spec.at("scopeSelector").absent)
-
-
-def gpu_quotas_of(namespace: str, inventory: Inventory) -> list[GpuQuotaBound]:
-    """Those that are in a namespace for certain."""
-    return [read_quota(each) for each in _quotas_by_namespace(inventory).get(namespace, ())]
-
-
-def quotas_somewhere(inventory: Inventory) -> bool:
-    """Whether there are ResourceQuotas of which nobody knows yet in which namespace they are."""
-    return UNKNOWN in _quotas_by_namespace(inventory)
-
-
-def _quotas_by_namespace(inventory: Inventory) -> Mapping[object, list[ResourceQuota]]:
-    return inventory.by("namespace", ResourceQuota, lambda each: each.namespace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +146,7 @@ class _Tree:
     """The queues and cohorts that were given. Source of the arithmetic: Kueue's documentation, "Cohort", hierarchical cohorts."""
 
     def __init__(self, inventory: Inventory, kind: Accelerator) -> None:
-        listed = [_member("queue", each, cohort_of(each), kind) for each in inventory.of(ClusterQueue)]
-        listed += [_member("cohort", each, parent_of(each), kind) for each in inventory.of(Cohort)]
+        listed = [_member(each, kind) for each in (*inventory.of(ClusterQueue), *inventory.of(Cohort))]
         self._members = {each.name: each for each in listed}
         self._in_cohort: dict[str, list[_Member]] = {}
         for each in listed:
@@ -264,7 +204,8 @@ class _Tree:
         return has.capped(quota.lending)
 
 
-def _member(sort: str, each: ClusterQueue | Cohort, cohort: Field, kind: Accelerator) -> _Member:
+def _member(each: ClusterQueue | Cohort, kind: Accelerator) -> _Member:
+    sort, cohort = "queue" if isinstance(each, ClusterQueue) else "cohort", cohort_of(each)
     name = cohort.text()
     return _Member((sort, str(each.name.text())), dict(_quotas(each.spec, kind)), name if isinstance(name, str) else "", cohort.known)
 
@@ -288,84 +229,3 @@ def _sum(shares: Iterable[Share]) -> Share:
     for each in shares:
         total += each
     return total
-
-
-CONTROLLER = "kueue.x-k8s.io/provisioning-request"
-GKE_CLASS = "queued-provisioning.gke.io"
-"""The class of ProvisioningRequest that GKE serves, and nobody else. Others are the Cluster Autoscaler's own, on any cloud."""
-
-_OF_AWS = ("karpenter.k8s.aws", "eks.amazonaws.com")
-
-
-def configs_of(check: AdmissionCheck, inventory: Inventory) -> list[ProvisioningRequestConfig]:
-    """Those that were given and may be the one that the check names."""
-    name = check.spec.at("parameters", "name").text()
-    if name is UNKNOWN:
-        return list(inventory.of(ProvisioningRequestConfig))
-    return list(named(ProvisioningRequestConfig, name or "", inventory))
-
-
-def asks_gke(check: AdmissionCheck, inventory: Inventory) -> Tri:
-    """Whether the check asks for GKE's queued capacity; UNKNOWN where its configuration is not among what was given."""
-    ours = check.spec.at("controllerName").equals(CONTROLLER)
-    configs = configs_of(check, inventory)
-    sure = len(configs) == 1 and check.spec.at("parameters", "name").known and configs[0].name.known
-    return all_of([ours, configs[0].spec.at("provisioningClassName").equals(GKE_CLASS) if sure else UNKNOWN])
-
-
-def on_eks_alone(inventory: Inventory) -> bool:
-    """Whether capacity of EKS was given, and none of GKE."""
-    return inventory.once("on EKS alone", None, lambda: _on_eks_alone(inventory))
-
-
-def _on_eks_alone(inventory: Inventory) -> bool:
-    if inventory.of(GkeNodePool):
-        return False
-    references = [each.spec.at("template", "spec", "nodeClassRef", "group").text() for each in inventory.of(KarpenterNodePool)]
-    classes = [each.group for each in inventory.of(NodeClass)]
-    groups = any(pool.identity.api_version.startswith("aws:eks") for pool in inventory.of(Pool))
-    return groups or any(group in _OF_AWS for group in (*references, *classes))
-
-
-def asked_for(queue: ClusterQueue, inventory: Inventory) -> Iterator[tuple[Tri, str, str | Unknown | None]]:
-    """Of each check and flavor with GPUs of the queue: whether the check asks GKE for queued capacity, its name, and the flavor's."""
-    known = inventory.by("name", AdmissionCheck, lambda each: each.name.text())
-    for name, only in _checks_of(queue):
-        checks = known.get(name.text()) if name.known else None
-        asks = asks_gke(checks[-1], inventory) if checks else UNKNOWN
-        for flavor in flavors_with_gpus(queue.spec) if asks is not False else ():
-            listed = UNKNOWN if flavor is UNKNOWN else only.parts().any(partial(_is, str(flavor)))
-            yield all_of([asks, True if only.absent else listed]), str(name.text()), flavor
-
-
-def _is(wanted: str, name: Field) -> Tri:
-    return name.equals(wanted)
-
-
-def _checks_of(queue: ClusterQueue) -> Iterator[tuple[Field, Field]]:
-    """The name of each check of the queue, and the flavors that it is for; absent for all. v1beta1 has names alone as well."""
-    for rule in queue.spec.at("admissionChecksStrategy", "admissionChecks").parts().fields:
-        yield rule.at("name"), rule.at("onFlavors")
-    for name in queue.spec.at("admissionChecks").parts().fields:
-        yield name, name.at("onFlavors")
-
-
-def queued(flavor: ResourceFlavor, inventory: Inventory) -> tuple[Tri, str]:
-    """Whether a pool that may serve the flavor is of queued capacity, and the first that serves it. Where none does, it is UNKNOWN."""
-    labels = flavor.spec.at("nodeLabels").parts()
-    wanted = dict(labels.named)
-    serving = [(pool.offer.carries(wanted), pool) for pool in pools_for(Pool, wanted, inventory)]
-    first = next((pool.identity.described for carries, pool in serving if carries is True), "")
-    queues = inventory.once("queued pools", None, lambda: _queues(inventory))
-    answers = [all_of([carries, queues.get((pool.identity, _where(pool)), False)]) for carries, pool in serving]
-    return (any_of(answers) if first and labels.complete else UNKNOWN), first
-
-
-def _queues(inventory: Inventory) -> dict[tuple[ObjectIdentity, str], Tri]:
-    """Whether a GKE node pool is of queued capacity, by its object and the path to it there."""
-    return {(each.identity, each.where): each.pool.at("queuedProvisioning", "enabled").equals("true") for each in inventory.of(GkeNodePool)}
-
-
-def _where(pool: Pool) -> str:
-    """The path to a GKE node pool, by which those of one cluster are told apart."""
-    return pool.taints_field.removesuffix("nodeConfig.taints")

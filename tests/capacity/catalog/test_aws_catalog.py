@@ -11,10 +11,10 @@ import moto
 import pytest
 from moto.ec2.models.instance_types import INSTANCE_TYPES
 
-from flexspot.capacity.catalog.machine_list import vcpu_of
-from flexspot.capacity.catalog.machines import Gpu, Machine, Vendor, machines_of, unserved_family, zone_id_prefix
+from flexspot.capacity.catalog.machines import Gpu, Machine, Vendor, is_zone_id, machines_of, unserved_families, zone_id_prefix
 from flexspot.capacity.catalog.node_labels import karpenter_aws_labels
-from flexspot.capacity.catalog.zone_ids import is_zone_id
+from flexspot.capacity.catalog.price_book import vcpu_of
+from flexspot.capacity.plan.resolve import unserved_family
 
 MACHINES = machines_of(Vendor.AWS)
 NEURON_MACHINES = [machine for machine in MACHINES.values() if machine.gpu is not None and machine.gpu.manufacturer == "aws"]
@@ -87,10 +87,10 @@ def test_a_family_with_accelerators_that_nothing_counts_is_told_apart() -> None:
             others.add(name)
 
     assert {"g6f.large", "gr6f.4xlarge", "inf1.xlarge"} < others
-    assert unserved_family(Vendor.AWS, "trn2u.48xlarge") is not None, "the record tells of no devices"
-    assert [name for name in sorted(others) if unserved_family(Vendor.AWS, name) is None] == []
-    assert unserved_family(Vendor.AWS, "g4ad.xlarge") is not None, "AMD's, which the record lacks"
-    assert [name for name in MACHINES if unserved_family(Vendor.AWS, name)] == []
+    assert unserved_family(unserved_families(Vendor.AWS), "trn2u.48xlarge") is not None, "the record tells of no devices"
+    assert [name for name in sorted(others) if unserved_family(unserved_families(Vendor.AWS), name) is None] == []
+    assert unserved_family(unserved_families(Vendor.AWS), "g4ad.xlarge") is not None, "AMD's, which the record lacks"
+    assert [name for name in MACHINES if unserved_family(unserved_families(Vendor.AWS), name)] == []
 
 
 OFFERINGS = Path(moto.__file__).parent / "ec2/resources/instance_type_offerings/availability-zone-id"

@@ -8,8 +8,9 @@ import pytest
 
 from flexspot.capacity.catalog.capacity_type import CapacityType
 from flexspot.capacity.catalog.gke_accelerators import hosts_of, is_slice_of, partitions_of
-from flexspot.capacity.catalog.machines import Gpu, Vendor, machines_of, unserved_family
+from flexspot.capacity.catalog.machines import Gpu, Vendor, machines_of, unserved_families
 from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.capacity.plan.resolve import unserved_family
 
 MACHINES = machines_of(Vendor.GCP)
 PRICES = prices_of(Vendor.GCP).prices
@@ -27,11 +28,11 @@ def test_a_machine_without_local_disks_is_the_other_one_in_all_else() -> None:
 
 @pytest.mark.parametrize("name,word", [("g4-standard-12", "part of a GPU"), ("ct4p-hightpu-4t", "TPUs"), ("tpu7x-standard-4t", "TPUs")])
 def test_parts_of_gpus_and_tpus_of_other_generations_are_refused_with_the_reason(name: str, word: str) -> None:
-    unserved = unserved_family(Vendor.GCP, name)
+    unserved = unserved_family(unserved_families(Vendor.GCP), name)
 
     assert unserved is not None
     assert word in unserved.problem
-    assert unserved_family(Vendor.GCP, "g4-standard-96") is None
+    assert unserved_family(unserved_families(Vendor.GCP), "g4-standard-96") is None
 
 
 def test_a_machine_that_is_not_sold_on_demand_has_no_such_price() -> None:

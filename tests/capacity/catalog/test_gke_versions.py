@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flexspot.capacity.catalog.data_files import Source, read_records
-from flexspot.capacity.catalog.gke_versions import _FILE, GkeFeature, _VersionFile, gke_floors, is_below, names_a_patch
+from flexspot.capacity.catalog.versions import _GKE, GkeFeature, _GkeFile, gke_floors, is_below, names_a_patch
 
 ROOT = Path(__file__).parents[3]
 
@@ -22,7 +22,7 @@ RELEASES = ("1.34.9-gke.5000000", "1.35.0-gke.900000", "1.35.0-gke.1171000", "1.
 
 
 def test_every_feature_has_a_first_version_with_a_source_of_its_own() -> None:
-    sources: dict[GkeFeature, Source] = read_records(_FILE, _VersionFile).sources
+    sources: dict[GkeFeature, Source] = read_records(_GKE, _GkeFile).sources
 
     assert set(sources) == set(gke_floors()) == set(GkeFeature)
     assert all(names_a_patch(floor.least) for floor in gke_floors().values())

@@ -15,7 +15,7 @@ from made_bills import cur_row, focus_row, gcp_row, table
 from flexspot.capacity.catalog.machines import Vendor
 from flexspot.capacity.chargeback.bills.aws import column, place_of
 from flexspot.capacity.chargeback.bills.entries import MAX_SUMS, Bill, BilledPlace, BillError, Bought, Entry, Kind
-from flexspot.capacity.chargeback.bills.files import MAX_LINE_BYTES, read_bill
+from flexspot.capacity.chargeback.bills.folders import MAX_LINE_BYTES, read_bill
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from made_parquet import export_table, parquet_file
 
 from flexspot.capacity.chargeback.bills import parquet
 from flexspot.capacity.chargeback.bills.entries import BillError
-from flexspot.capacity.chargeback.bills.files import is_parquet, read_bill
+from flexspot.capacity.chargeback.bills.folders import is_parquet, read_bill
 
 if TYPE_CHECKING:
     from pathlib import Path

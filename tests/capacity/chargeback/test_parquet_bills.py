@@ -16,7 +16,7 @@ from made_bills import cur_row, gcp_row, node, report_file, table
 from made_parquet import COLUMNS, export_table, parquet_file
 
 from flexspot.capacity.chargeback.bills.entries import Bill, BillError
-from flexspot.capacity.chargeback.bills.files import read_bill
+from flexspot.capacity.chargeback.bills.folders import read_bill
 from flexspot.capacity.chargeback.reconciling import reconcile
 from flexspot.capacity.chargeback.saved_report import read_report
 from flexspot.infra.cli.money.saved_reports import reconcile_json

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from made_bills import cur_row, focus_row, gcp_row, node, report_file, table
 
 from flexspot.capacity.chargeback.bills.entries import Bill
-from flexspot.capacity.chargeback.bills.files import read_bill
+from flexspot.capacity.chargeback.bills.folders import read_bill
 from flexspot.capacity.chargeback.reconciling import Reason, Reconciliation, reconcile
 from flexspot.capacity.chargeback.saved_report import read_report
 

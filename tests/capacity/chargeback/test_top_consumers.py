@@ -7,10 +7,9 @@ from decimal import Decimal
 import pytest
 from chargeback_months import HOUR, Month
 
-from flexspot.capacity.catalog.work_labels import USER_LABEL
-from flexspot.capacity.chargeback.consumers import top_consumers
+from flexspot.capacity.catalog.node_labels import USER_LABEL
 from flexspot.capacity.chargeback.queries import Question, Workload, label_of, workload_of
-from flexspot.capacity.chargeback.report import IdlePolicy
+from flexspot.capacity.chargeback.report import IdlePolicy, top_consumers
 
 JOBSET, LEADERS, HASH = "jobset.sigs.k8s.io/jobset-name", "leaderworkerset.sigs.k8s.io/name", "pod-template-hash"
 

@@ -11,14 +11,15 @@ from flexspot.capacity.catalog.node_images import shipped_images
 from flexspot.capacity.catalog.platform import VOCABULARIES
 from flexspot.capacity.catalog.price_book import prices_of
 from flexspot.capacity.plan.build import build_plan
+from flexspot.capacity.plan.checks import problems_of
 from flexspot.capacity.plan.resolve import resolve
 from flexspot.capacity.settings.stack_file import parse_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Mapping
 
+    from flexspot.capacity.plan.checks import Check
     from flexspot.capacity.plan.model import Plan
-    from flexspot.capacity.plan.resolve import ResolvedSettings
     from flexspot.capacity.settings.platform import PlatformSettings
     from flexspot.capacity.values.errors import SettingsProblem
 
@@ -36,17 +37,15 @@ def settings_of(cloud: str, changes: Mapping[str, Any]) -> PlatformSettings:
     return parse_settings(changed(cloud, changes), "test")
 
 
-def found(
-    check: Callable[[ResolvedSettings], Iterable[SettingsProblem]], cloud: str, changes: Mapping[str, Any] | None = None
-) -> list[SettingsProblem]:
+def found(check: Check, cloud: str, changes: Mapping[str, Any] | None = None) -> list[SettingsProblem]:
     """What one check finds. Everything that the settings name must exist."""
     settings = settings_of(cloud, changes or {})
     resolved, problems = resolve(settings, prices_of(VOCABULARIES[settings.cloud].catalog), shipped_images())
     assert not problems
-    return list(check(resolved))
+    return list(problems_of(check, resolved))
 
 
-def told(check: Callable[[ResolvedSettings], Iterable[SettingsProblem]], cloud: str, changes: Mapping[str, Any] | None = None) -> list[str]:
+def told(check: Check, cloud: str, changes: Mapping[str, Any] | None = None) -> list[str]:
     """What one check finds, as `refused: rule at path` or `warned: rule at path`."""
     return [f"{'refused' if each.refused else 'warned'}: {each.rule} at {each.path}" for each in found(check, cloud, changes)]
 

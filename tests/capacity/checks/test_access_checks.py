@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from resolved_fixtures import told
 
-from flexspot.capacity.plan.checks.access import (
+from flexspot.capacity.plan.checks.shares import (
     groups_can_have_members,
     roles_are_of_the_clusters_partition,
     roles_have_one_access_entry,

@@ -10,6 +10,7 @@ from resolved_fixtures import CLASS, pool, settings_of, told
 from flexspot.capacity.catalog.node_images import shipped_images
 from flexspot.capacity.catalog.platform import VOCABULARIES
 from flexspot.capacity.catalog.price_book import prices_of
+from flexspot.capacity.plan.checks import problems_of
 from flexspot.capacity.plan.checks.places import (
     images_are_of_the_version,
     images_are_pinned,
@@ -87,7 +88,7 @@ def test_a_release_without_an_image_for_neuron_devices_is_refused(tmp_path: Path
     images = shipped_images().with_file(tmp_path / "listed.yaml")
     resolved, _ = resolve(settings, prices_of(VOCABULARIES[settings.cloud].catalog), images)
 
-    [problem] = neuron_nodes_have_an_image(resolved)
+    [problem] = problems_of(neuron_nodes_have_an_image, resolved)
 
     assert problem.refused
     assert str(problem).startswith(

@@ -8,7 +8,7 @@ import pytest
 from gpudirect_stack import ZONE, gpudirect_pool, gpudirect_settings
 from plan_settings import plan_of, refusals
 
-from flexspot.capacity.catalog.gpudirect import gpudirect
+from flexspot.capacity.catalog.gke_accelerators import gpudirect
 
 
 def told(settings: dict[str, Any]) -> list[tuple[str, str]]:

@@ -28,7 +28,7 @@ from flexspot.capacity.plan.checks.pool_options import (
     vcpu_and_memory_leave_the_gpus_in_reach,
     work_fits_into_the_run_time,
 )
-from flexspot.capacity.settings.eks_nodes import EksNodes
+from flexspot.capacity.settings.cluster import EksNodes
 
 
 @pytest.mark.parametrize("zones", [[], ["us-east-1a", "us-east-1b"]])

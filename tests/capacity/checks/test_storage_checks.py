@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from resolved_fixtures import told
 
+from flexspot.capacity.plan.checks.existing_parts import (
+    days_are_those_of_buckets,
+    file_systems_are_used,
+    file_systems_have_room_for_all_teams,
+    file_systems_have_subnets,
+)
 from flexspot.capacity.plan.checks.places import (
     buckets_are_in_the_region,
     keys_are_in_the_region,
     leases_are_longer_than_the_grace,
     names_are_not_googles_own,
-)
-from flexspot.capacity.plan.checks.storage import (
-    days_are_those_of_buckets,
-    file_systems_are_used,
-    file_systems_have_room_for_all_teams,
-    file_systems_have_subnets,
 )
 
 

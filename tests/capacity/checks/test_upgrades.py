@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from resolved_fixtures import told
 
-from flexspot.capacity.plan.checks.upgrades import exclusions_are_short_enough, upgrades_leave_runs_their_time
+from flexspot.capacity.plan.checks.versions import exclusions_are_short_enough, upgrades_leave_runs_their_time
 
 RESERVED = {
     "pools.0.capacity_type": "reserved",

@@ -20,10 +20,7 @@ from flexspot.capacity.plan.checks.versions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from flexspot.capacity.plan.resolve import ResolvedSettings
-    from flexspot.capacity.values.errors import SettingsProblem
+    from flexspot.capacity.plan.checks import Check
 
 INSTALLED = {"install": True}
 OF_BALANCER = "load-balancer-controller-of-another-minor at controllers.load_balancer_controller.version"
@@ -110,7 +107,7 @@ KUEUE, JOBSET, BALANCER = kueue_works_with_the_version, jobset_is_the_one_that_i
     ],
 )
 def test_controllers_are_of_the_version_that_objects_and_roles_are_written_for(
-    check: Callable[[ResolvedSettings], Iterable[SettingsProblem]], cloud: str, wanted: dict[str, Any], verdicts: list[str]
+    check: Check, cloud: str, wanted: dict[str, Any], verdicts: list[str]
 ) -> None:
     assert told(check, cloud, {"controllers": wanted}) == verdicts
     assert told(check, cloud) == []

@@ -7,8 +7,7 @@ from decimal import Decimal
 import pytest
 from costed_plans import plan, pool, round_prices
 
-from flexspot.capacity.cost.budget_checks import BudgetCheck, BudgetStanding
-from flexspot.capacity.cost.costed_plan import shipped_use
+from flexspot.capacity.cost.costed_plan import BudgetCheck, BudgetStanding, shipped_use
 from flexspot.capacity.cost.figures import Scenario
 from flexspot.capacity.cost.plan_comparison import PlanComparison, budget_checks, compared, comparison_data
 from flexspot.capacity.cost.plan_cost import plan_cost

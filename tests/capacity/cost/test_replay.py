@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spot_traces import write_trace
 
-from flexspot.capacity.cost.replay import Job, JobProgress, Rates, ReplayOutcome, Trace, read_trace, read_traces, replay
-from flexspot.capacity.cost.strategies import STRATEGIES
+from flexspot.capacity.cost.replay import STRATEGIES, Job, JobProgress, Rates, ReplayOutcome, Trace, read_trace, read_traces, replay
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexspot.capacity.cost.reservation import NodeUse, advise_reservation, read_use
+from flexspot.capacity.chargeback.commitment_advice import NodeUse, advise_reservation, read_use
 from flexspot.capacity.values.errors import ExplainedError
 
 if TYPE_CHECKING:

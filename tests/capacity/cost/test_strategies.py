@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spot_traces import made_trace
 
-from flexspot.capacity.cost.replay import Job, Rates, Trace, replay
-from flexspot.capacity.cost.strategies import STRATEGIES, compare, omniscient_usd, start_ticks
+from flexspot.capacity.cost.replay import STRATEGIES, Job, Rates, Trace, compare, omniscient_usd, replay, start_ticks
 
 records = st.integers(1, 3).flatmap(
     lambda count: st.integers(2, 60).flatmap(

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from flexspot.capacity.catalog.capacity_type import CapacityType
 from flexspot.capacity.catalog.machines import Vendor, machines_of
 from flexspot.capacity.catalog.price_book import prices_of
-from flexspot.capacity.cost import unit_costs as unit
-from flexspot.capacity.cost.unit_costs import DevelopmentUse, scaled_to_zero
+from flexspot.capacity.cost.advice import DevelopmentUse, gpu_hours_per_1000_requests, scaled_to_zero, usd_per_1000_requests
 from flexspot.capacity.values.quantities import HOURS_OF_A_YEAR, saved_percent, usd_of_hours
 
 GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "costs.md"
@@ -26,8 +25,8 @@ P4D, P4D_SPOT = Decimal("32.77"), Decimal("12.50")
     [
         pytest.param(usd_of_hours(Decimal("98.32"), HOURS_OF_A_YEAR), "861283.20", id="a p5.48xlarge for a year"),
         pytest.param(usd_of_hours(Decimal(3), 4, 8), "96", id="an epoch: 8 GPUs, 4 h"),
-        pytest.param(unit.usd_per_1000_requests(Decimal(3), 0.01), "0.03", id="1,000 requests: 0.01 GPU hours"),
-        pytest.param(unit.usd_per_1000_requests(Decimal(3), 0.01, 0.5), "0.06", id="the same on GPUs that are busy half of the time"),
+        pytest.param(usd_per_1000_requests(Decimal(3), 0.01), "0.03", id="1,000 requests: 0.01 GPU hours"),
+        pytest.param(usd_per_1000_requests(Decimal(3), 0.01, 0.5), "0.06", id="the same on GPUs that are busy half of the time"),
     ],
 )
 def test_a_unit_costs_what_it_comes_to_by_hand(found: Decimal, usd: str) -> None:
@@ -35,7 +34,7 @@ def test_a_unit_costs_what_it_comes_to_by_hand(found: Decimal, usd: str) -> None
 
 
 def test_forty_requests_a_second_take_25_seconds_of_a_gpu_for_a_thousand() -> None:
-    assert unit.gpu_hours_per_1000_requests(40) == pytest.approx(25 / 3600)
+    assert gpu_hours_per_1000_requests(40) == pytest.approx(25 / 3600)
 
 
 def test_half_of_the_day_saves_half() -> None:

@@ -16,7 +16,7 @@ from flexspot.capacity.cost.costed_plan import costed, shipped_use
 from flexspot.capacity.cost.plan_cost import plan_cost
 from flexspot.capacity.plan.build import price_book_of
 from flexspot.capacity.plan.model import Amount, plan_data
-from flexspot.capacity.plan.own_machines import machines_of_pool, own_price_rows
+from flexspot.capacity.plan.resolve import machines_of_pool, own_price_rows
 from flexspot.capacity.settings.stack_file import parse_settings
 from flexspot.capacity.values.errors import SettingsError
 

@@ -18,7 +18,7 @@ from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
 from flexspot.capacity.catalog.platform import VOCABULARIES, Platform
 from flexspot.capacity.plan.build import build_plan
 from flexspot.capacity.plan.model import Amount, CohortPlan, plan_data
-from flexspot.capacity.plan.own_machines import machines_of_pool
+from flexspot.capacity.plan.resolve import machines_of_pool
 from flexspot.capacity.settings.platform import EksSettings
 from flexspot.capacity.settings.stack_file import parse_settings
 from flexspot.capacity.values.quantities import quantity

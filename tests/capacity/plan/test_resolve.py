@@ -9,7 +9,8 @@ from plan_settings import eks, gke, local, plan_of, pool, pool_of, refusals, rou
 
 from flexspot.capacity.catalog.machines import Vendor, machines_of
 from flexspot.capacity.plan.model import Amount
-from flexspot.capacity.plan.resolve import node_amount, with_gpus
+from flexspot.capacity.plan.queues import with_gpus
+from flexspot.capacity.plan.resolve import node_amount
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from autopilot_settings import autopilot_settings
 
 from flexspot.capacity.plan.build import build_plan, plan_of_stack_file
-from flexspot.capacity.plan.team_view import TeamViewError, read_team_view, team_views
+from flexspot.capacity.plan.teams import TeamViewError, read_team_view, team_views
 from flexspot.capacity.settings.stack_file import parse_settings
 from flexspot.capacity.workloads.kinds import objects_of
 from flexspot.capacity.workloads.requests import WorkloadError

@@ -10,7 +10,7 @@ from gpudirect_stack import gpudirect_pool, gpudirect_settings
 from plan_settings import eks, plan_of, pool, team
 from workload_plans import IMAGE, job_of, objects, pod_of, pools_of, variables
 
-from flexspot.capacity.catalog.gpudirect import CONTAINER_FOLDER
+from flexspot.capacity.catalog.gke_accelerators import CONTAINER_FOLDER
 from flexspot.capacity.workloads.kinds import objects_of
 from flexspot.capacity.workloads.requests import WorkloadError
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from workload_plans import IMAGE, job_of, objects, pod_of, pools_of, variables
 
-from flexspot.capacity.catalog.work_labels import USER_LABEL
+from flexspot.capacity.catalog.node_labels import USER_LABEL
 from flexspot.capacity.workloads.requests import WorkloadError
 from flexspot.capacity.workloads.suitable_pools import mebibytes, millicores
 

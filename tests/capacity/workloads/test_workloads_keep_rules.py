@@ -11,9 +11,8 @@ from planted_defects import resources_of
 from service_plans import JUPYTER, QUEUES, SERVER, standing_plan
 from workload_plans import IMAGE, STACKS, plan_of, pod_specs
 
-from flexspot.capacity.catalog.node_labels import TEAM_LABEL
+from flexspot.capacity.catalog.node_labels import QUEUE_LABEL, TEAM_LABEL
 from flexspot.capacity.catalog.platform import Platform
-from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
 from flexspot.capacity.values.verdict import Verdict
 from flexspot.capacity.workloads.kinds import objects_of
 from flexspot.capacity.workloads.requests import SERVICE_ACCOUNT, WorkloadError

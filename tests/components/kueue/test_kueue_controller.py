@@ -80,7 +80,7 @@ def test_where_the_cluster_has_its_kueue_nothing_is_installed(register: Register
 @pytest.mark.parametrize(
     "args,problem",
     [
-        ({"replicas": 0}, "replicas is 0; use 1 or more"),
+        ({"replicas": 0}, "replicas (is 0): should be at least 1"),
         ({"pods_ready": {"timeout_seconds": 59, "recovery_seconds": 60, "requeues": 0}}, "pods_ready.timeout_seconds is 59"),
         ({"pods_ready": {"timeout_seconds": 60, "recovery_seconds": 0, "requeues": 0}}, "pods_ready.recovery_seconds is 0"),
         ({"pods_ready": {"timeout_seconds": 60, "recovery_seconds": 60, "requeues": -1}}, "pods_ready.requeues is -1; use 0 for none"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from flexspot_runtime.interruption import GRACE_VARIABLE, INTERRUPTED_EXIT_CODE, MARKS_VARIABLE
 from flexspot_runtime.names import CHECKPOINT_VARIABLE, INDEX_VARIABLE, JOB_VARIABLE
 
-from flexspot.capacity.catalog.pod_identity import MOUNT_GROUP, POD_USER
+from flexspot.capacity.catalog.platform import MOUNT_GROUP, POD_USER
 from flexspot.capacity.workloads import requests as names
 from flexspot.capacity.workloads.requests import WorkloadRequest
 from flexspot.components.storage import claimed_volume as purposes

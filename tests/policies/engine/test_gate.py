@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from flexspot.capacity.values.verdict import Outcome
     from flexspot.policies.inventory.reading.source import ObjectSource
     from flexspot.policies.inventory.views import View
-    from flexspot.policies.judging import AnyRule
+    from flexspot.policies.judging import Rule
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 
@@ -128,7 +128,7 @@ def test_with_all_policies_disabled_nothing_is_told() -> None:
 
 @pytest.mark.parametrize("level", ["mandatory", "remediate"])
 def test_the_level_of_all_policies_reaches_a_rule_that_advises_and_nothing_is_remediated(level: str) -> None:
-    advising = {rule.name for rule in all_rules() if rule.level is Level.ADVISORY and not rule.judge_among}
+    advising = {rule.name for rule in all_rules() if rule.level is Level.ADVISORY and not rule.among}
     broken = next(case for case in cases() if case.rule in advising and case.verdict is Verdict.FAIL)
     server = PolicyServer(Gate(rules_named(broken.rule)))
 
@@ -156,7 +156,7 @@ def test_a_policy_takes_the_parameters_of_its_rule_and_the_packs_own_settings_co
 
 def test_a_policy_with_nothing_to_judge_is_said_to_be_so_and_one_that_passed_is_not() -> None:
     pool = {**UNTAINTED, "spec": {**UNTAINTED["spec"], "limits": {"nvidia.com/gpu": 0}}}
-    alone = {rule.name for rule in all_rules() if not rule.judge_among}
+    alone = {rule.name for rule in all_rules() if not rule.among}
 
     of_a_pool = {each.policy_name for each in PolicyServer(Gate()).answer(NODE_POOL, "gpu", pool).not_applicable}
     of_a_map = PolicyServer(Gate()).answer("kubernetes:core/v1:ConfigMap", "m", {"apiVersion": "v1", "kind": "ConfigMap"}).not_applicable
@@ -253,13 +253,13 @@ def judges_nothing(_args: object, _report: object) -> None:
     pass
 
 
-def as_of_the_sdk(policy: proto.PolicyInfo, rule: AnyRule | None) -> Policy:
+def as_of_the_sdk(policy: proto.PolicyInfo, rule: Rule | None) -> Policy:
     """The policy that a user of the SDK would write."""
     known: dict[str, Any] = {"name": policy.name, "config_schema": PolicyConfigSchema(MessageToDict(policy.configSchema)["properties"])}
     if rule is None:
         level = EnforcementLevel.MANDATORY
         return ResourceValidationPolicy(**known, description=policy.description, enforcement_level=level, validate=judges_nothing)
-    kind = StackValidationPolicy if rule.judge_among else ResourceValidationPolicy
+    kind = StackValidationPolicy if rule.among else ResourceValidationPolicy
     return kind(
         **known,
         description=rule.why,

@@ -30,7 +30,7 @@ def rules_of(event: dict[str, Any]) -> list[str]:
     return rules.split(", ") if waits else [event["policyName"]]
 
 
-ACROSS = {rule.name for rule in all_rules() if rule.judge_among}
+ACROSS = {rule.name for rule in all_rules() if rule.among}
 
 
 def of_one_resource() -> list[Case]:

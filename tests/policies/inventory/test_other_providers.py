@@ -146,9 +146,7 @@ def test_labels_and_taints_that_cluster_autoscaler_is_told_of_are_the_pools() ->
     [pool] = views(Pool, (SCALING_GROUP, group("g6.xlarge", tags=tags)))
 
     assert pool.offer.fixed["team"].text() == "research"
-    assert [(each.key.text(), each.value.text(), each.effect.text()) for each in pool.taints] == [
-        ("nvidia.com/gpu", "present", "NoSchedule")
-    ]
+    assert [each.value for each in pool.taints.fields] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
 
 
 def test_a_group_whose_tags_or_machines_come_later_is_not_decided_now() -> None:

@@ -31,7 +31,7 @@ def read(run: list[Resource]) -> list[Reading]:
 
 
 def told(readings: Sequence[Reading], *, closed: bool) -> list[list[tuple[str, ...]]]:
-    judged = judge_all([each.source for each in readings], [each for each in all_rules() if each.judge_among], DEFAULTS, closed=closed)
+    judged = judge_all([each.source for each in readings], [each for each in all_rules() if each.among], DEFAULTS, closed=closed)
     return [[(each.rule, each.verdict, str(each.object), each.message, each.remediation) for each in findings] for findings in judged]
 
 

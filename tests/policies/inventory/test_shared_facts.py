@@ -10,14 +10,14 @@ from flexspot.capacity.settings.network import WIDEST, too_wide
 from flexspot.policies.inventory.cloud_resources import lets_in_everybody
 from flexspot.policies.inventory.node_offer import EC2_NOTICE_SECONDS
 from flexspot.policies.inventory.reading.gke import notice_of
-from flexspot.policies.pods.placement import SCALE_UP_CUT_OFF
-from flexspot.policies.rules.grace_exceeds_notice import RULE
+from flexspot.policies.rules.interruptions import grace_exceeds_notice
+from flexspot.policies.rules.priorities import SCALE_UP_CUT_OFF
 from flexspot.policies.values.field import UNKNOWN, Field
 
 
 @pytest.mark.parametrize("cloud,parameter", [("gke", "gke-seconds"), ("eks", "ec2-seconds")])
 def test_the_rule_counts_on_what_the_plan_counts_on(cloud: str, parameter: str) -> None:
-    assert RULE.defaults().number(parameter) == facts_of(cloud)[CapacityType.SPOT].notice_seconds
+    assert grace_exceeds_notice.defaults().number(parameter) == facts_of(cloud)[CapacityType.SPOT].notice_seconds
 
 
 def test_so_do_the_readers_of_pools() -> None:

@@ -9,16 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from flexspot.capacity.values.verdict import PASSES, Severity
-from flexspot.policies.inventory.views import View
+from flexspot.capacity.values.verdict import Severity
 from flexspot.policies.judging import Level, Parameter, Rule, read_settings, schema
 
-RULE: Rule[View] = Rule(
+RULE = Rule(
     code="FLX999",
     name="example",
     severity=Severity.LOW,
-    looks_at=(View,),
-    judge=lambda _view, _parameters: PASSES,
     why="It shows how settings are read.",
     remediation="Nothing needs to be done.",
     link="https://example.test",

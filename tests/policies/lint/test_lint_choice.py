@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from flexspot.capacity.values.verdict import Severity
 from flexspot.infra.cli.app import app
 from flexspot.policies.lint.configuration import Configuration, judged_rules, selected
-from flexspot.policies.lint.junit import as_junit
+from flexspot.policies.lint.formats import as_junit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexspot.policies.lint.chunks import Chunk, markdown_chunks, yaml_chunks
+from flexspot.policies.lint.yaml_reading import Chunk, markdown_chunks, yaml_chunks
 
 
 @pytest.mark.parametrize(

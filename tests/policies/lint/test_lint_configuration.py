@@ -10,8 +10,8 @@ from lint_runs import TAINT_RULE, UNTAINTED_POOL, configured, linted
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
 from flexspot.capacity.values.verdict import Severity
 from flexspot.policies.judging import Level, Settings
-from flexspot.policies.lint.chunks import markdown_chunks
 from flexspot.policies.lint.configuration import FILE_NAME, Configuration, find_configuration, read_configuration
+from flexspot.policies.lint.yaml_reading import markdown_chunks
 from flexspot.policies.rules import all_rules
 
 WHOLE = """\

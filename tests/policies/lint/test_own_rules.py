@@ -16,8 +16,7 @@ from flexspot.policies.core import judge
 from flexspot.policies.inventory.reading.source import from_manifest
 from flexspot.policies.judging import DEFAULTS
 from flexspot.policies.lint.configuration import selected
-from flexspot.policies.lint.formats import as_json, as_sarif, as_text
-from flexspot.policies.lint.junit import as_junit
+from flexspot.policies.lint.formats import as_json, as_junit, as_sarif, as_text
 from flexspot.policies.lint.report import with_baseline, written_baseline
 from flexspot.policies.own_rules import read_own_rules
 from flexspot.policies.values.field import UNKNOWN

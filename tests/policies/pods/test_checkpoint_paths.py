@@ -6,7 +6,7 @@ import pytest
 from manifests import manifest, views
 
 from flexspot.policies.inventory.views import PodSet
-from flexspot.policies.pods.volumes import checkpoint_places
+from flexspot.policies.rules.storage import checkpoint_places
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from manifests import inventory, job
 
 from flexspot.policies.inventory.views import PodSet
-from flexspot.policies.pods.interruption import flex_start_of
+from flexspot.policies.pods.placement import flex_start_of
 
 GPU = {"machineType": "a2-highgpu-1g", "guestAccelerators": [{"type": "nvidia-tesla-a100", "count": 1}]}
 

@@ -26,7 +26,7 @@ from flexspot.policies.values.finding import SHOWN, Secrets, Suppression, secret
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from flexspot.policies.judging import AnyRule
+    from flexspot.policies.judging import Rule
 
 Path = tuple[str | int, ...]
 Report = tuple[str, str]
@@ -103,7 +103,7 @@ def test_nor_of_any_object_of_a_run_that_is_compared(run: list[Resource], data: 
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
-def test_nor_through_the_engines_protocol_where_every_value_of_what_breaks_a_rule_is_secret(rule: AnyRule) -> None:
+def test_nor_through_the_engines_protocol_where_every_value_of_what_breaks_a_rule_is_secret(rule: Rule) -> None:
     case = next(case for case in cases() if case.rule == rule.name and case.verdict is Verdict.FAIL)
     inputs = case.inputs
     for place, path in enumerate(leaves(case.inputs)):

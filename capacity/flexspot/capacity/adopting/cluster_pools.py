@@ -93,11 +93,11 @@ def _limits(each: Block, pool: FoundPool, nodes: int) -> None:
     machine = machines_of(Vendor.AWS)[pool.machines[0]]
     gpus = machine.gpu.counts[0] if machine.gpu else 1
     if (most := limits.get("nodes")) is not None and most >= 1:
-        pool.max_nodes = int(most)
+        pool.limits["max_nodes"] = int(most)
     elif devices is not None and devices >= gpus:
-        pool.max_gpus = int(devices)
+        pool.limits["max_gpus"] = int(devices)
     else:
-        pool.max_nodes = max(1, nodes)
+        pool.limits["max_nodes"] = max(1, nodes)
         pool.guesses["max_nodes"] = f"the NodePool has no limit that says how many GPUs it may make; it has {nodes} node(s) now"
 
 
@@ -169,7 +169,7 @@ def _of_nodes(address: str, name: str, nodes: list[Block], cloud: Vendor, found:
     pool = FoundPool(found_name, address, [machine], _bought(labels), labels=labels)
     if renamed:
         pool.guesses["name"] = renamed
-    pool.max_nodes = len(nodes)
+    pool.limits["max_nodes"] = len(nodes)
     pool.guesses["max_nodes"] = (
         f"{len(nodes)} node(s) are there now; the maximum of a {address.rpartition(' ')[0]} is known in its cloud alone"
     )

@@ -125,15 +125,16 @@ class Known:
 
 @dataclass
 class FoundPool:
-    """A pool of GPU machines. `options` are further settings of it; `guesses` are by the name of a setting."""
+    """A pool of GPU machines.
+
+    `limits` are its settings `min_nodes` and `max_nodes` or `max_gpus`, `options` further ones; `guesses` are by the name of a setting.
+    """
 
     name: str
     address: str
     machines: list[str]
     capacity_type: CapacityType
-    max_nodes: int | None = None
-    max_gpus: int | None = None
-    min_nodes: int = 0
+    limits: dict[str, int] = field(default_factory=dict[str, int])
     zones: list[str] = field(default_factory=list[str])
     serves: list[str] = field(default_factory=list[str])
     options: dict[str, Any] = field(default_factory=dict[str, Any])

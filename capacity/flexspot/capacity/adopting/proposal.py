@@ -132,9 +132,7 @@ def _pool(pool: FoundPool, found: Found) -> dict[str, Any]:
         options.pop("boot_disk_gib")
     if cloud is Platform.LOCAL:
         options.clear()
-    fields |= {"max_nodes": pool.max_nodes} if pool.max_nodes else {"max_gpus": pool.max_gpus}
-    if pool.min_nodes and cloud is Platform.GKE:
-        fields["min_nodes"] = pool.min_nodes
+    fields |= {name: nodes for name, nodes in pool.limits.items() if nodes and (name != "min_nodes" or cloud is Platform.GKE)}
     zones = found.settings.get("zones") or []
     if pool.zones and cloud is not Platform.LOCAL and set(pool.zones) != set(zones):
         inside = [zone for zone in pool.zones if not zones or zone in zones]
@@ -163,7 +161,7 @@ def _teams(found: Found, pools: list[dict[str, Any]]) -> list[dict[str, Any]]:
     cloud = VOCABULARIES[found.cloud].catalog if found.cloud else Vendor.AWS
     queued = {name for name, each in shipped_classes().items() if each.queued}
     for pool, of in zip(found.pools, pools, strict=True):
-        gpus = pool.max_gpus or (pool.max_nodes or 0) * (gpus_of(cloud, pool) or 1)
+        gpus = pool.limits.get("max_gpus") or pool.limits.get("max_nodes", 0) * (gpus_of(cloud, pool) or 1)
         (shares if queued & set(of["serves"]) else unqueued)[pool.name] = gpus
     found.guess("teams", "no queue and no namespace with a quota of GPUs was found: one team that owns everything, to be divided")
     return [{"name": "team"} | ({"shares": shares} if shares else {}) | ({"unqueued": unqueued} if unqueued else {})]

@@ -137,7 +137,7 @@ def read_node_group(resource: TerraformResource, templates: dict[str, Block], zo
         )
     _reserved(template, pool)
     least, most = values.number("scaling_config", "min_size"), values.number("scaling_config", "max_size")
-    pool.max_nodes = most or 1
+    pool.limits["max_nodes"] = most or 1
     if not most:
         pool.guesses["max_nodes"] = "max_size is 0 or not said; raise it to what may be paid for"
     if least:

@@ -176,18 +176,17 @@ def _size(values: Block, pool: FoundPool, found: Found) -> None:
     zones = len(pool.zones) or len(found.settings.get("zones") or ()) or 1
     if not scaling:
         count = values.number("node_count") or values.number("initial_node_count") or 0
-        pool.max_nodes = max(1, count * zones)
-        pool.min_nodes = count * zones
+        pool.limits["max_nodes"] = max(1, count * zones)
+        pool.limits["min_nodes"] = count * zones
         pool.guesses["max_nodes"] = f"no autoscaling: node_count {count} in each of {zones} zone(s) is floor and ceiling"
         return
     total, per_zone = scaling.number("total_max_node_count"), scaling.number("max_node_count")
-    pool.max_nodes = total or (per_zone or 0) * zones or None
+    pool.limits["max_nodes"] = total or (per_zone or 0) * zones or 1
     least, least_per_zone = scaling.number("total_min_node_count"), scaling.number("min_node_count")
-    pool.min_nodes = least or (least_per_zone or 0) * zones
+    pool.limits["min_nodes"] = least or (least_per_zone or 0) * zones
     if not total and per_zone:
         pool.guesses["max_nodes"] = f"max_node_count {per_zone} is of a zone, and the ceiling of all: {zones} zone(s)"
-    if pool.max_nodes is None:
-        pool.max_nodes = 1
+    elif not total:
         pool.guesses["max_nodes"] = "the state says no maximum; raise it to what may be paid for"
 
 

@@ -12,7 +12,6 @@ from pydantic import Field, field_validator, model_validator
 
 from flexspot.capacity.catalog.accelerators import BY_MANUFACTURER, Accelerator
 from flexspot.capacity.catalog.data_files import Record, SourcedFile, read_records
-from flexspot.capacity.catalog.zone_ids import is_zone_id
 
 _CATALOG = Path(__file__).parent
 
@@ -261,13 +260,15 @@ def machines_of(cloud: Vendor) -> dict[str, Machine]:
 
 
 @cache
-def _unserved(cloud: Vendor) -> dict[str, UnservedFamilies]:
+def unserved_families(cloud: Vendor) -> dict[str, UnservedFamilies]:
+    """The families of `cloud` of which no pool can have a machine, by name."""
     file = read_records(_CATALOG / f"{cloud}.yaml", MachineFile)
     return {family: each for each in file.unserved for family in each.families}
 
 
-def unserved_family(cloud: Vendor, machine: str) -> UnservedFamilies | None:
-    """Why no pool can have a machine, by its family; None where nothing is known that speaks against it."""
-    unserved = _unserved(cloud)
-    # Compute Engine divides a family's name by a hyphen; of some families single machines are not served.
-    return unserved.get(machine.partition(".")[0]) or unserved.get(machine.partition("-")[0])
+_ZONE_ID = re.compile(r"[a-z]{3,5}\d+-az\d+")
+
+
+def is_zone_id(zone: str) -> bool:
+    """Whether a zone of AWS is written as its id, such as use1-az1."""
+    return _ZONE_ID.fullmatch(zone) is not None

@@ -6,12 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.accelerators import NVIDIA, TPU
-from flexspot.capacity.catalog.zone_ids import is_zone_id
+from flexspot.capacity.catalog.machines import is_zone_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flexspot.capacity.catalog.machines import Machine
+
 
 GPU_RESOURCE = NVIDIA.resource
 """The extended resource that the NVIDIA device plugin registers, and the key of the taint on GPU nodes."""
@@ -113,3 +114,17 @@ def karpenter_aws_labels(machine: Machine) -> dict[str, str]:
     if machine.local_ssd_gb:
         labels[f"{prefix}local-nvme"] = str(machine.local_ssd_gb)
     return labels
+
+
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+"""The LocalQueue of a job; Kueue leaves jobs without it alone, unless their namespace has a queue called default."""
+
+QUEUE_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+"""The WorkloadPriorityClass of a job: its place in the queue, whatever the priority of its pods."""
+
+PROJECT_LABEL = "flexspot.dev/project"
+WORKLOAD_TYPE_LABEL = "flexspot.dev/workload-type"
+"""What sort of work it is, for chargeback: the value of a WorkloadType."""
+
+USER_LABEL = "flexspot.dev/user"
+"""Who the work is for, as whoever submits it says: Kubernetes writes who made an object into its audit log alone, and no label has it."""

@@ -9,11 +9,21 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from flexspot.capacity.chargeback.charges import SPEND, ChargeKind, LineCharge, LineKey, Rate, Supply, supply_of, supply_of_plan
-from flexspot.capacity.chargeback.consumers import WorkAmounts, totals_of
 from flexspot.capacity.chargeback.credits import apply_credits, moments_of
 from flexspot.capacity.chargeback.node_costs import node_groups
 from flexspot.capacity.chargeback.queries import CENTRAL, NONE, PLATFORM, Owner
-from flexspot.capacity.chargeback.report import HOUR, IdlePolicy, Line, OpenCostFigure, Report, SpentPlan, Totals, UnusedCommitment
+from flexspot.capacity.chargeback.report import (
+    HOUR,
+    IdlePolicy,
+    Line,
+    OpenCostFigure,
+    Report,
+    SpentPlan,
+    Totals,
+    UnusedCommitment,
+    WorkAmounts,
+    totals_of,
+)
 from flexspot.capacity.values.quantities import cents, to_cents
 
 if TYPE_CHECKING:

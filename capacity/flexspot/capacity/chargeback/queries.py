@@ -29,9 +29,11 @@ from flexspot.capacity.catalog.node_labels import (
     INSTANCE_TYPE_LABEL,
     KARPENTER_POOL_LABEL,
     OWNER_LABEL,
+    PROJECT_LABEL,
     TEAM_LABEL,
+    USER_LABEL,
+    WORKLOAD_TYPE_LABEL,
 )
-from flexspot.capacity.catalog.work_labels import PROJECT_LABEL, USER_LABEL, WORKLOAD_TYPE_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

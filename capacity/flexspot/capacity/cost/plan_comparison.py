@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flexspot.capacity.cost.budget_checks import NEAR_PERCENT, BudgetCheck
+from flexspot.capacity.cost.costed_plan import NEAR_PERCENT, BudgetCheck
 from flexspot.capacity.cost.figures import NOTHING, Figures, Scenario, price_data
 from flexspot.capacity.cost.plan_cost import PlanCost
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flexspot.capacity.catalog.price_book import ServiceItem  # noqa: TC001 -- flexspot.capacity.cost reads these annotations at run time
-from flexspot.capacity.settings.spending import OnUnknownPrices
+from flexspot.capacity.settings.platform import OnUnknownPrices
 
 
 @dataclass(frozen=True)

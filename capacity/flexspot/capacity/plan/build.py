@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING
 from flexspot.capacity.catalog.capacity_type import CapacityType
 from flexspot.capacity.catalog.data_files import DataFileError
 from flexspot.capacity.catalog.node_images import ImageBook, shipped_images
-from flexspot.capacity.catalog.platform import VOCABULARIES
-from flexspot.capacity.catalog.price_book import PriceBook, prices_of
 from flexspot.capacity.plan.checks import disagreements
 from flexspot.capacity.plan.cpu_work import cpu_work_plan
 from flexspot.capacity.plan.kueue_configuration import ONE_BOOT, PodsReady
-from flexspot.capacity.plan.model import AdmissionPlan, Plan, PlanWarning, PoolPlan
-from flexspot.capacity.plan.own_machines import described_machines, described_prices
-from flexspot.capacity.plan.pools import cluster_limits, compute_class_plans, owner_labels, pool_plans
-from flexspot.capacity.plan.queues import cohort_plans, flavor_plans, priority_plans, queue_plans, route_plans, topology_plans
-from flexspot.capacity.plan.resolve import resolve
+from flexspot.capacity.plan.model import AdmissionPlan, Plan, PlanWarning
+from flexspot.capacity.plan.pools import accelerator_ceilings, cluster_limits, owner_labels, pool_plans
+from flexspot.capacity.plan.queues import (
+    cohort_plans,
+    compute_class_plans,
+    flavor_plans,
+    priority_plans,
+    queue_plans,
+    route_plans,
+    topology_plans,
+)
+from flexspot.capacity.plan.resolve import described_book, described_machines, resolve
 from flexspot.capacity.plan.spending import spending_plan
 from flexspot.capacity.plan.teams import team_plans
 from flexspot.capacity.plan.versions import version_plan
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
+    from flexspot.capacity.catalog.price_book import PriceBook
     from flexspot.capacity.plan.resolve import ResolvedSettings
     from flexspot.capacity.settings.platform import PlatformSettings
 
@@ -43,7 +49,7 @@ def build_plan(
     `prices` is the price book that budgets are checked against, `images` the releases of nodes' images; default: the shipped ones. Raises
     SettingsError naming `source` with everything that cannot work; what works and is probably not meant is in the plan's warnings.
     """
-    resolved, problems = resolve(settings, prices or _described_in(settings), images or shipped_images())
+    resolved, problems = resolve(settings, prices, images or shipped_images())
     problems += disagreements(resolved)
     if refused := [each for each in problems if each.refused]:
         raise SettingsError(source, refused)
@@ -52,10 +58,17 @@ def build_plan(
 
 def _assemble(resolved: ResolvedSettings, warnings: list[SettingsProblem]) -> Plan:
     settings = resolved.settings
+    admission, times = admission_plan(settings), pods_ready(resolved)
     pools = pool_plans(resolved)
+    accelerators, limits = accelerator_ceilings(pools), cluster_limits(resolved)
     flavors = flavor_plans(resolved, pools)
     routes = route_plans(resolved, pools, flavors)
     queues, cohorts = queue_plans(resolved, flavors), cohort_plans(resolved, flavors)
+    topologies, compute_classes, priorities = (
+        topology_plans(resolved, flavors),
+        compute_class_plans(resolved, routes),
+        priority_plans(resolved),
+    )
     cpu_work = cpu_work_plan(resolved, flavors, queues)
     return Plan(
         cloud=settings.cloud,
@@ -63,31 +76,24 @@ def _assemble(resolved: ResolvedSettings, warnings: list[SettingsProblem]) -> Pl
         region=resolved.region,
         labels=owner_labels(settings),
         pools=pools,
-        accelerators=_accelerators(pools),
-        limits=cluster_limits(resolved, [pool.ceiling for pool in pools]),
-        compute_classes=compute_class_plans(resolved, routes),
-        topologies=topology_plans(resolved, flavors),
+        accelerators=accelerators,
+        limits=limits,
+        compute_classes=compute_classes,
+        topologies=topologies,
         flavors=flavors,
-        pods_ready=pods_ready(resolved),
-        priorities=priority_plans(resolved),
+        pods_ready=times,
+        priorities=priorities,
         cohorts=cohorts,
         queues=queues,
         cpu_work=cpu_work,
         teams=team_plans(resolved, flavors, cohorts, queues, cpu_work),
         routes=routes,
-        admission=admission_plan(settings),
+        admission=admission,
         versions=version_plan(settings, resolved.images),
-        spending=spending_plan(resolved),
+        spending=spending_plan(resolved, limits),
         own_machines={name: resolved.machines[name] for name in described_machines(settings)},
         warnings=tuple(PlanWarning(each.rule, each.path, f"{each.problem}; {each.allowed}") for each in warnings),
     )
-
-
-def _accelerators(pools: tuple[PoolPlan, ...]) -> dict[str, int]:
-    ceilings: dict[str, int] = {}
-    for pool in pools:
-        ceilings[pool.accelerator] = ceilings.get(pool.accelerator, 0) + pool.max_gpus
-    return dict(sorted(ceilings.items()))
 
 
 MUTATING_POLICIES_SINCE = (1, 36)
@@ -156,16 +162,11 @@ def price_book_of(settings: PlatformSettings, folder: Path, source: str) -> Pric
 
     Raises SettingsError naming `source` when that file is missing or breaks its schema.
     """
-    book = _described_in(settings)
+    book = described_book(settings)
     if settings.prices_file is None:
         return book
     with _own_file(source, "prices_file", settings.prices_file, "it looks like flexspot/capacity/catalog/prices/*.yaml"):
         return book.overridden_by(folder / settings.prices_file)
-
-
-def _described_in(settings: PlatformSettings) -> PriceBook:
-    book, described = prices_of(VOCABULARIES[settings.cloud].catalog), described_prices(settings)
-    return book if described is None else book.with_rows_of(described, "stack file")
 
 
 def image_book_of(settings: PlatformSettings, folder: Path, source: str) -> ImageBook:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from flexspot.capacity.catalog.aws_quotas import AwsQuota, Market, address_quota, quota_of_machine
 from flexspot.capacity.catalog.capacity_type import CapacityType, CloudQuota, facts_of
 from flexspot.capacity.catalog.gcp_project import ProjectNeed, When, apis_for, host_project, roles_for
-from flexspot.capacity.catalog.gke_versions import GkeFeature, gke_floors
 from flexspot.capacity.catalog.machines import Confidential, Vendor, machines_of
-from flexspot.capacity.catalog.versions import Addon, Chart, shipped_versions
-from flexspot.capacity.plan.own_machines import machines_of_pool
+from flexspot.capacity.catalog.versions import Addon, Chart, GkeFeature, gke_floors, shipped_versions
+from flexspot.capacity.plan.resolve import machines_of_pool
 from flexspot.capacity.settings.cluster import EksMode, GkeMode
 from flexspot.capacity.settings.gke_security import BinaryAuthorization
 from flexspot.capacity.settings.network import Nat, full_name

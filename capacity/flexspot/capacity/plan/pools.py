@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.accelerators import TPU
-from flexspot.capacity.catalog.capacity_type import CapacityType, merged_order
-from flexspot.capacity.catalog.gpudirect import gpudirect
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.gke_accelerators import gpudirect
 from flexspot.capacity.catalog.machines import Architecture
 from flexspot.capacity.catalog.node_labels import (
     ARCHITECTURE_LABEL,
@@ -29,14 +29,12 @@ from flexspot.capacity.catalog.node_labels import (
 )
 from flexspot.capacity.catalog.platform import Platform
 from flexspot.capacity.catalog.workload_classes import Fallback, Removal
-from flexspot.capacity.plan.model import Amount, ClusterLimits, ComputeClassPlan, PoolPlan, RoutePlan, Taint
+from flexspot.capacity.plan.model import ClusterLimits, PoolPlan, Taint
 from flexspot.capacity.settings.gke_rules import CRITICAL_PODS_SECONDS
 from flexspot.capacity.settings.platform import GkeSettings
 from flexspot.capacity.settings.pools import EksPool, GkePool, GpuDriver, NodeNetwork
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from flexspot.capacity.plan.resolve import ResolvedPool, ResolvedSettings
     from flexspot.capacity.settings.platform import PlatformSettings
 
@@ -52,7 +50,7 @@ def asked_for(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
     partitioned GPUs are those that GoogleCloudPlatform/cluster-autoscaler reads, pkg/autoprovisioning/gpu_requests.go.
     """
     settings, facts = pool.settings, resolved.facts[pool.settings.capacity_type].autopilot
-    labels = {**resolved.words.device_labels(pool.gpu), GKE_ACCELERATOR_COUNT_LABEL: str(pool.gpus_per_node)}
+    labels = {**pool.device_labels, GKE_ACCELERATOR_COUNT_LABEL: str(pool.gpus_per_node)}
     labels |= facts.selector if facts else {}
     if isinstance(settings, GkePool):
         labels |= _reserved(settings) | _divided(settings)
@@ -94,30 +92,13 @@ def taints_by_gke(resolved: ResolvedSettings, pool: ResolvedPool, compute_class:
     return (_device_taint(pool), *(Taint(each.key, str(each.value)) for each in own))
 
 
-def shared_labels(selectors: Iterable[dict[str, str]]) -> dict[str, str]:
-    """The labels that all of `selectors` ask for, with the same value.
-
-    The autoscaler takes each key once: an affinity for several values of a key hides the selector for one of them that Kueue adds, and the
-    pod would ask for any GPU. Source: GoogleCloudPlatform/cluster-autoscaler of 2026-08, pkg/podrequirements, GetRequirements.
-    """
-    first, *others = selectors
-    return {key: value for key, value in sorted(first.items()) if all(each.get(key) == value for each in others)}
-
-
 # Capacity that ends although the work on it has not: other pods with devices, whose toleration the cloud adds by itself, stay off.
 _ENDING = frozenset({CapacityType.SPOT, CapacityType.FLEX_START})
 
 
 def pool_plans(resolved: ResolvedSettings) -> tuple[PoolPlan, ...]:
     """Every pool, by name."""
-    ranks = stock_out_ranks(resolved)
-    return tuple(_pool(resolved, resolved.pools[name], ranks) for name in sorted(resolved.pools))
-
-
-def stock_out_ranks(resolved: ResolvedSettings) -> dict[CapacityType, int]:
-    """The place of each capacity type in the order of the classes that move on at a stock-out; 0 is tried first."""
-    orders = [each.capacity for each in resolved.classes.values() if each.fallback is Fallback.STOCK_OUT]
-    return {each: rank for rank, each in enumerate(merged_order(orders))} if orders else {}
+    return tuple(_pool(resolved, resolved.pools[name]) for name in sorted(resolved.pools))
 
 
 def compute_class_of(resolved: ResolvedSettings, pool: ResolvedPool) -> str | None:
@@ -129,7 +110,7 @@ def compute_class_of(resolved: ResolvedSettings, pool: ResolvedPool) -> str | No
     return next((name for name, each in known.items() if each.fallback is Fallback.STOCK_OUT), None)
 
 
-def _pool(resolved: ResolvedSettings, pool: ResolvedPool, ranks: dict[CapacityType, int]) -> PoolPlan:
+def _pool(resolved: ResolvedSettings, pool: ResolvedPool) -> PoolPlan:
     words, settings = resolved.words, pool.settings
     labels = asked_for(resolved, pool) if resolved.autopilot else _known_labels(resolved, pool)
     if compute_class := compute_class_of(resolved, pool):
@@ -159,7 +140,7 @@ def _pool(resolved: ResolvedSettings, pool: ResolvedPool, ranks: dict[CapacityTy
         pool_label=None if resolved.autopilot else (words.pool_label, pool.name),
         taints=_taints(resolved, pool, compute_class),
         serves=tuple(sorted(set(settings.serves))),
-        weight=100 - 10 * ranks[settings.capacity_type] if ordered else None,
+        weight=100 - 10 * resolved.stock_out_ranks[settings.capacity_type] if ordered else None,
         removal=strictest,
         idle_seconds=max(each.disruption.idle_seconds for each in pool.classes),
         notice_seconds=_notice(resolved, pool),
@@ -200,7 +181,7 @@ def _its_team(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
 def _known_labels(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
     """What an autoscaler knows of a node before it is there, besides its pool's name."""
     return {
-        **resolved.words.device_labels(pool.gpu),
+        **pool.device_labels,
         **_tpu_topology(pool),
         **resolved.facts[pool.settings.capacity_type].autoscaler_labels,
     }
@@ -261,31 +242,16 @@ def max_run_seconds(resolved: ResolvedSettings, pool: ResolvedPool) -> int | Non
     return hours * 3600 if hours is not None else resolved.facts[pool.settings.capacity_type].max_run_seconds
 
 
-_LONGEST_DELAY_MINUTES = 1440
-"""The most that a compute class takes (ComputeClass cloud.google.com/v1, autoscalingPolicy.consolidationDelayMinutes)."""
+def accelerator_ceilings(pools: tuple[PoolPlan, ...]) -> dict[str, int]:
+    """The most GPUs of each accelerator, of all pools together."""
+    ceilings: dict[str, int] = {}
+    for pool in pools:
+        ceilings[pool.accelerator] = ceilings.get(pool.accelerator, 0) + pool.max_gpus
+    return dict(sorted(ceilings.items()))
 
 
-def compute_class_plans(resolved: ResolvedSettings, routes: tuple[RoutePlan, ...]) -> tuple[ComputeClassPlan, ...]:
-    """A compute class for each class that moves on at a stock-out, by name.
-
-    Every priority is a pool of the plan: one that GKE made by itself would have no ceiling of its own. On Autopilot GKE makes them all.
-    """
-    if resolved.words.compute_class_label is None:
-        return ()
-    return tuple(
-        ComputeClassPlan(route.workload_class, tuple(route_pool.pool for route_pool in route.pools), _delay(resolved, route.workload_class))
-        for route in routes
-        if resolved.classes[route.workload_class].fallback is Fallback.STOCK_OUT
-    )
-
-
-def _delay(resolved: ResolvedSettings, workload_class: str) -> int:
-    seconds = resolved.classes[workload_class].disruption.idle_seconds
-    return max(1, min(_LONGEST_DELAY_MINUTES, -(-seconds // 60)))
-
-
-def cluster_limits(resolved: ResolvedSettings, ceilings: Iterable[Amount]) -> ClusterLimits | None:
-    """The sum of all ceilings, of which `ceilings` are the pools'.
+def cluster_limits(resolved: ResolvedSettings) -> ClusterLimits | None:
+    """The sum of all ceilings.
 
     Node auto-provisioning's limits bind the scaling of declared pools too, so they are among it.
     """
@@ -295,7 +261,7 @@ def cluster_limits(resolved: ResolvedSettings, ceilings: Iterable[Amount]) -> Cl
         return None
     system, other = settings.cluster.system_pool, settings.cluster.other_work
     machine = resolved.machines[system.machine]
-    pools = list(ceilings)
+    pools = [pool.ceiling for pool in resolved.pools.values()]
     vcpu = sum(each.vcpu for each in pools) + system.max_nodes * machine.vcpu + other.max_vcpu
     memory_mib = sum(each.memory_mib for each in pools) + system.max_nodes * machine.memory_mib
     return ClusterLimits(vcpu, -(-memory_mib // 1024) + other.max_memory_gib)

@@ -6,13 +6,14 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from flexspot.capacity.catalog.capacity_type import RunTimeSetting, merged_order
+from flexspot.capacity.catalog.capacity_type import RunTimeSetting
 from flexspot.capacity.catalog.node_labels import CLASS_LABEL, COMPUTE_CLASS_LABEL, GPU_RESOURCE
 from flexspot.capacity.catalog.platform import Platform
 from flexspot.capacity.catalog.workload_classes import Fallback, Removal
 from flexspot.capacity.plan.model import (
     Amount,
     CohortPlan,
+    ComputeClassPlan,
     FlavorPlan,
     FlavorQuota,
     PoolPlan,
@@ -22,11 +23,11 @@ from flexspot.capacity.plan.model import (
     RoutePool,
     TopologyPlan,
 )
-from flexspot.capacity.plan.pools import shared_labels
-from flexspot.capacity.plan.resolve import with_gpus
 from flexspot.capacity.settings.teams import Stop
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from flexspot.capacity.catalog.workload_classes import WorkloadClass
     from flexspot.capacity.plan.resolve import ResolvedSettings
     from flexspot.capacity.settings.platform import PlatformSettings
@@ -70,9 +71,7 @@ def flavor_plans(resolved: ResolvedSettings, pools: tuple[PoolPlan, ...]) -> tup
     for pool in pools:
         if pool.name in resolved.queued_pools:
             members.setdefault(flavor_name(resolved, pool), []).append(pool)
-    orders = [each.capacity for each in resolved.classes.values() if each.queued]
-    ranks = {each: rank for rank, each in enumerate(merged_order(orders))} if orders else {}
-    first = {name: min(ranks[pool.capacity_type] for pool in those) for name, those in members.items()}
+    first = {name: min(resolved.queue_ranks[pool.capacity_type] for pool in those) for name, those in members.items()}
     return tuple(_flavor(resolved, name, tuple(members[name])) for name in sorted(members, key=lambda name: (first[name], name)))
 
 
@@ -104,7 +103,7 @@ def _flavor(resolved: ResolvedSettings, name: str, pools: tuple[PoolPlan, ...]) 
         labels = {COMPUTE_CLASS_LABEL: compute_class}
     else:
         # The GPU's labels alone: which pool it is, the autoscaler decides.
-        labels = resolved.words.device_labels(resolved.pools[first.name].gpu)
+        labels = resolved.pools[first.name].device_labels
     taints = sorted({taint for pool in pools for taint in pool.taints}, key=lambda taint: (taint.key, taint.value))
     # A class taint is for the class's own pods to tolerate; given away with the flavor, it would let every class in.
     closed = tuple(taint for taint in taints if taint.key == CLASS_LABEL)
@@ -115,11 +114,25 @@ def _flavor(resolved: ResolvedSettings, name: str, pools: tuple[PoolPlan, ...]) 
         node_labels=dict(sorted(labels.items())),
         node_taints=closed,
         tolerated=tuple(taint for taint in taints if taint not in closed),
-        ceiling=with_gpus(resolved.nodes_of(names), sum(resolved.queue_gpus(resolved.pools[each]) for each in names)),
+        ceiling=with_gpus(_nodes(resolved, names), sum(resolved.queue_gpus(resolved.pools[each]) for each in names)),
         provisioned=comes_by_request(resolved, first),
         topology=topology_name(resolved) if has_topology(resolved, first) else None,
         resource=first.resource,
     )
+
+
+def with_gpus(nodes: Sequence[Amount], gpus: int) -> Amount:
+    """`gpus` with the most vCPU and memory that a node of any of several kinds has for so many, rounded up for parts of a node.
+
+    A job that fills such a node then fits into the quota of its GPUs, whichever kind it gets.
+    """
+    return Amount(
+        gpus, max(-(-gpus * node.vcpu // node.gpus) for node in nodes), max(-(-gpus * node.memory_mib // node.gpus) for node in nodes)
+    )
+
+
+def _nodes(resolved: ResolvedSettings, pools: Iterable[str]) -> list[Amount]:
+    return [node for name in pools for node in resolved.pools[name].nodes]
 
 
 LOCAL_QUEUE = "default"
@@ -201,7 +214,7 @@ def _limit(resolved: ResolvedSettings, flavor: FlavorPlan, limits: GpusOfPools, 
 
 
 def _part(resolved: ResolvedSettings, flavor: FlavorPlan, gpus: int) -> Amount:
-    return with_gpus(resolved.nodes_of(flavor.pools), gpus)
+    return with_gpus(_nodes(resolved, flavor.pools), gpus)
 
 
 RUN_TIME_ANNOTATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
@@ -281,3 +294,36 @@ def _stay_until_done(resolved: ResolvedSettings, pools: list[PoolPlan]) -> bool:
     """
     on_gke = resolved.settings.cloud is Platform.GKE and not resolved.autopilot
     return on_gke and bool(pools) and all(pool.removal is Removal.EMPTY for pool in pools)
+
+
+def shared_labels(selectors: Iterable[dict[str, str]]) -> dict[str, str]:
+    """The labels that all of `selectors` ask for, with the same value.
+
+    The autoscaler takes each key once: an affinity for several values of a key hides the selector for one of them that Kueue adds, and the
+    pod would ask for any GPU. Source: GoogleCloudPlatform/cluster-autoscaler of 2026-08, pkg/podrequirements, GetRequirements.
+    """
+    first, *others = selectors
+    return {key: value for key, value in sorted(first.items()) if all(each.get(key) == value for each in others)}
+
+
+_LONGEST_DELAY_MINUTES = 1440
+"""The most that a compute class takes (ComputeClass cloud.google.com/v1, autoscalingPolicy.consolidationDelayMinutes)."""
+
+
+def compute_class_plans(resolved: ResolvedSettings, routes: tuple[RoutePlan, ...]) -> tuple[ComputeClassPlan, ...]:
+    """A compute class for each class that moves on at a stock-out, by name.
+
+    Every priority is a pool of the plan: one that GKE made by itself would have no ceiling of its own. On Autopilot GKE makes them all.
+    """
+    if resolved.words.compute_class_label is None:
+        return ()
+    return tuple(
+        ComputeClassPlan(route.workload_class, tuple(route_pool.pool for route_pool in route.pools), _delay(resolved, route.workload_class))
+        for route in routes
+        if resolved.classes[route.workload_class].fallback is Fallback.STOCK_OUT
+    )
+
+
+def _delay(resolved: ResolvedSettings, workload_class: str) -> int:
+    seconds = resolved.classes[workload_class].disruption.idle_seconds
+    return max(1, min(_LONGEST_DELAY_MINUTES, -(-seconds // 60)))

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import ValidationError
 
-from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
-from flexspot.capacity.catalog.machines import Vendor, machines_of, machines_with, unserved_family, zone_names_differ
+from flexspot.capacity.catalog.accelerators import TPU, of_gce_machine
+from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of, merged_order
+from flexspot.capacity.catalog.data_files import Source
+from flexspot.capacity.catalog.machines import Vendor, is_zone_id, machines_of, machines_with, unserved_families, zone_names_differ
 from flexspot.capacity.catalog.platform import AUTO_MODE, VOCABULARIES, Platform, Vocabulary
-from flexspot.capacity.catalog.workload_classes import WorkloadClass, shipped_classes
-from flexspot.capacity.catalog.zone_ids import is_zone_id
+from flexspot.capacity.catalog.price_book import Price, PriceFile, prices_of
+from flexspot.capacity.catalog.workload_classes import Fallback, WorkloadClass, shipped_classes
 from flexspot.capacity.plan.model import Amount
-from flexspot.capacity.plan.own_machines import with_described
 from flexspot.capacity.settings.cluster import EksMode, GkeMode
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings, ZoneMachines
 from flexspot.capacity.settings.stack_file import said, shown
@@ -26,11 +27,158 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from flexspot.capacity.catalog.capacity_type import CapacityTypeFacts
-    from flexspot.capacity.catalog.machines import Gpu, Machine
+    from flexspot.capacity.catalog.machines import Gpu, Machine, UnservedFamilies
     from flexspot.capacity.catalog.node_images import ImageBook
     from flexspot.capacity.catalog.price_book import PriceBook
+    from flexspot.capacity.plan.model import Plan, PoolPlan
+    from flexspot.capacity.settings.machines import DescribedMachine
     from flexspot.capacity.settings.platform import PlatformSettings
     from flexspot.capacity.settings.pools import PoolSettings
+
+
+_COMPARED = {
+    Vendor.AWS: ("vcpu", "memory_mib", "architecture", "local_ssd_gb", "efa_interfaces", "efa_first_card"),
+    Vendor.GCP: ("vcpu", "memory_mib", "architecture", "bundled_local_ssd_disks", "boot_disk", "compact_placement", "flex_start"),
+}
+"""Facts of a machine that a description says, too."""
+
+_SETTINGS = {"local_ssd_gb": "local_nvme_gb"}
+"""Those that settings call otherwise."""
+
+_SERVICES = {Vendor.AWS: "EC2", Vendor.GCP: "Compute Engine"}
+
+
+def _descriptions(settings: PlatformSettings) -> tuple[DescribedMachine, ...]:
+    return settings.machines if isinstance(settings, EksSettings | GkeSettings) else ()
+
+
+def described_machines(settings: PlatformSettings) -> dict[str, Machine]:
+    """The machines that settings describe, by name; none where they describe none."""
+    if not isinstance(settings, EksSettings | GkeSettings):
+        return {}
+    return {each.name: each.machine(settings.region) for each in settings.machines}
+
+
+def with_described(
+    settings: PlatformSettings, cloud: Vendor, known: dict[str, Machine], unserved: dict[str, UnservedFamilies]
+) -> tuple[dict[str, Machine], list[SettingsProblem]]:
+    """The catalog's machines with those of the settings, and what is wrong with these.
+
+    A description of a machine that the catalog knows may say more of its zones and its price, which change, and nothing else of the rest,
+    which does not: so a stack file stays right when the catalog learns of its machine.
+    """
+    described = described_machines(settings)
+    written = _descriptions(settings)
+    problems = [
+        problem
+        for number, each in enumerate(written)
+        for problem in _problems(number, each, beside=written, cloud=cloud, described=described, known=known, unserved=unserved)
+    ]
+    return known | {name: _told_further(known.get(name), each) for name, each in described.items()}, problems
+
+
+def _told_further(catalogued: Machine | None, own: Machine) -> Machine:
+    """The description; of a machine that the catalog knows, that with the zones of the description."""
+    if catalogued is None:
+        return own
+    return catalogued.model_copy(update={"zones": catalogued.zones | own.zones, "zone_ids": catalogued.zone_ids | own.zone_ids})
+
+
+def machines_of_pool(plan: Plan, pool: PoolPlan) -> tuple[Machine, ...]:
+    """The machines of a pool, the one asked for first."""
+    catalog = machines_of(VOCABULARIES[plan.cloud].catalog)
+    return tuple(plan.own_machines.get(name) or catalog[name] for name in pool.machines)
+
+
+def described_prices(settings: PlatformSettings) -> PriceFile | None:
+    """The prices that settings give for the machines that they describe; None where they give none."""
+    if not isinstance(settings, EksSettings | GkeSettings):
+        return None
+    sources: dict[str, Source] = {}
+    prices: list[Price] = []
+    for each in settings.machines:
+        if each.price is None:
+            continue
+        source = f"machines: {each.name}"
+        sources[source] = Source(citation=f"price of {each.name} in the stack file's machines", as_of=each.price.as_of, verified=False)
+        for kind, usd in (
+            (CapacityType.ON_DEMAND, each.price.on_demand_usd_per_hour),
+            (CapacityType.SPOT, each.price.spot_usd_per_hour),
+        ):
+            if usd is not None:
+                prices.append(Price(machine=each.name, region=settings.region, capacity_type=kind, usd_per_hour=usd, source=source))
+    return PriceFile(cloud=VOCABULARIES[settings.cloud].catalog, sources=sources, prices=prices) if prices else None
+
+
+def described_book(settings: PlatformSettings) -> PriceBook:
+    """The shipped prices, with those before them that the settings give for the machines that they describe."""
+    book, described = prices_of(VOCABULARIES[settings.cloud].catalog), described_prices(settings)
+    return book if described is None else book.with_rows_of(described, "stack file")
+
+
+def own_price_rows(settings: PlatformSettings, file: PriceFile | None) -> PriceFile | None:
+    """The rows of a price file of one's own, with those of the settings' machines that it does not have; None for neither."""
+    described = described_prices(settings)
+    if file is None or described is None:
+        return file or described
+    known = {(each.machine, each.region, each.capacity_type) for each in file.prices if each.pool is None}
+    others = [each for each in described.prices if (each.machine, each.region, each.capacity_type) not in known]
+    return file.model_copy(update={"sources": described.sources | file.sources, "prices": [*file.prices, *others]})
+
+
+def _problems(  # noqa: PLR0913 -- one description, and all that it may contradict
+    number: int,
+    written: DescribedMachine,
+    *,
+    beside: tuple[DescribedMachine, ...],
+    cloud: Vendor,
+    described: dict[str, Machine],
+    known: dict[str, Machine],
+    unserved: dict[str, UnservedFamilies],
+) -> Iterator[SettingsProblem]:
+    path, name = f"machines.{number}", written.name
+    if name in {each.name for each in beside[:number]}:
+        yield SettingsProblem(f"{path}.name", repr(name), "stands twice", "names are unique", "duplicate-name")
+        return
+    if family := unserved_family(unserved, name):
+        yield SettingsProblem(f"{path}.name", repr(name), family.problem, family.instead, "machine-not-served")
+        return
+    if cloud is Vendor.GCP and of_gce_machine(name) is TPU:
+        problem = "has TPU chips, and a description is of whole GPUs of NVIDIA's"
+        remedy = "leave the description out, and use a TPU machine of the catalog: ct5lp-hightpu, ct5p-hightpu-4t, ct6e-standard"
+        yield SettingsProblem(f"{path}.name", repr(name), problem, remedy, "machine-not-served")
+        return
+    if (catalogued := known.get(name)) is None:
+        return
+    own = described[name]
+    if own.gpu is not None and catalogued.gpu is not None and written.gpu is not None and written.gpu.model is None:
+        # A name in reports that was left to us is not wrong.
+        own = own.model_copy(update={"gpu": own.gpu.model_copy(update={"model": catalogued.gpu.model})})
+    differing = list(_differences(cloud, own, catalogued))
+    remedy = f"a machine is as {_SERVICES[cloud]} describes it: correct it, or leave the description out"
+    for field, value, right in differing:
+        problem = f"{name} has {right} in the catalog ({catalogued.source})"
+        yield SettingsProblem(f"{path}.{field}", value, problem, remedy, "machine-contradicts-catalog")
+    if not differing and not written.zones and written.price is None:
+        problem = "says what the catalog knows already"
+        yield SettingsProblem(path, repr(name), problem, "leave it out", "machine-in-catalog", refused=False)
+
+
+def _differences(cloud: Vendor, own: Machine, catalogued: Machine) -> Iterator[tuple[str, str, str]]:
+    """The setting, what it says, and what the catalog says."""
+    for field in _COMPARED[cloud]:
+        said, right = getattr(own, field), getattr(catalogued, field)
+        if said != right:
+            yield _SETTINGS.get(field, field), str(said), str(right)
+    if own.max_pods and catalogued.max_pods and own.max_pods != catalogued.max_pods:
+        yield "max_pods", str(own.max_pods), str(catalogued.max_pods)
+    if own.gpu != catalogued.gpu:
+        yield "gpu", _gpus(own), _gpus(catalogued)
+
+
+def _gpus(machine: Machine) -> str:
+    gpu = machine.gpu
+    return f"{gpu.count} x {gpu.name} (model {gpu.model}) with {gpu.memory_mib} MiB each" if gpu else "no GPU"
 
 
 LOCAL_REGION = "us-east-1"
@@ -46,7 +194,7 @@ class ResolvedPool:
     machines: tuple[Machine, ...]
     gpu: Gpu
     gpus_per_node: int
-    max_nodes: int
+    device_labels: dict[str, str]
     classes: tuple[WorkloadClass, ...]
     ceiling: Amount
 
@@ -54,6 +202,16 @@ class ResolvedPool:
     def name(self) -> str:
         """The pool's name."""
         return self.settings.name
+
+    @property
+    def max_nodes(self) -> int:
+        """The most nodes: those that have its ceiling of GPUs."""
+        return self.ceiling.gpus // self.gpus_per_node
+
+    @property
+    def nodes(self) -> list[Amount]:
+        """One node of each machine."""
+        return [Amount(self.gpus_per_node, machine.vcpu, machine.memory_mib) for machine in self.machines]
 
     @property
     def queued(self) -> bool:
@@ -71,6 +229,7 @@ class ResolvedSettings:
     """Settings with everything that they name. `classes` are those that a pool serves; `pools` those that could be resolved."""
 
     settings: PlatformSettings
+    words: Vocabulary
     machines: dict[str, Machine]
     facts: dict[CapacityType, CapacityTypeFacts]
     prices: PriceBook
@@ -80,11 +239,6 @@ class ResolvedSettings:
     pools: dict[str, ResolvedPool]
 
     @property
-    def words(self) -> Vocabulary:
-        """The platform's own words."""
-        return AUTO_MODE if self.auto_mode else VOCABULARIES[self.settings.cloud]
-
-    @property
     def autopilot(self) -> bool:
         """Whether all nodes are GKE's own; pools are then what pods may ask for, and no node pools."""
         return isinstance(self.settings, GkeSettings) and self.settings.cluster.mode is GkeMode.AUTOPILOT
@@ -92,7 +246,7 @@ class ResolvedSettings:
     @property
     def auto_mode(self) -> bool:
         """Whether AWS runs Karpenter and what is on the nodes; pools are NodePools all the same."""
-        return isinstance(self.settings, EksSettings) and self.settings.cluster.mode is EksMode.AUTO
+        return self.words is AUTO_MODE
 
     @cached_property
     def region(self) -> str:
@@ -133,17 +287,23 @@ class ResolvedSettings:
                     promised[pool] += gpus
         return promised
 
-    def nodes_of(self, pools: Iterable[str]) -> list[Amount]:
-        """One node of each machine of some pools."""
-        return [
-            Amount(self.pools[name].gpus_per_node, machine.vcpu, machine.memory_mib)
-            for name in pools
-            for machine in self.pools[name].machines
-        ]
+    @cached_property
+    def stock_out_ranks(self) -> dict[CapacityType, int]:
+        """The place of each capacity type in the order of the classes that move on at a stock-out; 0 is tried first."""
+        return _ranks(each.capacity for each in self.classes.values() if each.fallback is Fallback.STOCK_OUT)
+
+    @cached_property
+    def queue_ranks(self) -> dict[CapacityType, int]:
+        """The place of each capacity type in the order of the queued classes."""
+        return _ranks(each.capacity for each in self.classes.values() if each.queued)
 
     def queue_gpus(self, pool: ResolvedPool) -> int:
         """How many GPUs of `pool` the queues may give away: its ceiling, less what unqueued classes may use."""
         return max(0, pool.ceiling.gpus - self.unqueued_gpus[pool.name]) if pool.queued else 0
+
+
+def _ranks(orders: Iterable[tuple[CapacityType, ...]]) -> dict[CapacityType, int]:
+    return {each: rank for rank, each in enumerate(merged_order(orders))}
 
 
 def node_amount(machines: Sequence[Machine], gpus_per_node: int) -> Amount:
@@ -151,41 +311,26 @@ def node_amount(machines: Sequence[Machine], gpus_per_node: int) -> Amount:
     return Amount(gpus_per_node, max(each.vcpu for each in machines), max(each.memory_mib for each in machines))
 
 
-def with_gpus(nodes: Sequence[Amount], gpus: int) -> Amount:
-    """`gpus` with the most vCPU and memory that a node of any of several kinds has for so many, rounded up for parts of a node.
-
-    A job that fills such a node then fits into the quota of its GPUs, whichever kind it gets.
-    """
-    return Amount(
-        gpus, max(-(-gpus * node.vcpu // node.gpus) for node in nodes), max(-(-gpus * node.memory_mib // node.gpus) for node in nodes)
-    )
-
-
-def resolve(settings: PlatformSettings, prices: PriceBook, images: ImageBook) -> tuple[ResolvedSettings, list[SettingsProblem]]:
-    """The settings with what they name, as far as it could be looked up, and what could not."""
-    problems: list[SettingsProblem] = []
-    words = VOCABULARIES[settings.cloud]
-    machines, described_wrongly = with_described(settings, words.catalog, machines_of(words.catalog))
-    problems += described_wrongly
-    facts = _facts(settings)
+def resolve(settings: PlatformSettings, prices: PriceBook | None, images: ImageBook) -> tuple[ResolvedSettings, list[SettingsProblem]]:
+    """The settings with what they name, as far as it could be looked up, and what could not. `prices` default to the shipped ones."""
+    auto_mode = isinstance(settings, EksSettings) and settings.cluster.mode is EksMode.AUTO
+    words = AUTO_MODE if auto_mode else VOCABULARIES[settings.cloud]
+    shipped, unserved = machines_of(words.catalog), unserved_families(words.catalog)
+    # Nothing can be reserved of fake nodes.
+    none = {CapacityType.RESERVED} if settings.cloud is Platform.LOCAL else set[CapacityType]()
+    facts = {name: each for name, each in facts_of(words.facts).items() if name not in none}
+    prices = prices or described_book(settings)
+    machines, problems = with_described(settings, words.catalog, shipped, unserved)
     known_classes = _classes(settings, problems)
     pools: dict[str, ResolvedPool] = {}
     for number, each in enumerate(settings.pools):
-        pool = _pool(f"pools.{number}", each, machines=machines, cloud=words.catalog, classes=known_classes, problems=problems)
+        pool = _pool(f"pools.{number}", each, words=words, machines=machines, unserved=unserved, classes=known_classes, problems=problems)
         problems += _capacity_type(f"pools.{number}", each, facts)
         if pool is not None and each.capacity_type in facts:
             pools[each.name] = pool
     served = {name for pool in settings.pools for name in pool.serves}
     classes = {name: known_classes[name] for name in sorted(known_classes) if name in served}
-    return ResolvedSettings(settings, machines, facts, prices, images, classes, known_classes, pools), problems
-
-
-def _facts(settings: PlatformSettings) -> dict[CapacityType, CapacityTypeFacts]:
-    facts = facts_of(VOCABULARIES[settings.cloud].facts)
-    if settings.cloud is Platform.LOCAL:
-        # Nothing can be reserved of fake nodes.
-        return {name: each for name, each in facts.items() if name is not CapacityType.RESERVED}
-    return facts
+    return ResolvedSettings(settings, words, machines, facts, prices, images, classes, known_classes, pools), problems
 
 
 def _classes(settings: PlatformSettings, problems: list[SettingsProblem]) -> dict[str, WorkloadClass]:
@@ -228,8 +373,9 @@ def _pool(  # noqa: PLR0913 -- a pool and what it may name, each from its own pl
     path: str,
     pool: PoolSettings,
     *,
+    words: Vocabulary,
     machines: dict[str, Machine],
-    cloud: Vendor,
+    unserved: dict[str, UnservedFamilies],
     classes: dict[str, WorkloadClass],
     problems: list[SettingsProblem],
 ) -> ResolvedPool | None:
@@ -237,7 +383,7 @@ def _pool(  # noqa: PLR0913 -- a pool and what it may name, each from its own pl
     places = {f"{path}.machine": pool.machine, **{f"{path}.alternatives.{n}": name for n, name in enumerate(alternatives)}}
     before = len(problems)
     for place, name in places.items():
-        problems += _machine(place, name, machines, cloud)
+        problems += _machine(place, name, machines, unserved, words.catalog)
     if len(problems) > before:
         return None
     found = tuple(machines[name] for name in places.values())
@@ -257,19 +403,27 @@ def _pool(  # noqa: PLR0913 -- a pool and what it may name, each from its own pl
         memory_mib=memory_mib if pool.max_memory_gib is None else min(memory_mib, pool.max_memory_gib * 1024),
     )
     served = tuple(classes[name] for name in sorted(set(pool.serves)) if name in classes)
-    return ResolvedPool(path, pool, found, gpu, gpus_per_node, max_nodes, served, ceiling)
+    return ResolvedPool(path, pool, found, gpu, gpus_per_node, words.device_labels(gpu), served, ceiling)
 
 
 _DESCRIBED = {Vendor.AWS: (EC2_MACHINE, "EC2"), Vendor.GCP: (GKE_MACHINE, "Compute Engine")}
 """How a cloud's machines are called, and what a description says."""
 
 
-def _machine(path: str, name: str, machines: dict[str, Machine], cloud: Vendor) -> Iterator[SettingsProblem]:
+def unserved_family(unserved: dict[str, UnservedFamilies], machine: str) -> UnservedFamilies | None:
+    """Why no pool can have a machine, by its family; None where nothing is known that speaks against it."""
+    # Compute Engine divides a family's name by a hyphen; of some families single machines are not served.
+    return unserved.get(machine.partition(".")[0]) or unserved.get(machine.partition("-")[0])
+
+
+def _machine(
+    path: str, name: str, machines: dict[str, Machine], unserved: dict[str, UnservedFamilies], cloud: Vendor
+) -> Iterator[SettingsProblem]:
     machine = machines.get(name)
     with_gpus = [each.name for each in machines.values() if each.gpu]
-    unserved = unserved_family(cloud, name) if machine is None else None
-    if unserved is not None:
-        yield SettingsProblem(path, repr(name), unserved.problem, unserved.instead, "machine-not-served")
+    family = unserved_family(unserved, name) if machine is None else None
+    if family is not None:
+        yield SettingsProblem(path, repr(name), family.problem, family.instead, "machine-not-served")
     elif machine is None:
         allowed = nearest(name, with_gpus)
         if re.fullmatch(_DESCRIBED[cloud][0], name):

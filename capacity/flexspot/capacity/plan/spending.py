@@ -16,11 +16,10 @@ from flexspot.capacity.plan.billed import (
     SpendingPlan,
     SystemNodes,
 )
-from flexspot.capacity.plan.pools import cluster_limits
 from flexspot.capacity.plan.system_room import system_room
 from flexspot.capacity.settings.cluster import EksOtherWork, Support
 from flexspot.capacity.settings.network import Nat
-from flexspot.capacity.settings.platform import EksSettings, GkeSettings
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings, OnUnknownPrices
 from flexspot.capacity.settings.pools import (
     GP3_IOPS,
     GP3_THROUGHPUT_MIB,
@@ -30,12 +29,12 @@ from flexspot.capacity.settings.pools import (
     Gp3Volume,
     default_volume,
 )
-from flexspot.capacity.settings.spending import OnUnknownPrices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flexspot.capacity.catalog.machines import Machine
+    from flexspot.capacity.plan.model import ClusterLimits
     from flexspot.capacity.plan.resolve import ResolvedPool, ResolvedSettings
     from flexspot.capacity.settings.cluster import OtherWork, SystemPool
     from flexspot.capacity.settings.storage import Lustre
@@ -54,8 +53,11 @@ _LOCAL_SSD_GIB = 375
 _NAT_NODES_BILLED = 32
 
 
-def spending_plan(resolved: ResolvedSettings) -> SpendingPlan:
-    """What follows from the settings. The local control plane bills nothing, so its plan has shares and a budget alone."""
+def spending_plan(resolved: ResolvedSettings, limits: ClusterLimits | None) -> SpendingPlan:
+    """What follows from the settings and the cluster's limits.
+
+    The local control plane bills nothing, so its plan has shares and a budget alone.
+    """
     settings = resolved.settings
     gke = isinstance(settings, GkeSettings)
     cluster = settings.cluster if isinstance(settings, GkeSettings | EksSettings) else None
@@ -72,15 +74,14 @@ def spending_plan(resolved: ResolvedSettings) -> SpendingPlan:
         services=tuple(_services(resolved)),
         shares=tuple(_shares(resolved)),
         auto_mode=resolved.auto_mode,
-        made_by_itself=_made_by_itself(resolved),
+        made_by_itself=_made_by_itself(resolved, limits),
         on_unknown_prices=OnUnknownPrices.WARN if settings.budget is None else settings.budget.on_unknown_prices,
     )
 
 
-def _made_by_itself(resolved: ResolvedSettings) -> MadeByItself | None:
+def _made_by_itself(resolved: ResolvedSettings, limits: ClusterLimits | None) -> MadeByItself | None:
     """What node auto-provisioning may make in place of declared nodes: it is told the ceilings of all of them together."""
     settings = resolved.settings
-    limits = cluster_limits(resolved, [pool.ceiling for pool in resolved.pools.values()])
     if not isinstance(settings, GkeSettings) or limits is None:
         return None
     gpus: dict[str, int] = {}

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from flexspot.capacity.catalog.accelerators import ACCELERATORS, BY_RESOURCE, NVIDIA
-from flexspot.capacity.plan.model import Amount, TeamPlan
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.machines import Machine
+from flexspot.capacity.catalog.platform import Platform
+from flexspot.capacity.catalog.workload_classes import Removal
+from flexspot.capacity.plan.billed import SpendingPlan
+from flexspot.capacity.plan.kueue_configuration import PodsReady
+from flexspot.capacity.plan.model import Amount, CpuWorkPlan, Plan, TeamPlan, plan_data
+from flexspot.capacity.plan.versions import VersionPlan
+from flexspot.capacity.settings.teams import AdmissionMode, Stop
 from flexspot.capacity.values.quantities import count_quantity, gib_quantity, mib_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from flexspot.capacity.plan.model import CohortPlan, CpuAmount, CpuWorkPlan, FlavorPlan, QueuePlan
+    from flexspot.capacity.plan.model import CohortPlan, CpuAmount, FlavorPlan, QueuePlan
     from flexspot.capacity.plan.resolve import ResolvedSettings
     from flexspot.capacity.settings.teams import TeamSettings
 
@@ -66,7 +79,10 @@ def team_plans(
     every_queue = (*queues, *(cpu_work.queues if cpu_work else ()))
     unqueued_classes = tuple(sorted(each.priority_class for each in resolved.classes.values() if not each.queued))
     counted = counted_resources(resolved)
-    largest_node = _largest_node(resolved, cpu_work)
+    nodes: list[Amount | CpuAmount] = [*(node for pool in resolved.pools.values() for node in pool.nodes)]
+    nodes += [cpu_work.largest] if cpu_work else []
+    # A container with more than the largest node would be admitted, and wait for ever.
+    vcpu, memory_mib = max(node.vcpu for node in nodes), max(node.memory_mib for node in nodes)
     plans: list[TeamPlan] = []
     for team in sorted(resolved.settings.teams, key=lambda each: each.name):
         queue = by_team.get(team.name)
@@ -81,13 +97,13 @@ def team_plans(
             TeamPlan(
                 name=team.name,
                 namespace=team.name,
+                submitters=_groups_of(team.name, team.submitters, SUBMIT),
+                viewers=_groups_of(team.name, team.viewers, VIEW),
                 max_gpus=sum(most.values()),
                 hard=_hard(team, most),
                 unqueued_gpus=sum(unqueued.values()),
                 unqueued_priority_classes=unqueued_classes,
-                container_limits=largest_node,
-                submitters=_groups_of(team.name, team.submitters, SUBMIT),
-                viewers=_groups_of(team.name, team.viewers, VIEW),
+                container_limits={"cpu": count_quantity(vcpu), "memory": mib_quantity(memory_mib)},
                 cluster_queues=tuple(each.cluster_queue for each in every_queue if each.namespace == team.name),
                 projects=tuple(sorted(set(team.projects))),
                 monthly_budget_usd=team.monthly_budget_usd,
@@ -129,12 +145,6 @@ def _hard(team: TeamSettings, most: dict[str, int]) -> dict[str, str]:
     }
 
 
-def _largest_node(resolved: ResolvedSettings, cpu_work: CpuWorkPlan | None) -> dict[str, str]:
-    """A container with more than the largest node would be admitted, and wait for ever."""
-    nodes: list[Amount | CpuAmount] = [*resolved.nodes_of(resolved.pools), *([cpu_work.largest] if cpu_work else [])]
-    return {"cpu": count_quantity(max(node.vcpu for node in nodes)), "memory": mib_quantity(max(node.memory_mib for node in nodes))}
-
-
 class _Reach:
     """The most GPUs of a flavor that a queue can hold, borrowed ones included: no limit on the way to the root lets more through."""
 
@@ -171,3 +181,80 @@ class _Reach:
         while at is not None:
             yield at
             at = self._parent[at]
+
+
+CONFIG_MAP = "flexspot-platform"
+"""Its name in each team's namespace."""
+
+KEY = "plan.json"
+
+_NOTHING_BILLED = SpendingPlan(None, (), None, None, (), ())
+
+_FORM = 1
+"""Counted up when an older release could not read what a newer one writes, or would read it wrongly."""
+
+
+class TeamViewError(ValueError):
+    """A text that this release cannot read."""
+
+
+def team_views(plan: Plan) -> dict[str, str]:
+    """The plan as far as the work of each team goes, by its name, as JSON on one line."""
+    shared = plan_data(
+        replace(
+            plan,
+            accelerators={},
+            limits=None,
+            compute_classes=(),
+            topologies=(),
+            priorities=(),
+            cohorts=(),
+            teams=tuple(replace(each, monthly_budget_usd=None) for each in plan.teams),
+            versions=VersionPlan(None, None, {}, {}),
+            spending=_NOTHING_BILLED,
+            warnings=(),
+        )
+    )
+    return {team["name"]: json.dumps({"form": _FORM, "plan": _of_team(shared, team)}, separators=(",", ":")) for team in shared["teams"]}
+
+
+def _of_team(shared: dict[str, Any], team: dict[str, Any]) -> dict[str, Any]:
+    namespace, work = team["namespace"], shared["cpu_work"]
+    return {
+        **shared,
+        "teams": [team],
+        "queues": [each for each in shared["queues"] if each["namespace"] == namespace],
+        "cpu_work": None if work is None else _cpu_work(work, namespace),
+    }
+
+
+def _cpu_work(work: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """What others own of it can be borrowed like what nobody owns: the most that the team can have is the same."""
+    others = [each["nominal"] for each in work["queues"] if each["namespace"] != namespace]
+    unowned = {field: sum(each[field] for each in (work["unowned"], *others)) for field in work["unowned"]}
+    return {**work, "unowned": unowned, "queues": [each for each in work["queues"] if each["namespace"] == namespace]}
+
+
+def read_team_view(text: str) -> Plan:
+    """The plan of one of `team_views`. Raises TeamViewError for a text of another form, or that somebody has changed."""
+    try:
+        written = json.loads(text)
+        form = written["form"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise TeamViewError("it is no plan of a team") from error
+    if form != _FORM:
+        raise TeamViewError(f"it has form {form}, and this release of flexspot reads form {_FORM}")
+    try:
+        return _reader().validate_python(written["plan"])
+    except (ValidationError, KeyError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": ("plan",), "msg": "is missing"}
+        raise TeamViewError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+@cache
+def _reader() -> TypeAdapter[Plan]:
+    # The dataclasses of the plan name these types for the type checker alone; here they are looked up.
+    known = (AdmissionMode, CapacityType, CpuWorkPlan, Machine, Platform, PodsReady, Removal, SpendingPlan, Stop, VersionPlan)
+    adapter: TypeAdapter[Plan] = TypeAdapter(Plan)
+    adapter.rebuild(force=True, _types_namespace={each.__name__: each for each in known})
+    return adapter

@@ -46,24 +46,21 @@ def version_plan(settings: PlatformSettings, images: ImageBook, table: VersionTa
     table = table or shipped_versions()
     match settings:
         case EksSettings():
-            cluster = settings.cluster
+            cluster, charts = settings.cluster, _eks_charts(settings, table)
             if cluster.existing is not None:
-                return VersionPlan(None, None, {}, _eks_charts(settings, table))
-            if not cluster.has_own_image:
-                pinned = {name: version for name, version in _addons(settings, table).items() if name not in auto_mode().addons}
-                return VersionPlan(cluster.version, None, pinned, _exporter(settings, table) | _queueing(settings, table))
-            return VersionPlan(
-                cluster.version, images.eks_release(cluster.image, cluster.version), _addons(settings, table), _eks_charts(settings, table)
-            )
+                return VersionPlan(None, None, {}, charts)
+            release = images.eks_release(cluster.image, cluster.version) if cluster.has_own_image else None
+            return VersionPlan(cluster.version, release, _addons(settings, table.pinned(cluster.version)), charts)
         case GkeSettings():
             return VersionPlan(None, None, {}, _queueing(settings, table))
         case _:
             return VersionPlan(None, None, {}, {})
 
 
-def _addons(settings: EksSettings, table: VersionTable) -> dict[str, str]:
-    wanted = {**table.pinned(settings.cluster.version), **settings.cluster.addon_versions}
-    return {name.value: wanted[name] for name in Addon if wanted.get(name, EKS_DEFAULT) != EKS_DEFAULT}
+def _addons(settings: EksSettings, pinned: dict[Addon, str]) -> dict[str, str]:
+    wanted = {**pinned, **settings.cluster.addon_versions}
+    installed = Addon if settings.cluster.has_own_image else [name for name in Addon if name not in auto_mode().addons]
+    return {name.value: wanted[name] for name in installed if wanted.get(name, EKS_DEFAULT) != EKS_DEFAULT}
 
 
 def _queueing(settings: EksSettings | GkeSettings, table: VersionTable) -> dict[str, str]:
@@ -79,7 +76,7 @@ def _eks_charts(settings: EksSettings, table: VersionTable) -> dict[str, str]:
     wanted = settings.controllers
     charts = {} if settings.cluster.existing_karpenter is not None else {Chart.KARPENTER: wanted.karpenter.version}
     kinds = {of_ec2_machine(pool.machine) for pool in settings.pools}
-    if settings.cluster.image.startswith("al2023@") and NVIDIA in kinds and not settings.cluster.existing_gpu_operator:
+    if (settings.cluster.ami or "").startswith("al2023@") and NVIDIA in kinds and not settings.cluster.existing_gpu_operator:
         charts[Chart.NVIDIA_DEVICE_PLUGIN] = wanted.nvidia_device_plugin.version
     if NEURON in kinds:
         charts[Chart.NEURON_DEVICE_PLUGIN] = wanted.neuron_device_plugin.version
@@ -87,7 +84,9 @@ def _eks_charts(settings: EksSettings, table: VersionTable) -> dict[str, str]:
         charts[Chart.EFA_DEVICE_PLUGIN] = wanted.efa_device_plugin.version
     if wanted.load_balancer_controller.install:
         charts[Chart.LOAD_BALANCER_CONTROLLER] = wanted.load_balancer_controller.version
-    own = {name.value: version or table.chart(name).version for name, version in charts.items()}
+    # Auto Mode has all of these in itself.
+    installed = charts if settings.cluster.has_own_image else {}
+    own = {name.value: version or table.chart(name).version for name, version in installed.items()}
     return own | _exporter(settings, table) | _queueing(settings, table)
 
 

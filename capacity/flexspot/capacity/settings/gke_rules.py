@@ -29,7 +29,6 @@ class AskedPool:
     capacity_type: CapacityType
     machine: Machine
     min_nodes: int
-    max_nodes: int
     max_run_seconds: int | None
     options: GkeNodeOptions
     zones: int
@@ -44,7 +43,7 @@ _DWS = frozenset({CapacityType.FLEX_START, CapacityType.QUEUED})
 _COMPACT_WITH_FLEX_START = ("a3-ultragpu-", "a4-")
 
 
-def refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
+def refusals(pool: AskedPool, max_nodes: int) -> Iterator[SettingsProblem]:
     """Everything that GKE would refuse of a pool, or do nothing for; the paths are the names of its options."""
     yield from _run_time(pool)
     yield from _shutdown_grace(pool)
@@ -55,7 +54,7 @@ def refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
     yield from confidential_refusals("confidential_nodes", pool.options.confidential_nodes, pool.machine)
     yield from _parts_of_gpus(pool)
     yield from _local_disks(pool)
-    yield from _tpu_refusals(pool)
+    yield from _tpu_refusals(pool, max_nodes)
 
 
 def _local_disks(pool: AskedPool) -> Iterator[SettingsProblem]:
@@ -185,7 +184,7 @@ def _parts_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
         yield _problem("partitions-shared-by-mps", "gpu_sharing.strategy", "mps", why, "use time-sharing, or no partition")
 
 
-def _tpu_refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
+def _tpu_refusals(pool: AskedPool, max_nodes: int) -> Iterator[SettingsProblem]:
     """Everything that GKE would refuse of a pool of TPUs, or do nothing for; and a topology on a pool that has none."""
     gpu, topology = pool.machine.gpu, pool.options.tpu_topology
     if gpu is None or gpu.accelerator is not TPU:
@@ -196,7 +195,7 @@ def _tpu_refusals(pool: AskedPool) -> Iterator[SettingsProblem]:
     yield from _options_of_gpus(pool)
     yield from _capacity(pool)
     if topology is not None:
-        yield from _slice(pool, topology)
+        yield from _slice(pool, topology, max_nodes)
 
 
 def _options_of_gpus(pool: AskedPool) -> Iterator[SettingsProblem]:
@@ -223,7 +222,7 @@ def _capacity(pool: AskedPool) -> Iterator[SettingsProblem]:
         yield SettingsProblem("reservation.use", "any", why, "write use: specific, and the name", "tpu-reservation-without-name")
 
 
-def _slice(pool: AskedPool, topology: str) -> Iterator[SettingsProblem]:
+def _slice(pool: AskedPool, topology: str, max_nodes: int) -> Iterator[SettingsProblem]:
     machine, option = pool.machine, "tpu_topology"
     if topology == machine.tpu_topology:
         why = f"it is what one {machine.name} has by itself, and GKE refuses it for such a pool"
@@ -237,14 +236,14 @@ def _slice(pool: AskedPool, topology: str) -> Iterator[SettingsProblem]:
         why = f"is no form of a slice of {machine.name}"
         yield SettingsProblem(option, repr(topology), why, f"allowed: {', '.join(slices_of(machine))}{sides}", "unknown-tpu-topology")
     else:
-        yield from _whole(pool, topology, hosts_of(machine, topology))
+        yield from _whole(pool, topology, max_nodes, hosts_of(machine, topology))
 
 
-def _whole(pool: AskedPool, topology: str, hosts: int) -> Iterator[SettingsProblem]:
+def _whole(pool: AskedPool, topology: str, max_nodes: int, hosts: int) -> Iterator[SettingsProblem]:
     of_it = f"a slice of {topology} is {hosts} {pool.machine.name}, which GKE makes and removes together"
-    if pool.max_nodes != hosts:
+    if max_nodes != hosts:
         remedy = f"write max_nodes: {hosts}; another slice is another pool"
-        yield SettingsProblem("max_nodes", str(pool.max_nodes), of_it, remedy, "slice-not-whole")
+        yield SettingsProblem("max_nodes", str(max_nodes), of_it, remedy, "slice-not-whole")
     if pool.min_nodes not in {0, hosts}:
         yield SettingsProblem("min_nodes", str(pool.min_nodes), of_it, f"allowed: 0 or {hosts}", "slice-not-whole")
     if pool.zones != 1:

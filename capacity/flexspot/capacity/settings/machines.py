@@ -10,8 +10,7 @@ from pydantic import Field, WithJsonSchema, model_validator
 
 from flexspot.capacity.catalog.accelerators import NVIDIA, of_ec2_machine
 from flexspot.capacity.catalog.data_files import DescribedRecord
-from flexspot.capacity.catalog.machines import LOCAL_SSD_GB, Architecture, BootDisk, Gpu, Machine
-from flexspot.capacity.catalog.zone_ids import is_zone_id
+from flexspot.capacity.catalog.machines import LOCAL_SSD_GB, Architecture, BootDisk, Gpu, Machine, is_zone_id
 from flexspot.capacity.values.names import EC2_MACHINE, GKE_MACHINE, GPU_NAME, Zone
 
 _SOURCE = "the stack file"

@@ -19,8 +19,7 @@ from flexspot.capacity.catalog.workload_classes import (
     RunLimitHours,
 )
 from flexspot.capacity.settings.storage import WorkQueueSettings
-from flexspot.capacity.values.images import how_it_moves
-from flexspot.capacity.values.names import GROUP, IAM_ROLE, IMAGE, LabelValue, Name
+from flexspot.capacity.values.names import GROUP, IAM_ROLE, IMAGE, LabelValue, Name, how_it_moves
 
 
 class AdmissionMode(StrEnum):

@@ -88,6 +88,7 @@ class Outcome:
 
 
 PASSES = Outcome(Verdict.PASS)
+NOT_APPLICABLE = Outcome(Verdict.NOT_APPLICABLE)
 
 
 def fails(reason: str, remedy: str = "", at: str = "", adds: Addition | None = None) -> Outcome:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from flexspot.capacity.catalog.gpudirect import CONTAINER_FOLDER, GIB_FOLDER, gpudirect, rdma_network_names
+from flexspot.capacity.catalog.gke_accelerators import CONTAINER_FOLDER, GIB_FOLDER, gpudirect, rdma_network_names
 from flexspot.capacity.catalog.node_labels import EFA_RESOURCE
 from flexspot.capacity.catalog.platform import Platform
 from flexspot.capacity.values.quantities import count_quantity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flexspot.capacity.catalog.capacity_type import CapacityType
-from flexspot.capacity.catalog.work_labels import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
+from flexspot.capacity.catalog.node_labels import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
 from flexspot.capacity.plan.queues import RUN_TIME_ANNOTATION
 from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.workloads.fast_network import ORDINARY_NETWORK_ANNOTATION, ordinary_network

@@ -8,17 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from flexspot.capacity.catalog.data_files import Record
-from flexspot.capacity.catalog.node_labels import HOSTNAME_LABEL, TEAM_LABEL, ZONE_LABEL
-from flexspot.capacity.catalog.platform import Platform
-from flexspot.capacity.catalog.pod_identity import POD_USER
-from flexspot.capacity.catalog.work_labels import WORKLOAD_TYPE_LABEL
+from flexspot.capacity.catalog.node_labels import HOSTNAME_LABEL, TEAM_LABEL, WORKLOAD_TYPE_LABEL, ZONE_LABEL
+from flexspot.capacity.catalog.platform import POD_USER, Platform
 from flexspot.capacity.values.errors import SettingsProblem, nearest
 from flexspot.capacity.values.names import BUCKET, MODEL_FOLDER, Name
 from flexspot.capacity.values.quantities import gib_quantity
 from flexspot.capacity.workloads.place import find_place
-from flexspot.capacity.workloads.pods import KubeObject, pod_template
+from flexspot.capacity.workloads.pods import (
+    KubeObject,
+    count_problems,
+    most_gpus,
+    own_labels,
+    pod_template,
+    selector_of,
+    service_of,
+    with_mounts,
+)
 from flexspot.capacity.workloads.requests import NAME_LABEL, WorkloadType, refuse
-from flexspot.capacity.workloads.services import count_problems, most_gpus, own_labels, selector_of, service_of, with_mounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

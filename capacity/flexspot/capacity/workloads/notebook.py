@@ -20,17 +20,18 @@ from flexspot.capacity.workloads.notebook_stop import (
     TOKEN_VARIABLE,
 )
 from flexspot.capacity.workloads.place import find_place
-from flexspot.capacity.workloads.pods import KubeObject, pod_template
-from flexspot.capacity.workloads.requests import SERVICE_ACCOUNT, SecretKey, WorkloadType, refuse
-from flexspot.capacity.workloads.services import (
+from flexspot.capacity.workloads.pods import (
+    KubeObject,
     as_job_request,
     count_problems,
     own_labels,
+    pod_template,
     relabelled,
     selector_of,
     service_of,
     with_mounts,
 )
+from flexspot.capacity.workloads.requests import SERVICE_ACCOUNT, SecretKey, WorkloadType, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

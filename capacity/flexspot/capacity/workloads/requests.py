@@ -13,11 +13,10 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from flexspot.capacity.catalog.capacity_type import CapacityType
 from flexspot.capacity.catalog.data_files import Record
-from flexspot.capacity.catalog.pod_identity import POD_USER
-from flexspot.capacity.catalog.work_labels import USER_LABEL
+from flexspot.capacity.catalog.node_labels import USER_LABEL
+from flexspot.capacity.catalog.platform import POD_USER
 from flexspot.capacity.settings.stack_file import model_at, said, shown
 from flexspot.capacity.values.errors import SettingsProblem, nearest
-from flexspot.capacity.values.images import how_it_moves
 from flexspot.capacity.values.names import (
     CHECKPOINT_FOLDER,
     GPU_MODEL,
@@ -29,6 +28,7 @@ from flexspot.capacity.values.names import (
     VARIABLE,
     LabelValue,
     Name,
+    how_it_moves,
 )
 from flexspot.capacity.workloads.inputs import (
     VISIBLE_DEVICES,

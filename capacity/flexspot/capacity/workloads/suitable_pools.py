@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL
 from flexspot.capacity.catalog.platform import Platform
-from flexspot.capacity.plan.own_machines import machines_of_pool
-from flexspot.capacity.plan.pools import shared_labels
+from flexspot.capacity.plan.queues import shared_labels
+from flexspot.capacity.plan.resolve import machines_of_pool
 from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.quantities import count_quantity, mib_quantity
 from flexspot.capacity.workloads.fast_network import has_fast_network, how_to_have_it, interfaces_of

@@ -6,15 +6,23 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from flexspot.capacity.catalog.node_labels import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
 from flexspot.capacity.catalog.platform import Platform
-from flexspot.capacity.catalog.work_labels import QUEUE_LABEL, QUEUE_PRIORITY_LABEL
 from flexspot.capacity.settings.storage import LEASE_MARGIN_SECONDS
 from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.workloads.jobs import queued_job
 from flexspot.capacity.workloads.place import find_place
-from flexspot.capacity.workloads.pods import KubeObject, pod_template
+from flexspot.capacity.workloads.pods import (
+    KubeObject,
+    as_job_request,
+    count_problems,
+    most_gpus,
+    own_labels,
+    pod_template,
+    relabelled,
+    selector_of,
+)
 from flexspot.capacity.workloads.requests import WorkloadType, refuse
-from flexspot.capacity.workloads.services import as_job_request, count_problems, most_gpus, own_labels, relabelled, selector_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

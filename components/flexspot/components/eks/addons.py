@@ -20,11 +20,12 @@ from flexspot.capacity.catalog.platform import PrometheusKind
 from flexspot.capacity.catalog.versions import RECOMMENDED, Addon, Chart, shipped_versions
 from flexspot.capacity.values.names import CHART_VERSION
 from flexspot.components.cloud_names import check_form
-from flexspot.components.eks.cluster_args import AddonsShape
+from flexspot.components.eks.cluster_args import AddonsArgs, eks_cluster_arn
 from flexspot.components.eks.system_nodes import CRITICAL_ADDONS, role_name
 from flexspot.components.iam import GrantedRole, RoleShape, granted_role, pod_trust
 from flexspot.components.in_cluster import chart_release
 from flexspot.components.measurement import INTERVAL_SECONDS, checked_kind
+from flexspot.components.shared_args import publish
 
 _ON_SYSTEM_NODES = [{"key": CRITICAL_ADDONS, "operator": "Exists"}]
 _EVERYWHERE = [{"operator": "Exists"}]
@@ -105,7 +106,8 @@ class AddonInstaller:
     """Installs add-ons on one cluster; `name` is what their Pulumi names begin with."""
 
     name: str
-    shape: AddonsShape
+    args: AddonsArgs
+    kubernetes: str
     cluster: pulumi.Input[str]
     parent: pulumi.Resource
 
@@ -121,11 +123,11 @@ class AddonInstaller:
     def after_nodes(self, nodes: Sequence[pulumi.Resource], *, but: Collection[Addon] = ()) -> list[pulumi.Resource]:
         """The other add-ons, which EKS reports as healthy only once they run on `nodes`; `but` are those that the cluster has in itself."""
         wanted = [each for each in AFTER_NODES if each.name not in but]
-        if self.shape.efs_driver:
+        if self.args["efs_driver"]:
             wanted.append(EFS_DRIVER)
-        if self.shape.lustre_driver:
+        if self.args["lustre_driver"]:
             wanted.append(LUSTRE_DRIVER)
-        if self.shape.metrics_server:
+        if self.args["metrics_server"]:
             wanted.append(METRICS_SERVER)
         return [self._install(addon, nodes) for addon in wanted]
 
@@ -146,24 +148,24 @@ class AddonInstaller:
             # What somebody changed by hand is changed back: the program is where the configuration is.
             resolve_conflicts_on_create="OVERWRITE",
             resolve_conflicts_on_update="OVERWRITE",
-            tags=self.shape.tags,
+            tags=self.args["tags"],
             opts=pulumi.ResourceOptions(parent=self.parent, depends_on=waits_for),
         )
 
     def _version(self, addon: Addon) -> pulumi.Input[str] | None:
-        wanted = self.shape.addon_versions.get(addon)
-        return _recommended_version(addon.value, self.shape.version, self.parent) if wanted == RECOMMENDED else wanted
+        wanted = self.args["addon_versions"].get(addon)
+        return _recommended_version(addon.value, self.kubernetes, self.parent) if wanted == RECOMMENDED else wanted
 
     def _role(self, addon: str, service_account: str, policy: str) -> GrantedRole:
         shape = RoleShape(
-            name=role_name(self.shape.cluster, addon),
+            name=role_name(self.args["cluster"], addon),
             description=f"EKS add-on {addon}",
-            trust=pod_trust(self.shape.arn, _NAMESPACE, service_account),
-            partition=self.shape.partition,
+            trust=pod_trust(eks_cluster_arn(self.args), _NAMESPACE, service_account),
+            partition=self.args["partition"],
             policies=[policy],
-            tags=self.shape.tags,
-            iam_path=self.shape.iam_path,
-            permissions_boundary=self.shape.permissions_boundary,
+            tags=self.args["tags"],
+            iam_path=self.args["iam_path"],
+            permissions_boundary=self.args["permissions_boundary"],
         )
         return granted_role(f"{self.name}-{addon}-role", shape, self.parent)
 
@@ -299,9 +301,7 @@ class GpuPlugins(pulumi.ComponentResource):
         self.nvidia_version = pulumi.Output.from_input(nvidia_version if nvidia else "")
         self.neuron_version = pulumi.Output.from_input(neuron_version if neuron else "")
         self.efa_version = pulumi.Output.from_input(efa_version if efa else "")
-        self.register_outputs(
-            {"nvidia_version": self.nvidia_version, "neuron_version": self.neuron_version, "efa_version": self.efa_version}
-        )
+        publish(self)
 
 
 def on_nvidia_gpus(instance_labels: str = KARPENTER_INSTANCE) -> dict[str, Any]:
@@ -407,7 +407,7 @@ class DcgmExporter(pulumi.ComponentResource):
             repository=REPOSITORY,
         )
         self.version = release.id.apply(lambda _: version)
-        self.register_outputs({"version": self.version})
+        publish(self)
 
 
 def _values(prometheus: PrometheusKind, monitor_labels: dict[str, str], instance_labels: str) -> dict[str, Any]:

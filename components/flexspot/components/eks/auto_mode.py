@@ -13,18 +13,26 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from flexspot.capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL
 from flexspot.capacity.catalog.platform import PARTITIONS
 from flexspot.capacity.catalog.versions import RECOMMENDED, auto_mode
-from flexspot.capacity.settings.cluster import SystemPool
+from flexspot.capacity.settings.cluster import EksAddons, SystemPool
 from flexspot.capacity.settings.pools import IMAGES_AND_SCRATCH, EksNodeDisk
 from flexspot.capacity.values.errors import SettingsProblem
-from flexspot.capacity.values.names import AWS_ACCOUNT, CAPACITY_RESERVATION, FORMS, RESOURCE_NAME
+from flexspot.capacity.values.names import FORMS, RESOURCE_NAME
 from flexspot.components.cloud_names import DISCOVERY_TAG, NAMESPACE, check_choice, check_cluster_name, check_place
 from flexspot.components.eks.addons import AddonInstaller
-from flexspot.components.eks.cluster_args import AddonsShape
+from flexspot.components.eks.cluster_args import AddonsArgs
 from flexspot.components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL, role_name
 from flexspot.components.iam import RoleShape, ec2_trust, granted_role
-from flexspot.components.karpenter.ec2_node_class import EksNodeDiskArgs, check_efa, efa_layout
+from flexspot.components.karpenter.ec2_node_class import (
+    NodeClassArgs,
+    check_efa,
+    check_own_tags,
+    check_reservations,
+    efa_layout,
+    id_terms,
+    where_nodes_are,
+)
 from flexspot.components.karpenter.node_pools import NodeClassRef, fuller_or_cheaper
-from flexspot.components.shared_args import RoleOptionsArgs, check_role_options, checked_options, refuse
+from flexspot.components.shared_args import RoleOptionsArgs, check_role_options, checked_options, defaults, filled, publish, refuse
 
 GROUP = "eks.amazonaws.com"
 KIND = "NodeClass"
@@ -43,52 +51,12 @@ _RESERVED_PREFIXES = ("kubernetes.io/cluster/", "eks.amazonaws.com/nodeclass", "
 """What a NodeClass refuses, and what Auto Mode and AWS set themselves (create-node-class.adoc at 0026c9df, "Node Class Specification")."""
 
 
-class AutoNodeClassArgs(EksNodeDiskArgs):
-    """Arguments of AutoNodeClass. Those that are not `Input` are plain, because they shape the object or are checked."""
-
-    node_class: str
-    """Name of the NodeClass, as NodePools refer to it; not `default`."""
-
-    cluster: str
-    """The cluster's name: the value of the tag karpenter.sh/discovery on its subnets and security groups."""
-
-    node_role: pulumi.Input[str]
-    """Name, not ARN, of the nodes' IAM role: AutoNodeIdentity's."""
-
-    subnet_ids: NotRequired[list[pulumi.Input[str]]]
-    """Subnets of the nodes. Default: those tagged karpenter.sh/discovery with the cluster's name."""
-
-    more_security_group_ids: NotRequired[list[pulumi.Input[str]]]
-    """Security groups of the nodes in addition to the discovered ones, such as EfaSecurityGroup's. Default: none."""
-
-    efa_interfaces: NotRequired[int]
-    """Number of EFA interfaces per node, equal to its machine's network cards (p5.48xlarge 32, p4d.24xlarge 4, g6.8xlarge 1). Default:
-    0."""
-
-    efa_first_card: NotRequired[int]
-    """Index of the first network card that supports an EFA interface: 1 for p6-b300.48xlarge, whose card 0 does not. Default: 0."""
+class AutoNodeClassArgs(NodeClassArgs):
+    """Arguments of AutoNodeClass, whose `node_class` is not `default`."""
 
     pods: NotRequired[int]
     """Number of pods for which a node with EFA interfaces gets addresses at start: Auto Mode adds none to such a node later. Default:
     110, the maximum on an Auto Mode node."""
-
-    placement_group: NotRequired[pulumi.Input[str] | None]
-    """Name of the placement group in which the nodes start. Default: none."""
-
-    reservation_ids: NotRequired[list[str]]
-    """Capacity reservations that nodes may use, such as cr-0a1b2c3d4e5f60718. Default: none."""
-
-    reservation_tags: NotRequired[dict[str, str]]
-    """Tags of the capacity reservations that nodes may use. Cannot be combined with ids. Default: none."""
-
-    reservation_owner: NotRequired[str | None]
-    """The account that owns the reservations, 12 digits; only with tags. Default: any."""
-
-    tags: dict[str, str]
-    """Tags of the instances, volumes and network interfaces. The cluster's role must allow Auto Mode to set them."""
-
-    labels: NotRequired[dict[str, str]]
-    """Labels of the NodeClass object. Default: none."""
 
 
 def check_auto_node_class(name: str, args: AutoNodeClassArgs) -> EksNodeDisk:
@@ -98,22 +66,11 @@ def check_auto_node_class(name: str, args: AutoNodeClassArgs) -> EksNodeDisk:
     if not re.fullmatch(RESOURCE_NAME, called) or called == BUILT_IN:
         allowed = f"it is {FORMS[RESOURCE_NAME]}, and {BUILT_IN} is EKS's own"
         refuse(where, SettingsProblem("node_class", repr(called), allowed, "rename it"))
-    ids, tags, owner = args.get("reservation_ids") or [], args.get("reservation_tags") or {}, args.get("reservation_owner")
-    if ids and tags:
-        problem = "it stands beside reservation_tags, and a pool has one of them"
-        refuse(where, SettingsProblem("reservation_ids", ", ".join(ids), problem, "leave one out"))
-    for each in ids:
-        if not re.fullmatch(CAPACITY_RESERVATION, each):
-            refuse(where, SettingsProblem("reservation_ids", repr(each), f"an id is {FORMS[CAPACITY_RESERVATION]}", "copy it from there"))
-    if owner is not None and (not tags or not re.fullmatch(AWS_ACCOUNT, owner)):
-        refuse(where, SettingsProblem("reservation_owner", owner, f"it is {FORMS[AWS_ACCOUNT]}, beside tags", "leave it out with ids"))
-    check_efa(where, args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0)
+    check_reservations(where, args)
+    check_efa(where, args)
     if (pods := args.get("pods", MOST_PODS)) < 1:
         refuse(where, SettingsProblem("pods", str(pods), "it is 1 or more", "leave it out for the most"))
-    for key in sorted(args["tags"]):
-        if key in _RESERVED_TAGS or key.startswith(_RESERVED_PREFIXES) or not key:
-            own = ", ".join((*_RESERVED_TAGS, *(f"{prefix}..." for prefix in _RESERVED_PREFIXES)))
-            refuse(where, SettingsProblem("tags", repr(key), f"empty keys are refused, and Auto Mode or AWS set {own}", "leave it out"))
+    check_own_tags(where, args, "Auto Mode or AWS", _RESERVED_TAGS, _RESERVED_PREFIXES)
     return checked_options(where, EksNodeDisk, args)
 
 
@@ -126,13 +83,11 @@ def auto_node_class_spec(args: AutoNodeClassArgs, disk: EksNodeDisk) -> dict[str
     """
     volume = disk.volume(IMAGES_AND_SCRATCH)
     discovered = [{"tags": {DISCOVERY_TAG: args["cluster"]}}]
-    subnets: list[Any] = args.get("subnet_ids") or []
-    known = all(isinstance(each, str) for each in subnets)
-    reservations, interfaces = _reservation_terms(args), _network_interfaces(args)
+    interfaces = _network_interfaces(args)
     return {
         "role": args["node_role"],
-        "subnetSelectorTerms": [{"id": each} for each in (sorted(subnets) if known else subnets)] or discovered,
-        "securityGroupSelectorTerms": discovered + [{"id": each} for each in args.get("more_security_group_ids") or []],
+        "subnetSelectorTerms": id_terms(args.get("subnet_ids")) or discovered,
+        "securityGroupSelectorTerms": discovered + id_terms(args.get("more_security_group_ids")),
         "ephemeralStorage": {"size": f"{volume.gib}Gi", "iops": volume.iops, "throughput": volume.throughput_mib},
         # What is not written by a team's own policies stays as Kubernetes has it; each team's namespace denies by default.
         "networkPolicy": "DefaultAllow",
@@ -140,8 +95,8 @@ def auto_node_class_spec(args: AutoNodeClassArgs, disk: EksNodeDisk) -> dict[str
         "snatPolicy": "Random",
         # EC2 gives no public address to an instance with several interfaces, and refuses the question.
         "advancedNetworking": {"networkInterfaces": interfaces} if interfaces else {"associatePublicIPAddress": False},
-        **({} if (group := args.get("placement_group")) is None else {"placementGroupSelector": {"name": group}}),
-        **({"capacityReservationSelectorTerms": reservations} if reservations else {}),
+        # The owner is called so here, and `ownerID` in Karpenter's own class.
+        **where_nodes_are(args, "owner"),
         "tags": dict(sorted(args["tags"].items())),
     }
 
@@ -151,20 +106,9 @@ def _network_interfaces(args: AutoNodeClassArgs) -> list[dict[str, Any]]:
 
     EKS user guide, "Manage EFA devices on Amazon EKS", EKS Auto Mode: since 2026-07-21 (auto-change.md; read 2026-11-26).
     """
-    first, *others = efa_layout(args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0) or [{}]
+    first, *others = efa_layout(args) or [{}]
     pods = min(args.get("pods", MOST_PODS), MOST_PODS)
     return [first | {"secondaryIPv4PrefixCount": -(-pods // _PREFIX)}, *others] if first else []
-
-
-def _reservation_terms(args: AutoNodeClassArgs) -> list[dict[str, Any]]:
-    """A term for each id, or one with all the tags. The owner is called `owner` here, and `ownerID` in Karpenter's own class."""
-    owner: dict[str, str] = {} if (account := args.get("reservation_owner")) is None else {"owner": account}
-    tags = args.get("reservation_tags") or {}
-    return (
-        [owner | {"tags": dict(sorted(tags.items()))}]
-        if tags
-        else [{"id": each} for each in sorted(set(args.get("reservation_ids") or []))]
-    )
 
 
 def auto_node_class_ref(node_class: str) -> NodeClassRef:
@@ -197,47 +141,21 @@ class AutoNodeClass(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.name = pulumi.Output.from_input(args["node_class"])
-        self.register_outputs({"name": self.name})
+        publish(self)
 
 
-class AutoAddonsArgs(RoleOptionsArgs):
+@defaults(partition="aws", metrics_server=EksAddons.default("metrics_server"), version="")
+class AutoAddonsArgs(AddonsArgs):
     """Arguments of AutoAddons; those of add-ons are those of EksCluster."""
 
-    cluster: str
-    """The cluster's name, 1 to 100 characters."""
-
     cluster_name: pulumi.Input[str]
-    """The same name, known once the cluster exists."""
-
-    account: str
-    """The account id, 12 digits."""
-
-    partition: NotRequired[str]
-    """aws, aws-cn or aws-us-gov. Default: aws."""
-
-    region: str
-    """The region, such as us-east-1."""
-
-    addon_versions: NotRequired[dict[str, str]]
-    """Versions of add-ons by name, or `recommended`, as for EksCluster. Default: EKS's default on the day an add-on is created."""
+    """The cluster's name, known once the cluster exists."""
 
     version: NotRequired[str]
-    """The cluster's Kubernetes version, such as 1.35; required if an add-on's version is `recommended`. Default: unknown."""
-
-    efs_driver: NotRequired[bool]
-    """Whether to install the add-on aws-efs-csi-driver. Default: False."""
-
-    lustre_driver: NotRequired[bool]
-    """Whether to install the add-on aws-fsx-csi-driver. Default: False."""
-
-    metrics_server: NotRequired[bool]
-    """Whether to install the add-on metrics-server. Default: True."""
+    """The cluster's Kubernetes version, such as 1.35; required if an add-on's version is `recommended`. Default: it is not known."""
 
     labels: dict[str, str]
     """Labels of Kubernetes objects."""
-
-    tags: NotRequired[dict[str, str]]
-    """Tags of add-ons and their roles. Default: none."""
 
 
 class AutoAddons(pulumi.ComponentResource):
@@ -251,13 +169,14 @@ class AutoAddons(pulumi.ComponentResource):
     """The versions of add-ons that are asked for, known once they are there."""
 
     def __init__(self, name: str, args: AutoAddonsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        where = f"AutoAddons {name}:"
+        where, given = f"AutoAddons {name}:", {**args}
+        args = filled(AutoAddonsArgs, args)
         check_cluster_name(where, args["cluster"])
-        check_place(where, args["account"], args.get("partition", "aws"), args["region"])
-        check_role_options(where, args.get("iam_path"), args.get("permissions_boundary"))
-        if RECOMMENDED in args.get("addon_versions", {}).values() and not args.get("version"):
+        check_place(where, args["account"], args["partition"], args["region"])
+        check_role_options(where, args["iam_path"], args["permissions_boundary"])
+        if RECOMMENDED in args["addon_versions"].values() and not args["version"]:
             raise ValueError(f"{where} version is missing, and an add-on's is {RECOMMENDED}; it must be a version such as 1.35; name it")
-        super().__init__("flexspot:index:AutoAddons", name, {**args}, opts)
+        super().__init__("flexspot:index:AutoAddons", name, given, opts)
         policies = ConfigMap(
             f"{name}-network-policies",
             metadata=ObjectMetaArgs(name="amazon-vpc-cni", namespace=NAMESPACE, labels=args["labels"]),
@@ -265,25 +184,11 @@ class AutoAddons(pulumi.ComponentResource):
             data={"enable-network-policy-controller": "true"},
             opts=pulumi.ResourceOptions(parent=self),
         )
-        shape = AddonsShape(
-            cluster=args["cluster"],
-            account=args["account"],
-            partition=args.get("partition", "aws"),
-            region=args["region"],
-            version=args.get("version", ""),
-            addon_versions=args.get("addon_versions", {}),
-            efs_driver=args.get("efs_driver", False),
-            lustre_driver=args.get("lustre_driver", False),
-            metrics_server=args.get("metrics_server", True),
-            tags=args.get("tags", {}),
-            iam_path=args.get("iam_path"),
-            permissions_boundary=args.get("permissions_boundary"),
-        )
-        installed = AddonInstaller(name, shape, args["cluster_name"], self).after_nodes([], but=auto_mode().addons)
+        installed = AddonInstaller(name, args, args["version"], args["cluster_name"], self).after_nodes([], but=auto_mode().addons)
         # Not an output: what waits for drivers and network policies.
         self.ready: list[pulumi.Resource] = [policies, *installed]
-        self.versions = pulumi.Output.from_input(args.get("addon_versions", {}))
-        self.register_outputs({"versions": self.versions})
+        self.versions = pulumi.Output.from_input(args["addon_versions"])
+        publish(self)
 
 
 NODE_POLICIES = ("AmazonEKSWorkerNodeMinimalPolicy", "AmazonEC2ContainerRegistryPullOnly")
@@ -363,7 +268,7 @@ class AutoNodeIdentity(pulumi.ComponentResource):
         self.role_name = pulumi.Output.all(granted.role.name, access.id, *(each.id for each in granted.grants)).apply(
             lambda known: known[0]
         )
-        self.register_outputs({"role_name": self.role_name})
+        publish(self)
 
 
 _FIRST = 100
@@ -449,4 +354,4 @@ class AutoSystemPool(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.name = pulumi.Output.from_input(args["pool"])
-        self.register_outputs({"name": self.name})
+        publish(self)

@@ -2,13 +2,14 @@
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
+from typing import get_args
 
 import pulumi
 from pulumi_aws import cloudwatch, ec2, eks, iam, kms, vpc
 
 from flexspot.capacity.catalog.versions import RECOMMENDED, Addon, shipped_versions, version_order
-from flexspot.capacity.settings.cluster import Support
-from flexspot.capacity.settings.network import EKS_SERVICES, Access, fits_eks_services, too_wide
+from flexspot.capacity.settings.cluster import LogDays, Support, SystemPool
+from flexspot.capacity.settings.network import WIDEST, Access, ControlPlane, EksNetworkSettings, too_wide
 from flexspot.capacity.values.names import ADDON_VERSION, AMI_ALIAS, EKS_VERSION
 from flexspot.components.cloud_names import (
     DISCOVERY_TAG,
@@ -21,17 +22,17 @@ from flexspot.components.cloud_names import (
     fitted,
 )
 from flexspot.components.eks.addons import ADDONS, AddonInstaller
-from flexspot.components.eks.cluster_args import EksClusterArgs, EksClusterShape, EksSystemPoolShape
+from flexspot.components.eks.cluster_args import EksClusterArgs, EksSystemPoolArgs, eks_cluster_arn, named, system_pool_of
 from flexspot.components.eks.system_nodes import role_name, system_node_group
 from flexspot.components.iam import VERSION, PolicyDocument, RoleShape, Statement, as_json, granted_role, service_trust
 from flexspot.components.kubeconfig import eks_credentials_command, eks_kubeconfig, part_of
-from flexspot.components.shared_args import check_role_options, ipv4_range
+from flexspot.components.shared_args import check_role_options, checked_options, filled, ipv4_range, publish
 
 ACCESSES = [Access.PRIVATE.value, Access.PUBLIC_CIDRS.value]
 """dns_iam is GKE's: EKS has no endpoint that IAM guards before the request reaches the API server."""
 
-RETENTIONS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
-"""Days that CloudWatch Logs takes (PutRetentionPolicy). Its 0, for ever, is left out: logs are finite."""
+RETENTIONS = get_args(LogDays)
+"""Days that CloudWatch Logs takes. Its 0, for ever, is left out: logs are finite."""
 
 _SMALLEST_DISK_GIB = 20
 
@@ -39,85 +40,72 @@ _ARM = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\..*")
 """Instance types with AWS's own processors: a g after the generation, as in m7g, c6gd or im4gn."""
 
 
-def check_cluster(name: str, shape: EksClusterShape) -> None:
+def check_cluster(name: str, args: EksClusterArgs) -> None:
     """Raises ValueError for what EKS would refuse, and for what is neither safe nor finite."""
     where = f"EksCluster {name}:"
-    check_cluster_name(where, shape.cluster)
-    check_place(where, shape.account, shape.partition, shape.region)
-    check_form(f"{where} version", shape.version, EKS_VERSION)
-    check_choice(f"{where} support", shape.support, list(Support))
-    check_choice(f"{where} access", shape.access, ACCESSES)
-    _check_services(where, shape.services_cidr)
-    _check_cidrs(where, shape)
-    if shape.log_retention_days not in RETENTIONS:
+    check_cluster_name(where, args["cluster"])
+    check_place(where, args["account"], args["partition"], args["region"])
+    check_form(f"{where} version", args["version"], EKS_VERSION)
+    check_choice(f"{where} support", args["support"], list(Support))
+    check_choice(f"{where} access", args["access"], ACCESSES)
+    _check_cidrs(where, args)
+    if args["log_retention_days"] not in RETENTIONS:
         raise ValueError(
-            f"{where} log_retention_days is {shape.log_retention_days}; allowed: {', '.join(map(str, RETENTIONS))}; use 90 if in doubt"
+            f"{where} log_retention_days is {args['log_retention_days']}; allowed: {', '.join(map(str, RETENTIONS))}; use 90 if in doubt"
         )
-    _check_admins(where, shape)
-    _check_nodes(where, shape)
-    _check_versions(where, shape.addon_versions)
-    check_kms_key(where.removesuffix(":"), shape.logs_kms_key)
-    check_role_options(where, shape.iam_path, shape.permissions_boundary)
+    _check_admins(where, args)
+    _check_nodes(where, args)
+    _check_versions(where, args["addon_versions"])
+    check_kms_key(where.removesuffix(":"), args["logs_kms_key"])
+    check_role_options(where, args["iam_path"], args["permissions_boundary"])
 
 
-def _check_nodes(where: str, shape: EksClusterShape) -> None:
-    for key, value in (("system_pool", shape.system_pool), ("ami", shape.ami)):
-        if (value is None) != shape.auto_mode:
+def _check_nodes(where: str, args: EksClusterArgs) -> None:
+    auto_mode = args["auto_mode"]
+    for key, value in (("system_pool", args["system_pool"]), ("ami", args["ami"])):
+        if (value is None) != auto_mode:
             given = "given" if value is not None else "not given"
             raise ValueError(
-                f"{where} {key} is {given} with auto_mode {shape.auto_mode}; only one of the two can be set: in Auto Mode nodes are AWS's; "
-                f"{'leave it out' if shape.auto_mode else 'give it'}"
+                f"{where} {key} is {given} with auto_mode {auto_mode}; only one of the two can be set: in Auto Mode nodes are AWS's; "
+                f"{'leave it out' if auto_mode else 'give it'}"
             )
-    if not shape.auto_mode:
-        check_form(f"{where} ami", shape.ami or "", AMI_ALIAS)
-        _check_system_pool(where, shape.nodes)
+    if not auto_mode:
+        check_form(f"{where} ami", args["ami"] or "", AMI_ALIAS)
+        _check_system_pool(where, system_pool_of(args))
 
 
-def _check_services(where: str, written: str) -> None:
-    ipv4_range(f"{where} services_cidr", written)
-    if not fits_eks_services(written):
-        raise ValueError(f"{where} services_cidr is {written!r}; it must be {EKS_SERVICES}; use 172.20.0.0/16 if in doubt")
+def _check_cidrs(where: str, args: EksClusterArgs) -> None:
+    checked_options(where.removesuffix(":"), EksNetworkSettings, args, "services_cidr")
+    checked_options(where.removesuffix(":"), ControlPlane, args)
+    ranges = args["private_cidrs"]
+    for written in ranges:
+        ipv4_range(f"{where} private_cidrs", written)
+    if too_wide(ranges):
+        problem = f"private_cidrs is {ranges!r}; no range may be wider than /{WIDEST}, a good part of the internet"
+        raise ValueError(f"{where} {problem}; name the ranges of your own network")
 
 
-def _check_cidrs(where: str, shape: EksClusterShape) -> None:
-    for key, ranges in (("cidrs", shape.cidrs), ("private_cidrs", shape.private_cidrs)):
-        for written in ranges:
-            ipv4_range(f"{where} {key}", written)
-        if too_wide(ranges):
-            raise ValueError(
-                f"{where} {key} is {ranges!r}; no range may be wider than /8, a good part of the internet; name the ranges of your own "
-                "network"
-            )
-    if (shape.access == Access.PUBLIC_CIDRS) != bool(shape.cidrs):
+def _check_admins(where: str, args: EksClusterArgs) -> None:
+    form = re.compile(rf"arn:{re.escape(args['partition'])}:iam::\d{{12}}:role/[\w+=,.@/-]+")
+    strangers = [arn for arn in args["admin_role_arns"] if not form.fullmatch(arn)]
+    if strangers or len(set(args["admin_role_arns"])) < len(args["admin_role_arns"]):
         raise ValueError(
-            f"{where} cidrs is {shape.cidrs!r} with access {shape.access}; it must have at least one range with public_cidrs and none with "
-            "private; name the ranges of your own network, or leave them out"
+            f"{where} admin_role_arns is {args['admin_role_arns']!r}; it must have ARNs of roles, each once, such as "
+            f"arn:{args['partition']}:iam::{args['account']}:role/platform-admin; a user or a session has none: name its role"
         )
 
 
-def _check_admins(where: str, shape: EksClusterShape) -> None:
-    form = re.compile(rf"arn:{re.escape(shape.partition)}:iam::\d{{12}}:role/[\w+=,.@/-]+")
-    strangers = [arn for arn in shape.admin_role_arns if not form.fullmatch(arn)]
-    if strangers or len(set(shape.admin_role_arns)) < len(shape.admin_role_arns):
+def _check_system_pool(where: str, pool: EksSystemPoolArgs) -> None:
+    if not re.fullmatch(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", pool["machine"]) or _ARM.fullmatch(pool["machine"]):
         raise ValueError(
-            f"{where} admin_role_arns is {shape.admin_role_arns!r}; it must have ARNs of roles, each once, such as "
-            f"arn:{shape.partition}:iam::{shape.account}:role/platform-admin; a user or a session has none: name its role"
-        )
-
-
-def _check_system_pool(where: str, pool: EksSystemPoolShape) -> None:
-    if not re.fullmatch(r"[a-z][a-z0-9-]*\.[a-z0-9-]+", pool.machine) or _ARM.fullmatch(pool.machine):
-        raise ValueError(
-            f"{where} system_pool.machine is {pool.machine!r}; it must be an instance type with an x86 processor; name one, such as "
+            f"{where} system_pool.machine is {pool['machine']!r}; it must be an instance type with an x86 processor; name one, such as "
             "m6i.large"
         )
-    if not 1 <= pool.min_nodes <= pool.max_nodes:
+    checked_options(f"{where} system_pool", SystemPool, pool)
+    if pool["disk_gib"] < _SMALLEST_DISK_GIB:
         raise ValueError(
-            f"{where} system_pool has min_nodes {pool.min_nodes} and max_nodes {pool.max_nodes}; 1 <= min_nodes <= max_nodes must hold; "
-            "raise max_nodes"
+            f"{where} system_pool.disk_gib is {pool['disk_gib']}; it must be at least {_SMALLEST_DISK_GIB}; use 50 if in doubt"
         )
-    if pool.disk_gib < _SMALLEST_DISK_GIB:
-        raise ValueError(f"{where} system_pool.disk_gib is {pool.disk_gib}; it must be at least {_SMALLEST_DISK_GIB}; use 50 if in doubt")
 
 
 def _check_versions(where: str, versions: dict[str, str]) -> None:
@@ -142,7 +130,7 @@ _ADMIN = "AmazonEKSClusterAdminPolicy"
 _HTTPS = 443
 
 
-def api_security_group(name: str, shape: EksClusterShape, parent: pulumi.Resource) -> ec2.SecurityGroup:
+def api_security_group(name: str, args: EksClusterArgs, parent: pulumi.Resource) -> ec2.SecurityGroup:
     """A security group for the private endpoint's addresses, besides EKS's own, which lets in the nodes alone.
 
     It is there without rules, too, so that the first range is a rule more and not a change of the cluster.
@@ -151,13 +139,13 @@ def api_security_group(name: str, shape: EksClusterShape, parent: pulumi.Resourc
     group = ec2.SecurityGroup(
         f"{name}-api-security-group",
         # AWS refuses names that begin with sg-, as a cluster's may.
-        name=f"api-{shape.cluster}",
+        name=f"api-{args['cluster']}",
         description="HTTPS to the API server from inside the network",
-        vpc_id=shape.vpc_id,
-        tags=shape.named("api"),
+        vpc_id=args["vpc_id"],
+        tags=named(args, "api"),
         opts=child,
     )
-    for cidr in sorted(set(shape.private_cidrs)):
+    for cidr in sorted(set(args["private_cidrs"])):
         vpc.SecurityGroupIngressRule(
             f"{name}-api-from-{re.sub('[./]', '-', cidr)}",
             security_group_id=group.id,
@@ -166,27 +154,27 @@ def api_security_group(name: str, shape: EksClusterShape, parent: pulumi.Resourc
             ip_protocol="tcp",
             from_port=_HTTPS,
             to_port=_HTTPS,
-            tags=shape.named("api"),
+            tags=named(args, "api"),
             opts=child,
         )
     return group
 
 
-def admin_entries(name: str, shape: EksClusterShape, cluster: pulumi.Input[str], parent: pulumi.Resource) -> list[pulumi.Resource]:
+def admin_entries(name: str, args: EksClusterArgs, cluster: pulumi.Input[str], parent: pulumi.Resource) -> list[pulumi.Resource]:
     """An access entry for each role that administers the cluster, with AWS's own policy for that; returns what gives access."""
     granted: list[pulumi.Resource] = []
-    for arn in sorted(shape.admin_role_arns):
+    for arn in sorted(args["admin_role_arns"]):
         # The account too: roles of two accounts may be called the same.
         _, account, role = arn.rsplit(":", 2)
         logical = f"{name}-admin-{account}-{role.removeprefix('role/').replace('/', '-')}"
         entry = eks.AccessEntry(
-            logical, cluster_name=cluster, principal_arn=arn, type="STANDARD", tags=shape.tags, opts=pulumi.ResourceOptions(parent=parent)
+            logical, cluster_name=cluster, principal_arn=arn, type="STANDARD", tags=args["tags"], opts=pulumi.ResourceOptions(parent=parent)
         )
         association = eks.AccessPolicyAssociation(
             f"{logical}-policy",
             cluster_name=cluster,
             principal_arn=arn,
-            policy_arn=f"arn:{shape.partition}:eks::aws:cluster-access-policy/{_ADMIN}",
+            policy_arn=f"arn:{args['partition']}:eks::aws:cluster-access-policy/{_ADMIN}",
             access_scope=eks.AccessPolicyAssociationAccessScopeArgs(type="cluster"),
             opts=pulumi.ResourceOptions(parent=parent, depends_on=[entry]),
         )
@@ -242,12 +230,12 @@ class EksCluster(pulumi.ComponentResource):
     """The command of the AWS CLI that writes the cluster into a person's own kubeconfig."""
 
     def __init__(self, name: str, args: EksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        shape = EksClusterShape(**args)  # pyrefly: ignore[open-unpacking] -- no other keys
-        check_cluster(name, shape)
+        args = filled(EksClusterArgs, args)
+        check_cluster(name, args)
         # What most clusters are not is not among a component's inputs: a cluster that is there would seem to change.
-        inputs = {key: value for key, value in vars(shape).items() if key != "auto_mode" or value}
+        inputs = {key: value for key, value in args.items() if key != "auto_mode" or value}
         super().__init__("flexspot:index:EksCluster", name, inputs, opts)
-        cluster = self._cluster(name, shape)
+        cluster = self._cluster(name, args)
         self.cluster_name = cluster.name
         self.arn = cluster.arn
         self.endpoint = cluster.endpoint
@@ -259,112 +247,102 @@ class EksCluster(pulumi.ComponentResource):
             f"{name}-discovery-tag",
             resource_id=self.security_group_id,
             key=DISCOVERY_TAG,
-            value=shape.cluster,
+            value=args["cluster"],
             opts=pulumi.ResourceOptions(parent=self),
         )
         # Not an output: what gives people access, for whoever needs it to the end.
-        self.access: list[pulumi.Resource] = admin_entries(name, shape, cluster.name, self)
+        self.access: list[pulumi.Resource] = admin_entries(name, args, cluster.name, self)
         # Not an output: what everything inside the cluster waits for. Before these, pods have neither nodes nor names nor disks.
         self.ready: list[pulumi.Resource] = [found_by_karpenter]
-        if not shape.auto_mode:
-            addons = AddonInstaller(name, shape, cluster.name, self)
+        if not args["auto_mode"]:
+            addons = AddonInstaller(name, args, args["version"], cluster.name, self)
             before = addons.before_nodes()
-            nodes = system_node_group(name, shape, cluster.name, self, before)
+            nodes = system_node_group(name, args, cluster.name, self, before)
             self.ready += [*before, nodes, *addons.after_nodes([nodes])]
 
         self.kubeconfig = pulumi.Output.all(cluster.endpoint, self.certificate_authority).apply(
-            lambda known: eks_kubeconfig(shape.arn, shape.cluster, shape.region, known[0], known[1])
+            lambda known: eks_kubeconfig(eks_cluster_arn(args), args["cluster"], args["region"], known[0], known[1])
         )
-        self.credentials_command = cluster.name.apply(lambda _: eks_credentials_command(shape.cluster, shape.region))
-        self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "arn": self.arn,
-                "endpoint": self.endpoint,
-                "certificate_authority": self.certificate_authority,
-                "security_group_id": self.security_group_id,
-                "kubeconfig": self.kubeconfig,
-                "credentials_command": self.credentials_command,
-            }
-        )
+        self.credentials_command = cluster.name.apply(lambda _: eks_credentials_command(args["cluster"], args["region"]))
+        publish(self)
 
-    def _cluster(self, name: str, shape: EksClusterShape) -> eks.Cluster:
+    def _cluster(self, name: str, args: EksClusterArgs) -> eks.Cluster:
         granted = granted_role(
             f"{name}-role",
             RoleShape(
-                name=role_name(shape.cluster, "cluster"),
+                name=role_name(args["cluster"], "cluster"),
                 description="The cluster's control plane",
-                trust=service_trust("eks.amazonaws.com", tags_session=shape.auto_mode),
-                partition=shape.partition,
-                policies=["AmazonEKSClusterPolicy", *(AUTO_MODE_POLICIES if shape.auto_mode else ())],
-                tags=shape.tags,
-                iam_path=shape.iam_path,
-                permissions_boundary=shape.permissions_boundary,
+                trust=service_trust("eks.amazonaws.com", tags_session=args["auto_mode"]),
+                partition=args["partition"],
+                policies=["AmazonEKSClusterPolicy", *(AUTO_MODE_POLICIES if args["auto_mode"] else ())],
+                tags=args["tags"],
+                iam_path=args["iam_path"],
+                permissions_boundary=args["permissions_boundary"],
             ),
             self,
         )
-        grants = [*granted.grants, *([own_tags(name, shape, granted.role, self)] if shape.auto_mode else [])]
+        grants = [*granted.grants, *([own_tags(name, args, granted.role, self)] if args["auto_mode"] else [])]
         # EKS would make it by itself, and keep everything for ever.
         logs = cloudwatch.LogGroup(
             f"{name}-logs",
-            name=f"/aws/eks/{shape.cluster}/cluster",
-            retention_in_days=shape.log_retention_days,
-            kms_key_id=shape.logs_kms_key,
-            tags=shape.tags,
+            name=f"/aws/eks/{args['cluster']}/cluster",
+            retention_in_days=args["log_retention_days"],
+            kms_key_id=args["logs_kms_key"],
+            tags=args["tags"],
             opts=pulumi.ResourceOptions(parent=self),
         )
-        is_public = shape.access == Access.PUBLIC_CIDRS
+        is_public = args["access"] == Access.PUBLIC_CIDRS
         return eks.Cluster(
             f"{name}-cluster",
-            name=shape.cluster,
+            name=args["cluster"],
             role_arn=granted.role.arn,
-            version=shape.version,
+            version=args["version"],
             vpc_config=eks.ClusterVpcConfigArgs(
-                subnet_ids=shape.subnet_ids if shape.control_plane_subnet_ids is None else shape.control_plane_subnet_ids,
-                security_group_ids=[api_security_group(name, shape, self).id],
+                subnet_ids=args["subnet_ids"] if args["control_plane_subnet_ids"] is None else args["control_plane_subnet_ids"],
+                security_group_ids=[api_security_group(name, args, self).id],
                 endpoint_private_access=True,
                 endpoint_public_access=is_public,
-                public_access_cidrs=sorted(set(shape.cidrs)) if is_public else None,
+                public_access_cidrs=sorted(set(args["cidrs"])) if is_public else None,
             ),
             kubernetes_network_config=eks.ClusterKubernetesNetworkConfigArgs(
                 ip_family="ipv4",
-                service_ipv4_cidr=shape.services_cidr,
+                service_ipv4_cidr=args["services_cidr"],
                 # The three parts of Auto Mode are on, or off, together.
-                elastic_load_balancing=_ON_LOAD_BALANCING if shape.auto_mode else None,
+                elastic_load_balancing=_ON_LOAD_BALANCING if args["auto_mode"] else None,
             ),
-            compute_config=eks.ClusterComputeConfigArgs(enabled=True, node_pools=[]) if shape.auto_mode else None,
-            storage_config=_ON_STORAGE if shape.auto_mode else None,
+            compute_config=eks.ClusterComputeConfigArgs(enabled=True, node_pools=[]) if args["auto_mode"] else None,
+            storage_config=_ON_STORAGE if args["auto_mode"] else None,
             access_config=eks.ClusterAccessConfigArgs(authentication_mode="API", bootstrap_cluster_creator_admin_permissions=True),
             encryption_config=eks.ClusterEncryptionConfigArgs(
-                provider=eks.ClusterEncryptionConfigProviderArgs(key_arn=self._key(name, shape)),
+                provider=eks.ClusterEncryptionConfigProviderArgs(key_arn=self._key(name, args)),
                 # It means all that is stored; the API takes no other word (EKS user guide, "Default envelope encryption").
                 resources=["secrets"],
             ),
             enabled_cluster_log_types=LOGGED,
-            upgrade_policy=eks.ClusterUpgradePolicyArgs(support_type=shape.support.upper()),
+            upgrade_policy=eks.ClusterUpgradePolicyArgs(support_type=args["support"].upper()),
             # Away from a zone that AWS reports as impaired.
             zonal_shift_config=eks.ClusterZonalShiftConfigArgs(enabled=True),
             # Otherwise EKS installs some of its own, which nobody then configures or upgrades.
             bootstrap_self_managed_addons=False,
-            deletion_protection=shape.deletion_protection,
-            tags=shape.tags,
+            deletion_protection=args["deletion_protection"],
+            tags=args["tags"],
             # EKS refuses the deletion when everything on the cluster is gone already; the engine refuses it in the preview.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[*grants, logs], protect=shape.deletion_protection),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[*grants, logs], protect=args["deletion_protection"]),
         )
 
-    def _key(self, name: str, shape: EksClusterShape) -> pulumi.Input[str]:
-        if shape.kms_key is not None:
-            return shape.kms_key
+    def _key(self, name: str, args: EksClusterArgs) -> pulumi.Input[str]:
+        if args["kms_key"] is not None:
+            return args["kms_key"]
         child = pulumi.ResourceOptions(parent=self)
         key = kms.Key(
             f"{name}-key",
-            description=f"What EKS cluster {shape.cluster} stores",
+            description=f"What EKS cluster {args['cluster']} stores",
             enable_key_rotation=True,
             deletion_window_in_days=_KEY_DELETION_DAYS,
-            tags=shape.named("key"),
+            tags=named(args, "key"),
             opts=child,
         )
-        kms.Alias(f"{name}-key-alias", name=f"alias/eks/{shape.cluster}", target_key_id=key.id, opts=child)
+        kms.Alias(f"{name}-key-alias", name=f"alias/eks/{args['cluster']}", target_key_id=key.id, opts=child)
         return key.arn
 
 
@@ -407,16 +385,16 @@ def _statement(sid: str, actions: list[str], marks: list[str]) -> Statement:
     }
 
 
-def own_tags(name: str, shape: EksClusterShape, role: iam.Role, parent: pulumi.Resource) -> pulumi.CustomResource:
+def own_tags(name: str, args: EksClusterArgs, role: iam.Role, parent: pulumi.Resource) -> pulumi.CustomResource:
     """The policy for tags, attached to the cluster's role; returns the attachment."""
     child = pulumi.ResourceOptions(parent=parent)
     policy = iam.Policy(
         f"{name}-own-tags-policy",
-        name=fitted(f"{shape.cluster}-auto-mode-tags", POLICY_NAME_CHARACTERS),
-        path=shape.iam_path,
-        description=f"Tags of nodes that Auto Mode makes for {shape.cluster}",
+        name=fitted(f"{args['cluster']}-auto-mode-tags", POLICY_NAME_CHARACTERS),
+        path=args["iam_path"],
+        description=f"Tags of nodes that Auto Mode makes for {args['cluster']}",
         policy=as_json(tag_document()),
-        tags=shape.tags,
+        tags=args["tags"],
         opts=child,
     )
     return iam.RolePolicyAttachment(f"{name}-own-tags-attachment", role=role.name, policy_arn=policy.arn, opts=child)

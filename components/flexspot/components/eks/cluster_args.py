@@ -1,8 +1,7 @@
-"""The arguments of EksCluster, and the same with their defaults filled in."""
+"""The arguments of EksCluster, with their defaults."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NotRequired, TypedDict
 
 import pulumi
@@ -10,9 +9,15 @@ import pulumi
 from flexspot.capacity.settings.cluster import EksAddons, EksClusterSettings, SystemPool
 from flexspot.capacity.settings.network import Access
 from flexspot.components.cloud_names import cluster_arn
-from flexspot.components.shared_args import RoleOptionsArgs
+from flexspot.components.shared_args import RoleOptionsArgs, defaults, filled
 
 
+@defaults(
+    min_nodes=SystemPool.default("min_nodes"),
+    max_nodes=SystemPool.default("max_nodes"),
+    disk_gib=50,
+    node_repair=EksClusterSettings.default("node_repair"),
+)
 class EksSystemPoolArgs(TypedDict):
     """The nodes for the controllers: on-demand, without GPUs, in a managed node group."""
 
@@ -37,8 +42,8 @@ class EksSystemPoolArgs(TypedDict):
     """Whether EKS replaces a node that the monitoring agent, or the node itself, reports as broken. Default: True."""
 
 
-class EksClusterArgs(RoleOptionsArgs):
-    """Arguments of EksCluster. Those that are not `Input` are plain, because they shape the cluster or are checked."""
+class AddonsArgs(RoleOptionsArgs):
+    """Where a cluster is, and its add-ons."""
 
     cluster: str
     """The cluster's name: up to 100 letters, digits, hyphens and underscores."""
@@ -51,6 +56,36 @@ class EksClusterArgs(RoleOptionsArgs):
 
     region: str
     """The region, such as us-east-1."""
+
+    addon_versions: NotRequired[dict[str, str]]
+    """Versions of add-ons by name, such as {"coredns": "v1.14.3-eksbuild.3"}, or `recommended` for AWS's default for `version`, looked
+    up in each preview and `up`. Default: EKS's default for the cluster's version on the day an add-on is created, so two clusters
+    created on different days may differ, and a later `up` changes neither. A stack takes its versions from its plan
+    (flexspot/capacity/catalog/versions.yaml), because they depend on the Kubernetes version."""
+
+    efs_driver: NotRequired[bool]
+    """Whether to install the add-on aws-efs-csi-driver, which mounts EFS file systems. Default: False."""
+
+    lustre_driver: NotRequired[bool]
+    """Whether to install the add-on aws-fsx-csi-driver, which mounts FSx for Lustre file systems. Default: False."""
+
+    metrics_server: NotRequired[bool]
+    """Whether to install the add-on metrics-server, which reports pods' resource usage to autoscalers and `kubectl top`. Default: True."""
+
+    tags: NotRequired[dict[str, str]]
+    """Tags of everything, including the machines and disks of the system nodes. Default: none."""
+
+
+@defaults(
+    partition="aws",
+    support=EksClusterSettings.default("support").value,
+    access=Access.PRIVATE.value,
+    deletion_protection=True,
+    log_retention_days=EksClusterSettings.default("log_days"),
+    metrics_server=EksAddons.default("metrics_server"),
+)
+class EksClusterArgs(AddonsArgs):
+    """Arguments of EksCluster. Those that are not `Input` are plain, because they shape the cluster or are checked."""
 
     version: str
     """The Kubernetes version, such as 1.35."""
@@ -109,98 +144,27 @@ class EksClusterArgs(RoleOptionsArgs):
     """Alias of the node AMI, such as al2023@v20260903 or bottlerocket@1.65.0; the system nodes use its family. Required without
     `auto_mode`; with it, AWS chooses. Default: none."""
 
-    addon_versions: NotRequired[dict[str, str]]
-    """Versions of add-ons by name, such as {"coredns": "v1.14.3-eksbuild.3"}, or `recommended` for AWS's default for `version`, looked
-    up in each preview and `up`. Default: EKS's default for the cluster's version on the day an add-on is created, so two clusters
-    created on different days may differ, and a later `up` changes neither. A stack takes its versions from its plan
-    (flexspot/capacity/catalog/versions.yaml), because they depend on the Kubernetes version."""
-
-    efs_driver: NotRequired[bool]
-    """Whether to install the add-on aws-efs-csi-driver, which mounts EFS file systems. Default: False."""
-
-    lustre_driver: NotRequired[bool]
-    """Whether to install the add-on aws-fsx-csi-driver, which mounts FSx for Lustre file systems. Default: False."""
-
-    metrics_server: NotRequired[bool]
-    """Whether to install the add-on metrics-server, which reports pods' resource usage to autoscalers and `kubectl top`. Default: True."""
-
     owner_labels: NotRequired[dict[str, str]]
     """Labels of the system nodes that identify their owner in reports. Default: none."""
 
-    tags: NotRequired[dict[str, str]]
-    """Tags of everything, including the machines and disks of the system nodes. Default: none."""
+
+def eks_cluster_arn(args: AddonsArgs) -> str:
+    """Return the cluster's ARN, known before it is there."""
+    return cluster_arn(args["partition"], args["region"], args["account"], args["cluster"])
 
 
-@dataclass(frozen=True, kw_only=True)
-class EksSystemPoolShape:
-    """EksSystemPoolArgs with their defaults."""
-
-    machine: str
-    min_nodes: int = SystemPool.default("min_nodes")
-    max_nodes: int = SystemPool.default("max_nodes")
-    disk_gib: int = 50
-    release: str | None = None
-    node_repair: bool = EksClusterSettings.default("node_repair")
+def system_pool_of(args: EksClusterArgs) -> EksSystemPoolArgs:
+    """Return the system pool with its defaults. Raises ValueError in Auto Mode, which has none."""
+    if args["system_pool"] is None:
+        raise ValueError("in Auto Mode there is no system pool of the cluster's")
+    return filled(EksSystemPoolArgs, args["system_pool"])
 
 
-@dataclass(frozen=True, kw_only=True)
-class AddonsShape:
-    """What the add-ons of a cluster are made of, with the defaults of EksClusterArgs."""
-
-    cluster: str
-    account: str
-    partition: str = "aws"
-    region: str
-    version: str = ""
-    addon_versions: dict[str, str] = field(default_factory=dict[str, str])
-    efs_driver: bool = False
-    lustre_driver: bool = False
-    metrics_server: bool = EksAddons.default("metrics_server")
-    tags: dict[str, str] = field(default_factory=dict[str, str])
-    iam_path: str | None = None
-    permissions_boundary: str | None = None
-
-    @property
-    def arn(self) -> str:
-        """The cluster's ARN, known before it is there."""
-        return cluster_arn(self.partition, self.region, self.account, self.cluster)
+def ami_family(args: EksClusterArgs) -> str:
+    """Return al2023 or bottlerocket."""
+    return (args["ami"] or "").partition("@")[0]
 
 
-@dataclass(frozen=True, kw_only=True)
-class EksClusterShape(AddonsShape):
-    """EksClusterArgs with their defaults. `access` and `support` are as they were written until the checks have passed."""
-
-    version: str
-    support: str = EksClusterSettings.default("support").value
-    vpc_id: pulumi.Input[str]
-    subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
-    control_plane_subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]] | None = None
-    services_cidr: str
-    access: str = Access.PRIVATE.value
-    cidrs: list[str] = field(default_factory=list[str])
-    private_cidrs: list[str] = field(default_factory=list[str])
-    deletion_protection: bool = True
-    kms_key: pulumi.Input[str] | None = None
-    logs_kms_key: pulumi.Input[str] | None = None
-    log_retention_days: int = EksClusterSettings.default("log_days")
-    admin_role_arns: list[str] = field(default_factory=list[str])
-    auto_mode: bool = False
-    system_pool: EksSystemPoolArgs | None = None
-    ami: str | None = None
-    owner_labels: dict[str, str] = field(default_factory=dict[str, str])
-
-    @property
-    def nodes(self) -> EksSystemPoolShape:
-        """The system pool with its defaults. Raises ValueError in Auto Mode, which has none."""
-        if self.system_pool is None:
-            raise ValueError("in Auto Mode there is no system pool of the cluster's")
-        return EksSystemPoolShape(**self.system_pool)  # pyrefly: ignore[open-unpacking] -- no other keys
-
-    @property
-    def ami_family(self) -> str:
-        """al2023 or bottlerocket."""
-        return (self.ami or "").partition("@")[0]
-
-    def named(self, part: str) -> dict[str, str]:
-        """The tags of a part of the cluster, with the name that AWS's console shows."""
-        return {**self.tags, "Name": f"{self.cluster}-{part}"}
+def named(args: EksClusterArgs, part: str) -> dict[str, str]:
+    """Return the tags of a part of the cluster, with the name that AWS's console shows."""
+    return {**args["tags"], "Name": f"{args['cluster']}-{part}"}

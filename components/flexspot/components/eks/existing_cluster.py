@@ -14,7 +14,7 @@ from flexspot.capacity.catalog.versions import Addon, version_order
 from flexspot.components.cloud_names import check_choice, check_cluster_name, check_place, cluster_arn
 from flexspot.components.in_cluster import ReadObject, answered
 from flexspot.components.kubeconfig import eks_credentials_command, eks_kubeconfig, part_of
-from flexspot.components.shared_args import NodeTaint
+from flexspot.components.shared_args import NodeTaint, publish
 
 
 class KubernetesNeedArgs(TypedDict):
@@ -154,17 +154,7 @@ class ExistingEksCluster(pulumi.ComponentResource):
             lambda known: eks_kubeconfig(context, called, region, known[0], known[1])
         )
         self.credentials_command = pulumi.Output.from_input(eks_credentials_command(called, region))
-        self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "arn": self.arn,
-                "endpoint": self.endpoint,
-                "certificate_authority": self.certificate_authority,
-                "security_group_id": self.security_group_id,
-                "kubeconfig": self.kubeconfig,
-                "credentials_command": self.credentials_command,
-            }
-        )
+        publish(self)
 
 
 _DRIVER = "storage.k8s.io/v1:CSIDriver"
@@ -211,7 +201,7 @@ class ExistingClusterParts(pulumi.ComponentResource):
             token, identity = MARKS[Addon(addon)]
             read.append(ReadObject(f"{name}-needs-{addon}", token, identity, pulumi.ResourceOptions(parent=self)))
         self.found = pulumi.Output.all(*(each.urn for each in read)).apply(lambda _: list(args["addons"]))
-        self.register_outputs({"found": self.found})
+        publish(self)
 
 
 POLICY, NAME = "nvidia.com/v1:ClusterPolicy", "cluster-policy"
@@ -283,4 +273,4 @@ class ExistingGpuOperator(pulumi.ComponentResource):
             return NAME
 
         self.policy = answered(read.spec, lambda spec: spec).apply(in_order)
-        self.register_outputs({"policy": self.policy})
+        publish(self)

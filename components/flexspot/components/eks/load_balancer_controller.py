@@ -23,7 +23,7 @@ from flexspot.components.eks.addons import EKS_CHARTS
 from flexspot.components.eks.system_nodes import role_name
 from flexspot.components.iam import PodRoleShape, PolicyDocument, pod_role
 from flexspot.components.in_cluster import chart_release
-from flexspot.components.shared_args import RoleOptionsArgs, check_role_options, checked_options
+from flexspot.components.shared_args import ControllerArgs, RoleOptionsArgs, check_role_options, checked_options, publish
 
 NAME = "aws-load-balancer-controller"
 """Of the chart, its release and its service account."""
@@ -64,8 +64,11 @@ def _of_the_cluster(conditions: Any, cluster: str) -> dict[str, Any]:
     return others | ({"StringEquals": equals} if equals else {}) | ({"Null": absent} if absent else {})
 
 
-class LoadBalancerControllerArgs(RoleOptionsArgs):
-    """Arguments of LoadBalancerController; the sizes and their defaults are those of `controllers.load_balancer_controller` in settings."""
+class LoadBalancerControllerArgs(RoleOptionsArgs, ControllerArgs):
+    """Arguments of LoadBalancerController; the sizes and their defaults are those of `controllers.load_balancer_controller` in settings.
+
+    Its role has the IAM policy of the default version.
+    """
 
     cluster: str
     """The cluster's name; plain, because the names of the role and its policy are derived from it."""
@@ -88,23 +91,11 @@ class LoadBalancerControllerArgs(RoleOptionsArgs):
     partition: NotRequired[str]
     """Partition of `region`: aws, aws-cn or aws-us-gov. Default: aws."""
 
-    replicas: NotRequired[int]
-    """Replicas; one leads, and all answer webhooks. Default: 2."""
-
     cpu_milli: NotRequired[int]
     """CPU request of each replica, in thousandths of a vCPU. Default: 100."""
 
     memory_mib: NotRequired[int]
     """Memory request and limit of each replica, in MiB. Default: 256."""
-
-    version: NotRequired[str | None]
-    """Chart version. Default: that of flexspot/capacity/catalog/versions.yaml, whose IAM policy its role has."""
-
-    node_selector: NotRequired[dict[str, str]]
-    """Labels of the nodes that it runs on. Default: any."""
-
-    tolerations: NotRequired[list[dict[str, str]]]
-    """Tolerations of its pods. Default: none."""
 
 
 class LoadBalancerController(pulumi.ComponentResource):
@@ -160,7 +151,7 @@ class LoadBalancerController(pulumi.ComponentResource):
         after_role = pulumi.ResourceOptions(parent=self, depends_on=granted.grants)
         release = chart_release(f"{name}-release", NAME, version, _values(args, size), after_role, repository=EKS_CHARTS)
         self.version = release.id.apply(lambda _: version)
-        self.register_outputs({"version": self.version})
+        publish(self)
 
 
 def _values(args: LoadBalancerControllerArgs, size: LoadBalancerControllerSize) -> dict[str, Any]:

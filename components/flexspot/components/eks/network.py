@@ -3,7 +3,6 @@
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from ipaddress import IPv4Network
 from itertools import combinations
 from typing import NotRequired, TypedDict
@@ -11,20 +10,19 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_aws import ec2, vpc
 
-from flexspot.capacity.catalog.machines import zone_id_prefix
+from flexspot.capacity.catalog.machines import is_zone_id, zone_id_prefix
 from flexspot.capacity.catalog.platform import default_services
-from flexspot.capacity.catalog.zone_ids import is_zone_id
-from flexspot.capacity.settings import network as network_settings
-from flexspot.capacity.settings.network import AWS_NARROWEST, AWS_WIDEST, EKS_ZONES, Nat
+from flexspot.capacity.settings.network import CONTROL_PLANE_ZONES, EKS_ZONES, EksNetworkSettings, Nat, control_plane_ranges
 from flexspot.capacity.values.names import AWS_REGION
-from flexspot.components.cloud_names import DISCOVERY_TAG, check_choice, check_cluster_name, check_form, fitted
-from flexspot.components.shared_args import ipv4_range
+from flexspot.components.cloud_names import DISCOVERY_TAG, check_cluster_name, check_form, fitted
+from flexspot.components.shared_args import checked_options, defaults, filled, publish
 
 _SERVICE = r"[a-z][a-z0-9]*([.-][a-z0-9]+)*"
 
 
+@defaults(deletion_protection=True, nat=EksNetworkSettings.default("nat").value)
 class EksNetworkArgs(TypedDict):
-    """Arguments of EksNetwork; all are plain because they shape the network."""
+    """Arguments of EksNetwork; all are plain because they args the network."""
 
     cluster: str
     """Name of the cluster that will use the network: Karpenter discovers the private subnets by it, and resource names start with it."""
@@ -67,58 +65,42 @@ class EksNetworkArgs(TypedDict):
     """Tags of everything in the network. Default: none."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class NetworkShape:
-    """EksNetworkArgs with their defaults. `nat` is as it was written until the checks have passed."""
-
-    cluster: str
-    region: str
-    vpc_cidr: str
-    zones: list[str]
-    private_cidrs: list[str]
-    public_cidrs: list[str]
-    control_plane_zones: list[str] = field(default_factory=list[str])
-    control_plane_cidrs: list[str] = field(default_factory=list[str])
-    deletion_protection: bool = True
-    nat: str = network_settings.EksNetworkSettings.default("nat").value
-    endpoints: list[str] | None = None
-    tags: dict[str, str] = field(default_factory=dict[str, str])
-
-    @property
-    def services(self) -> list[str]:
-        """The services that get an interface endpoint, in one order always."""
-        return default_services(self.region) if self.endpoints is None else sorted(self.endpoints)
-
-    @property
-    def control_plane(self) -> dict[str, str]:
-        """The ranges of the control plane's own addresses by zone."""
-        zones = self.control_plane_zones or self.zones[: network_settings.CONTROL_PLANE_ZONES]
-        return dict(zip(zones, self.control_plane_cidrs or network_settings.control_plane_ranges(self.vpc_cidr, len(zones)), strict=True))
-
-    @property
-    def nat_zones(self) -> list[str]:
-        """The zones that have a NAT gateway."""
-        return self.zones if self.nat == Nat.PER_ZONE else [min(self.zones)]
-
-    def named(self, part: str) -> dict[str, str]:
-        """The tags of a part of the network, with the name that AWS's console shows."""
-        return {**self.tags, "Name": f"{self.cluster}-{part}"}
+def services_of(args: EksNetworkArgs) -> list[str]:
+    """Return the services that get an interface endpoint, in one order always."""
+    return default_services(args["region"]) if args["endpoints"] is None else sorted(args["endpoints"])
 
 
-def check_network(name: str, shape: NetworkShape) -> None:
+def control_plane_zones(args: EksNetworkArgs) -> list[str]:
+    """Return the zones of the control plane's own addresses."""
+    return args["control_plane_zones"] or args["zones"][:CONTROL_PLANE_ZONES]
+
+
+def control_plane(args: EksNetworkArgs) -> dict[str, str]:
+    """Return the ranges of the control plane's own addresses by zone."""
+    zones = control_plane_zones(args)
+    ranges = args["control_plane_cidrs"] or control_plane_ranges(args["vpc_cidr"], len(zones))
+    return dict(zip(zones, ranges, strict=True))
+
+
+def named(args: EksNetworkArgs, part: str) -> dict[str, str]:
+    """Return the tags of a part of the network, with the name that AWS's console shows."""
+    return {**args["tags"], "Name": f"{args['cluster']}-{part}"}
+
+
+def check_network(name: str, args: EksNetworkArgs) -> None:
     """Raises ValueError for what AWS would refuse, and for ranges that cannot all be there."""
     where = f"EksNetwork {name}:"
-    check_cluster_name(where, shape.cluster)
-    check_form(f"{where} region", shape.region, AWS_REGION)
-    check_choice(f"{where} nat", shape.nat, list(Nat))
-    _check_zones(where, "zones", shape.zones, shape.region)
-    if shape.control_plane_zones:
-        _check_zones(where, "control_plane_zones", shape.control_plane_zones, shape.region)
-    _check_ranges(where, shape)
-    strangers = [service for service in shape.services if not re.fullmatch(_SERVICE, service)]
-    if strangers or len(set(shape.services)) < len(shape.services):
+    check_cluster_name(where, args["cluster"])
+    check_form(f"{where} region", args["region"], AWS_REGION)
+    _check_zones(where, "zones", args["zones"], args["region"])
+    if args["control_plane_zones"]:
+        _check_zones(where, "control_plane_zones", args["control_plane_zones"], args["region"])
+    checked_options(where.removesuffix(":"), EksNetworkSettings, args)
+    _check_ranges(where, args)
+    services = services_of(args)
+    if len(set(services)) < len(services) or not all(re.fullmatch(_SERVICE, each) for each in services):
         raise ValueError(
-            f"{where} endpoints is {shape.endpoints!r}; it must have short names of services, each once, such as ecr.api; leave out what "
+            f"{where} endpoints is {args['endpoints']!r}; it must have short names of services, each once, such as ecr.api; leave out what "
             "stands before: com.amazonaws and the region"
         )
 
@@ -133,36 +115,24 @@ def _check_zones(where: str, key: str, zones: list[str], region: str) -> None:
         )
 
 
-def _check_ranges(where: str, shape: NetworkShape) -> None:
-    vpc = _sized(f"{where} vpc_cidr", shape.vpc_cidr)
-    subnets: list[tuple[str, IPv4Network]] = []
-    for key, written in (("private_cidrs", shape.private_cidrs), ("public_cidrs", shape.public_cidrs)):
-        if len(written) != len(shape.zones):
-            raise ValueError(
-                f"{where} {key} is {written!r} for {len(shape.zones)} zones; it must have one range for each zone, in the order of zones; "
-                "add or remove some"
-            )
-        subnets += [(f"{key} {each}", _sized(f"{where} {key}", each)) for each in written]
-    zones = shape.control_plane_zones or shape.zones[: network_settings.CONTROL_PLANE_ZONES]
-    if shape.control_plane_cidrs and len(shape.control_plane_cidrs) != len(zones):
-        raise ValueError(
-            f"{where} control_plane_cidrs is {shape.control_plane_cidrs!r} for {len(zones)} zones of the control plane; it must have one "
-            "range for each zone, in the order of control_plane_zones; add or remove some"
-        )
-    subnets += [(f"control_plane_cidrs {each}", _sized(f"{where} control_plane_cidrs", each)) for each in shape.control_plane.values()]
-    for named, subnet in subnets:
+def _check_ranges(where: str, args: EksNetworkArgs) -> None:
+    """Raises ValueError unless there is one range for each zone, none is outside the VPC, and no two have an address in common."""
+    ranges = {"private_cidrs": args["private_cidrs"], "public_cidrs": args["public_cidrs"]}
+    zones = {"private_cidrs": "zones", "public_cidrs": "zones", "control_plane_cidrs": "control_plane_zones"}
+    for key, written in (ranges | {"control_plane_cidrs": args["control_plane_cidrs"]}).items():
+        owners = control_plane_zones(args) if key == "control_plane_cidrs" else args["zones"]
+        if len(written) != len(owners) and (written or key in ranges):
+            allowed = f"it must have one range for each zone, in the order of {zones[key]}"
+            raise ValueError(f"{where} {key} is {written!r} for {len(owners)} zones; {allowed}; add or remove some")
+    ranges["control_plane_cidrs"] = [*control_plane(args).values()]
+    subnets = [(f"{key} {each}", IPv4Network(each)) for key, written in ranges.items() for each in written]
+    vpc = IPv4Network(args["vpc_cidr"])
+    for called, subnet in subnets:
         if not subnet.subnet_of(vpc):
-            raise ValueError(f"{where} {named} is outside vpc_cidr, {vpc}; a subnet is inside its VPC; move it, or widen vpc_cidr")
+            raise ValueError(f"{where} {called} is outside vpc_cidr, {vpc}; a subnet is inside its VPC; move it, or widen vpc_cidr")
     for (one, its), (other, others) in combinations(subnets, 2):
         if its.overlaps(others):
             raise ValueError(f"{where} {one} overlaps with {other}; subnets share no address; move one of them")
-
-
-def _sized(where: str, written: str) -> IPv4Network:
-    found = ipv4_range(where, written)
-    if not AWS_WIDEST <= found.prefixlen <= AWS_NARROWEST:
-        raise ValueError(f"{where} is {written!r}; its size must be from /{AWS_WIDEST} to /{AWS_NARROWEST}, which is what AWS takes")
-    return found
 
 
 S3 = "s3"
@@ -182,57 +152,57 @@ _HTTPS = 443
 
 
 def s3_endpoint(
-    name: str, shape: NetworkShape, vpc_id: pulumi.Input[str], route_table_ids: Sequence[pulumi.Input[str]], parent: pulumi.Resource
+    name: str, args: EksNetworkArgs, vpc_id: pulumi.Input[str], route_table_ids: Sequence[pulumi.Input[str]], parent: pulumi.Resource
 ) -> None:
     """S3 by the private route tables: models and checkpoints would otherwise be paid for by the gigabyte at the NAT."""
     ec2.VpcEndpoint(
         f"{name}-s3-endpoint",
         vpc_id=vpc_id,
-        service_name=service_name(S3, shape.region),
+        service_name=service_name(S3, args["region"]),
         vpc_endpoint_type="Gateway",
         route_table_ids=route_table_ids,
-        tags=shape.named("s3"),
+        tags=named(args, "s3"),
         opts=pulumi.ResourceOptions(parent=parent),
     )
 
 
 def interface_endpoints(
-    name: str, shape: NetworkShape, vpc_id: pulumi.Input[str], subnet_ids: Sequence[pulumi.Input[str]], parent: pulumi.Resource
+    name: str, args: EksNetworkArgs, vpc_id: pulumi.Input[str], subnet_ids: Sequence[pulumi.Input[str]], parent: pulumi.Resource
 ) -> None:
-    """An endpoint for each service of the shape, under the service's usual name, which takes HTTPS from the VPC alone."""
+    """An endpoint for each service that has one, under the service's usual name, which takes HTTPS from the VPC alone."""
     child = pulumi.ResourceOptions(parent=parent)
-    if not shape.services:
+    if not services_of(args):
         return
     group = ec2.SecurityGroup(
         f"{name}-endpoints-security-group",
         # AWS refuses names that begin with sg-, as a cluster's may.
-        name=f"endpoints-{shape.cluster}",
+        name=f"endpoints-{args['cluster']}",
         description="HTTPS from the VPC to endpoints of AWS services",
         vpc_id=vpc_id,
-        tags=shape.named("endpoints"),
+        tags=named(args, "endpoints"),
         opts=child,
     )
     vpc.SecurityGroupIngressRule(
         f"{name}-endpoints-https",
         security_group_id=group.id,
         description="HTTPS from the VPC",
-        cidr_ipv4=shape.vpc_cidr,
+        cidr_ipv4=args["vpc_cidr"],
         ip_protocol="tcp",
         from_port=_HTTPS,
         to_port=_HTTPS,
-        tags=shape.named("endpoints-https"),
+        tags=named(args, "endpoints-https"),
         opts=child,
     )
-    for service in shape.services:
+    for service in services_of(args):
         ec2.VpcEndpoint(
             f"{name}-{service.replace('.', '-')}-endpoint",
             vpc_id=vpc_id,
-            service_name=service_name(service, shape.region),
+            service_name=service_name(service, args["region"]),
             vpc_endpoint_type="Interface",
             private_dns_enabled=True,
             subnet_ids=subnet_ids,
             security_group_ids=[group.id],
-            tags=shape.named(service),
+            tags=named(args, service),
             opts=child,
         )
 
@@ -243,16 +213,16 @@ _ANYWHERE = "0.0.0.0/0"
 class NetworkBuilder:
     """Makes the parts of one network; `name` is what their Pulumi names begin with."""
 
-    def __init__(self, name: str, shape: NetworkShape, vpc_id: pulumi.Input[str], parent: pulumi.Resource) -> None:
+    def __init__(self, name: str, args: EksNetworkArgs, vpc_id: pulumi.Input[str], parent: pulumi.Resource) -> None:
         self._name = name
-        self._shape = shape
+        self._args = args
         self._vpc_id = vpc_id
         self._parent = parent
         self._child = pulumi.ResourceOptions(parent=parent)
 
     def public_subnets(self, gateway: ec2.InternetGateway) -> dict[str, ec2.Subnet]:
         """The public subnets by zone. They share one route table, because they have one way out."""
-        table = ec2.RouteTable(f"{self._name}-public-routes", vpc_id=self._vpc_id, tags=self._shape.named("public"), opts=self._child)
+        table = ec2.RouteTable(f"{self._name}-public-routes", vpc_id=self._vpc_id, tags=named(self._args, "public"), opts=self._child)
         ec2.Route(
             f"{self._name}-public-out",
             route_table_id=table.id,
@@ -262,7 +232,7 @@ class NetworkBuilder:
         )
         return {
             zone: self._subnet(f"public-{zone}", zone, cidr, {"kubernetes.io/role/elb": "1"}, table)[0]
-            for zone, cidr in zip(self._shape.zones, self._shape.public_cidrs, strict=True)
+            for zone, cidr in zip(self._args["zones"], self._args["public_cidrs"], strict=True)
         }
 
     def control_plane_subnets(self) -> list[tuple[ec2.Subnet, list[pulumi.Resource]]]:
@@ -270,15 +240,15 @@ class NetworkBuilder:
 
         Neither Karpenter nor load balancers find them. The zones of these stay as long as the cluster, so nothing else is in them.
         """
-        protected = pulumi.ResourceOptions(parent=self._parent, protect=self._shape.deletion_protection)
-        tags = self._shape.named("control-plane")
+        protected = pulumi.ResourceOptions(parent=self._parent, protect=self._args["deletion_protection"])
+        tags = named(self._args, "control-plane")
         table = ec2.RouteTable(f"{self._name}-control-plane-routes", vpc_id=self._vpc_id, tags=tags, opts=self._child)
-        made = [self._subnet(f"control-plane-{zone}", zone, cidr, {}, table, protected) for zone, cidr in self._shape.control_plane.items()]
+        made = [self._subnet(f"control-plane-{zone}", zone, cidr, {}, table, protected) for zone, cidr in control_plane(self._args).items()]
         return [(subnet, [association]) for subnet, association in made]
 
     def nat_gateway(self, zone: str, subnet: ec2.Subnet, gateway: ec2.InternetGateway) -> ec2.NatGateway:
         """A NAT gateway in a zone's public subnet. It works once the internet gateway is there, which AWS does not wait for by itself."""
-        tags = self._shape.named(f"nat-{zone}")
+        tags = named(self._args, f"nat-{zone}")
         after_gateway = pulumi.ResourceOptions(parent=self._parent, depends_on=[gateway])
         address = ec2.Eip(f"{self._name}-nat-{zone}-address", domain="vpc", tags=tags, opts=after_gateway)
         return ec2.NatGateway(f"{self._name}-nat-{zone}", allocation_id=address.id, subnet_id=subnet.id, tags=tags, opts=after_gateway)
@@ -286,7 +256,7 @@ class NetworkBuilder:
     def private_subnet(self, zone: str, cidr: str, nat: ec2.NatGateway) -> tuple[ec2.Subnet, ec2.RouteTable, list[pulumi.Resource]]:
         """A zone's private subnet, its route table, and what makes the way out."""
         table = ec2.RouteTable(
-            f"{self._name}-private-{zone}-routes", vpc_id=self._vpc_id, tags=self._shape.named(f"private-{zone}"), opts=self._child
+            f"{self._name}-private-{zone}-routes", vpc_id=self._vpc_id, tags=named(self._args, f"private-{zone}"), opts=self._child
         )
         route = ec2.Route(
             f"{self._name}-private-{zone}-out",
@@ -295,7 +265,7 @@ class NetworkBuilder:
             nat_gateway_id=nat.id,
             opts=self._child,
         )
-        tags = {DISCOVERY_TAG: self._shape.cluster, "kubernetes.io/role/internal-elb": "1"}
+        tags = {DISCOVERY_TAG: self._args["cluster"], "kubernetes.io/role/internal-elb": "1"}
         subnet, association = self._subnet(f"private-{zone}", zone, cidr, tags, table)
         return subnet, table, [route, association]
 
@@ -311,7 +281,7 @@ class NetworkBuilder:
             cidr_block=cidr,
             # Not in the public ones either: a load balancer brings its own address, and a machine that strays there gets none.
             map_public_ip_on_launch=False,
-            tags={**self._shape.named(part), **tags},
+            tags={**named(self._args, part), **tags},
             opts=opts or self._child,
         )
         association = ec2.RouteTableAssociation(
@@ -345,53 +315,45 @@ class EksNetwork(pulumi.ComponentResource):
     """Ids of the subnets for the control plane's own addresses."""
 
     def __init__(self, name: str, args: EksNetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        shape = NetworkShape(**args)  # pyrefly: ignore[open-unpacking] -- no other keys
-        check_network(name, shape)
-        super().__init__("flexspot:index:EksNetwork", name, {**vars(shape), "endpoints": shape.services}, opts)
+        args = filled(EksNetworkArgs, args)
+        check_network(name, args)
+        super().__init__("flexspot:index:EksNetwork", name, {**args, "endpoints": services_of(args)}, opts)
         child = pulumi.ResourceOptions(parent=self)
         vpc = ec2.Vpc(
             f"{name}-vpc",
-            cidr_block=shape.vpc_cidr,
+            cidr_block=args["vpc_cidr"],
             # Both are needed for the API server's private name and for those of interface endpoints.
             enable_dns_hostnames=True,
             enable_dns_support=True,
-            tags=shape.named("vpc"),
-            opts=pulumi.ResourceOptions(parent=self, protect=shape.deletion_protection),
+            tags=named(args, "vpc"),
+            opts=pulumi.ResourceOptions(parent=self, protect=args["deletion_protection"]),
         )
         ec2.DefaultSecurityGroup(
-            f"{name}-default-security-group", vpc_id=vpc.id, ingress=[], egress=[], tags=shape.named("default"), opts=child
+            f"{name}-default-security-group", vpc_id=vpc.id, ingress=[], egress=[], tags=named(args, "default"), opts=child
         )
-        gateway = ec2.InternetGateway(f"{name}-internet-gateway", vpc_id=vpc.id, tags=shape.named("internet"), opts=child)
-        builder = NetworkBuilder(name, shape, vpc.id, self)
+        gateway = ec2.InternetGateway(f"{name}-internet-gateway", vpc_id=vpc.id, tags=named(args, "internet"), opts=child)
+        builder = NetworkBuilder(name, args, vpc.id, self)
         public = builder.public_subnets(gateway)
-        nats = {zone: builder.nat_gateway(zone, public[zone], gateway) for zone in shape.nat_zones}
+        nat_zones = args["zones"] if args["nat"] == Nat.PER_ZONE else [min(args["zones"])]
+        nats = {zone: builder.nat_gateway(zone, public[zone], gateway) for zone in nat_zones}
         private = [
-            builder.private_subnet(zone, cidr, nats.get(zone, nats[shape.nat_zones[0]]))
-            for zone, cidr in zip(shape.zones, shape.private_cidrs, strict=True)
+            builder.private_subnet(zone, cidr, nats.get(zone, nats[nat_zones[0]]))
+            for zone, cidr in zip(args["zones"], args["private_cidrs"], strict=True)
         ]
         private_ids = [subnet.id for subnet, _, _ in private]
-        s3_endpoint(name, shape, vpc.id, [table.id for _, table, _ in private], self)
-        interface_endpoints(name, shape, vpc.id, private_ids, self)
+        s3_endpoint(name, args, vpc.id, [table.id for _, table, _ in private], self)
+        interface_endpoints(name, args, vpc.id, private_ids, self)
 
         self.vpc_id = vpc.id
         # Not an output: the private subnets by zone, for what is in each and needs no way out.
-        self.private_subnets: dict[str, pulumi.Input[str]] = dict(zip(shape.zones, private_ids, strict=True))
+        self.private_subnets: dict[str, pulumi.Input[str]] = dict(zip(args["zones"], private_ids, strict=True))
         ways_out = [resource.urn for _, _, parts in private for resource in parts]
         self.private_subnet_ids = pulumi.Output.all(*private_ids, *ways_out).apply(lambda known: known[: len(private_ids)])
-        control_plane = builder.control_plane_subnets()
-        tied = [resource.urn for _, parts in control_plane for resource in parts]
-        self.control_plane_subnet_ids = pulumi.Output.all(*(subnet.id for subnet, _ in control_plane), *tied).apply(
-            lambda known: known[: len(control_plane)]
-        )
+        own = builder.control_plane_subnets()
+        tied = [resource.urn for _, parts in own for resource in parts]
+        self.control_plane_subnet_ids = pulumi.Output.all(*(subnet.id for subnet, _ in own), *tied).apply(lambda known: known[: len(own)])
         self.public_subnet_ids = pulumi.Output.all(*(subnet.id for subnet in public.values()))
-        self.register_outputs(
-            {
-                "vpc_id": self.vpc_id,
-                "private_subnet_ids": self.private_subnet_ids,
-                "public_subnet_ids": self.public_subnet_ids,
-                "control_plane_subnet_ids": self.control_plane_subnet_ids,
-            }
-        )
+        publish(self)
 
 
 NAME_CHARACTERS = 255
@@ -444,4 +406,4 @@ class EfaSecurityGroup(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.security_group_id = group.id
-        self.register_outputs({"security_group_id": self.security_group_id})
+        publish(self)

@@ -8,12 +8,11 @@ import pulumi
 from pulumi_aws import ec2, eks
 
 from flexspot.components.cloud_names import ROLE_NAME_LENGTH, fitted
+from flexspot.components.eks.cluster_args import EksClusterArgs, EksSystemPoolArgs, ami_family, named, system_pool_of
 from flexspot.components.iam import RoleShape, ec2_trust, granted_role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from flexspot.components.eks.cluster_args import EksClusterShape
 
 SYSTEM_LABEL = "flexspot.dev/system"
 """On the system nodes, with the value true: what must run there selects it."""
@@ -38,7 +37,7 @@ def role_name(cluster: str, part: str) -> str:
 
 def system_node_group(
     name: str,
-    shape: EksClusterShape,
+    args: EksClusterArgs,
     cluster: pulumi.Input[str],
     parent: pulumi.Resource,
     after: Sequence[pulumi.Resource],
@@ -47,64 +46,66 @@ def system_node_group(
 
     EKS makes the access entry of its role by itself. Karpenter's nodes have another role, for which somebody else makes one.
     """
-    pool = shape.nodes
+    pool = system_pool_of(args)
     granted = granted_role(
         f"{name}-system-role",
         RoleShape(
-            name=role_name(shape.cluster, "system"),
+            name=role_name(args["cluster"], "system"),
             description="Nodes of the cluster's controllers",
-            trust=ec2_trust(shape.partition),
-            partition=shape.partition,
+            trust=ec2_trust(args["partition"]),
+            partition=args["partition"],
             policies=NODE_POLICIES,
-            tags=shape.tags,
-            iam_path=shape.iam_path,
-            permissions_boundary=shape.permissions_boundary,
+            tags=args["tags"],
+            iam_path=args["iam_path"],
+            permissions_boundary=args["permissions_boundary"],
         ),
         parent,
     )
-    template = _launch_template(name, shape, parent)
+    template = _launch_template(name, args, pool, parent)
     return eks.NodeGroup(
         f"{name}-system-nodes",
         cluster_name=cluster,
         # A prefix: whatever replaces the group then makes the new one before the old one goes.
         node_group_name_prefix="system-",
         node_role_arn=granted.role.arn,
-        subnet_ids=shape.subnet_ids,
+        subnet_ids=args["subnet_ids"],
         # The control plane's version, so that an upgrade takes the nodes with it.
-        version=shape.version,
-        release_version=pool.release,
-        ami_type=AMI_TYPES[shape.ami_family],
+        version=args["version"],
+        release_version=pool["release"],
+        ami_type=AMI_TYPES[ami_family(args)],
         capacity_type="ON_DEMAND",
-        scaling_config=eks.NodeGroupScalingConfigArgs(desired_size=pool.min_nodes, min_size=pool.min_nodes, max_size=pool.max_nodes),
+        scaling_config=eks.NodeGroupScalingConfigArgs(
+            desired_size=pool["min_nodes"], min_size=pool["min_nodes"], max_size=pool["max_nodes"]
+        ),
         launch_template=eks.NodeGroupLaunchTemplateArgs(id=template.id, version=template.latest_version.apply(str)),
-        labels={SYSTEM_LABEL: "true", **shape.owner_labels},
+        labels={SYSTEM_LABEL: "true", **args["owner_labels"]},
         taints=[eks.NodeGroupTaintArgs(key=CRITICAL_ADDONS, value="true", effect="NO_SCHEDULE")],
         # Of two nodes that is one, because EKS rounds up.
         update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable_percentage=_UNAVAILABLE_PERCENT),
-        node_repair_config=eks.NodeGroupNodeRepairConfigArgs(enabled=pool.node_repair),
-        tags=shape.named("system"),
+        node_repair_config=eks.NodeGroupNodeRepairConfigArgs(enabled=pool["node_repair"]),
+        tags=named(args, "system"),
         # Nothing scales the group, so its size is said here: EKS refuses a least size above the one that it has.
         opts=pulumi.ResourceOptions(parent=parent, depends_on=[*after, *granted.grants]),
     )
 
 
-def _launch_template(name: str, shape: EksClusterShape, parent: pulumi.Resource) -> ec2.LaunchTemplate:
+def _launch_template(name: str, args: EksClusterArgs, pool: EksSystemPoolArgs, parent: pulumi.Resource) -> ec2.LaunchTemplate:
     """What node groups cannot say themselves. It names neither AMI nor security group: EKS then adds its own of both."""
-    tags = shape.named("system")
+    tags = named(args, "system")
     return ec2.LaunchTemplate(
         f"{name}-system-template",
-        name=f"{shape.cluster}-system",
+        name=f"{args['cluster']}-system",
         description="Nodes of the cluster's controllers",
         update_default_version=True,
         # Here, not in the group: another machine then rolls the nodes and does not replace the group.
-        instance_type=shape.nodes.machine,
+        instance_type=pool["machine"],
         metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(
             http_endpoint="enabled",
             http_tokens="required",
             # One hop ends at the node: a pod of the pod network cannot take the node's credentials.
             http_put_response_hop_limit=1,
         ),
-        block_device_mappings=_disks(shape),
+        block_device_mappings=_disks(args, pool),
         tag_specifications=[
             ec2.LaunchTemplateTagSpecificationArgs(resource_type=kind, tags=tags) for kind in ("instance", "volume", "network-interface")
         ],
@@ -113,10 +114,10 @@ def _launch_template(name: str, shape: EksClusterShape, parent: pulumi.Resource)
     )
 
 
-def _disks(shape: EksClusterShape) -> list[ec2.LaunchTemplateBlockDeviceMappingArgs]:
+def _disks(args: EksClusterArgs, pool: EksSystemPoolArgs) -> list[ec2.LaunchTemplateBlockDeviceMappingArgs]:
     """Encrypted disks. Bottlerocket has a small one for itself and a second one for images and pods; AL2023 has one."""
-    disk = _disk("/dev/xvda" if shape.ami_family == "al2023" else "/dev/xvdb", shape.nodes.disk_gib)
-    return [disk] if shape.ami_family == "al2023" else [_disk("/dev/xvda", None), disk]
+    disk = _disk("/dev/xvda" if ami_family(args) == "al2023" else "/dev/xvdb", pool["disk_gib"])
+    return [disk] if ami_family(args) == "al2023" else [_disk("/dev/xvda", None), disk]
 
 
 def _disk(device: str, gib: int | None) -> ec2.LaunchTemplateBlockDeviceMappingArgs:

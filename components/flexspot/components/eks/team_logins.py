@@ -11,6 +11,7 @@ from flexspot.capacity.catalog.platform import PARTITIONS
 from flexspot.capacity.settings.teams import RESERVED_GROUPS
 from flexspot.capacity.values.names import IAM_ROLE
 from flexspot.components.cloud_names import check_choice, check_form
+from flexspot.components.shared_args import publish
 
 
 class EksTeamLoginsArgs(TypedDict):
@@ -61,7 +62,7 @@ class EksTeamLogins(pulumi.ComponentResource):
             for role, groups in sorted(args["groups"].items())
         ]
         self.groups = pulumi.Output.all(*(each.id for each in entries)).apply(lambda _: args["groups"])
-        self.register_outputs({"groups": self.groups})
+        publish(self)
 
 
 def _check(where: str, partition: str, groups: dict[str, list[str]]) -> None:

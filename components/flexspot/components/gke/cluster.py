@@ -23,14 +23,14 @@ from pulumi_gcp.container import (
 )
 
 from flexspot.capacity.catalog.gke_limits import limits_that_go
-from flexspot.capacity.catalog.gke_versions import is_below
-from flexspot.capacity.catalog.versions import minor_version, version_order
+from flexspot.capacity.catalog.versions import is_below, minor_version, version_order
 from flexspot.capacity.settings.gke_security import GkeSecurity
 from flexspot.capacity.settings.maintenance import Maintenance, MaintenanceExclusion, Weekday
 from flexspot.capacity.settings.network import Access
-from flexspot.components.gke.cluster_args import GkeClusterArgs, GkeClusterShape, check_cluster
+from flexspot.components.gke.cluster_args import GkeClusterArgs, check_cluster, is_autopilot
 from flexspot.components.gke.system_nodes import cluster_autoscaling, first_pool_config, system_node_pool
 from flexspot.components.kubeconfig import context_name, dns_name_of, gke_credentials_command, gke_kubeconfig, part_of
+from flexspot.components.shared_args import filled, publish
 
 
 @dataclass(frozen=True)
@@ -42,25 +42,25 @@ class Endpoints:
     control_plane: ClusterControlPlaneEndpointsConfigArgs
 
 
-def endpoints(shape: GkeClusterShape) -> Endpoints:
-    """The endpoints of `shape`. Nodes are private with every access.
+def endpoints(args: GkeClusterArgs) -> Endpoints:
+    """The endpoints of `args`. Nodes are private with every access.
 
     The range of the control plane is always set: without it, another access would replace the cluster.
     """
-    by_name = shape.access == Access.DNS_IAM
+    by_name = args["access"] == Access.DNS_IAM
     return Endpoints(
         private_cluster=ClusterPrivateClusterConfigArgs(
             enable_private_nodes=True,
             # True where there is no address at all, too: GKE answers so, and false would show as a change in every later preview.
-            enable_private_endpoint=shape.access != Access.PUBLIC_CIDRS,
-            master_ipv4_cidr_block=shape.control_plane_cidr,
+            enable_private_endpoint=args["access"] != Access.PUBLIC_CIDRS,
+            master_ipv4_cidr_block=args["control_plane_cidr"],
             # Otherwise the address is reached from the cluster's own region alone
             # (cloud.google.com/kubernetes-engine/docs/how-to/advanced-private-cluster-config; read 2026-11-25).
             master_global_access_config=ClusterPrivateClusterConfigMasterGlobalAccessConfigArgs(enabled=True)
-            if shape.runner_cidrs
+            if args["runner_cidrs"]
             else None,
         ),
-        authorized_networks=None if by_name else _authorized_networks(shape),
+        authorized_networks=None if by_name else _authorized_networks(args),
         control_plane=ClusterControlPlaneEndpointsConfigArgs(
             dns_endpoint_config=ClusterControlPlaneEndpointsConfigDnsEndpointConfigArgs(allow_external_traffic=by_name),
             ip_endpoints_config=ClusterControlPlaneEndpointsConfigIpEndpointsConfigArgs(enabled=not by_name),
@@ -68,10 +68,12 @@ def endpoints(shape: GkeClusterShape) -> Endpoints:
     )
 
 
-def _authorized_networks(shape: GkeClusterShape) -> ClusterMasterAuthorizedNetworksConfigArgs:
+def _authorized_networks(args: GkeClusterArgs) -> ClusterMasterAuthorizedNetworksConfigArgs:
     """Without ranges those of the cluster's own nodes and pods and no other: that is what an empty block means to GKE."""
-    blocks = [ClusterMasterAuthorizedNetworksConfigCidrBlockArgs(cidr_block=each) for each in sorted({*shape.cidrs, *shape.runner_cidrs})]
-    if shape.access != Access.PUBLIC_CIDRS:
+    blocks = [
+        ClusterMasterAuthorizedNetworksConfigCidrBlockArgs(cidr_block=each) for each in sorted({*args["cidrs"], *args["runner_cidrs"]})
+    ]
+    if args["access"] != Access.PUBLIC_CIDRS:
         return ClusterMasterAuthorizedNetworksConfigArgs(cidr_blocks=blocks)
     return ClusterMasterAuthorizedNetworksConfigArgs(
         cidr_blocks=blocks,
@@ -136,51 +138,41 @@ class GkeCluster(pulumi.ComponentResource):
     """The gcloud command that writes the cluster into a person's own kubeconfig."""
 
     def __init__(self, name: str, args: GkeClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        shape = GkeClusterShape(**args)  # pyrefly: ignore[open-unpacking] -- no other keys
-        check_cluster(name, shape)
-        super().__init__("flexspot:index:GkeCluster", name, {**vars(shape)}, opts)
+        args = filled(GkeClusterArgs, args)
+        check_cluster(name, args)
+        super().__init__("flexspot:index:GkeCluster", name, {**args}, opts)
         cluster = container.Cluster(
             f"{name}-cluster",
-            _cluster(shape),
+            _cluster(args),
             # What GKE answers about the pool that was removed is about another one.
             pulumi.ResourceOptions(
                 parent=self,
-                protect=shape.deletion_protection,
+                protect=args["deletion_protection"],
                 ignore_changes=["node_config", "initial_node_count"],
                 hooks=limit_hook(name),
             ),
         )
         # Not an output: whatever has GPUs depends on it. A cluster whose only pools have GPUs does not get GKE's own taint on them, and
         # has nowhere to run what tolerates none. None on Autopilot.
-        self.system_pool = None if shape.nodes is None else system_node_pool(name, shape, shape.nodes, cluster.name, self)
+        self.system_pool = None if args["system_pool"] is None else system_node_pool(name, args, args["system_pool"], cluster.name, self)
 
-        self.cluster_name = cluster.name if shape.min_version is None else self._offered(name, shape, shape.min_version, cluster)
+        self.cluster_name = cluster.name if args["min_version"] is None else self._offered(name, args, args["min_version"], cluster)
         self.dns_endpoint = part_of(cluster.control_plane_endpoints_config, dns_name_of)
         # The block holds a client's key, too, so all of it is a secret; the certificate is none.
         self.ca_certificate = pulumi.Output.unsecret(part_of(cluster.master_auth, lambda auth: auth.cluster_ca_certificate))
-        by_name = shape.access == Access.DNS_IAM
+        by_name = args["access"] == Access.DNS_IAM
         self.endpoint = self.dns_endpoint if by_name else cluster.endpoint
-        context = context_name(shape.cluster, shape.region, shape.project)
+        context = context_name(args["cluster"], args["region"], args["project"])
         self.kubeconfig = pulumi.Output.all(self.endpoint, self.ca_certificate).apply(
             lambda known: gke_kubeconfig(context, known[0], None if by_name else known[1])
         )
-        self.workload_pool = cluster.name.apply(lambda _: f"{shape.project}.svc.id.goog")
+        self.workload_pool = cluster.name.apply(lambda _: f"{args['project']}.svc.id.goog")
         self.credentials_command = cluster.name.apply(
-            lambda _: gke_credentials_command(shape.cluster, shape.region, shape.project, shape.access)
+            lambda _: gke_credentials_command(args["cluster"], args["region"], args["project"], args["access"])
         )
-        self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "endpoint": self.endpoint,
-                "dns_endpoint": self.dns_endpoint,
-                "ca_certificate": self.ca_certificate,
-                "workload_pool": self.workload_pool,
-                "kubeconfig": self.kubeconfig,
-                "credentials_command": self.credentials_command,
-            }
-        )
+        publish(self)
 
-    def _offered(self, name: str, shape: GkeClusterShape, version: str, cluster: container.Cluster) -> pulumi.Output[str]:
+    def _offered(self, name: str, args: GkeClusterArgs, version: str, cluster: container.Cluster) -> pulumi.Output[str]:
         """The cluster's name, once GKE has a release for its version; what a preview does not know is a cluster that is still to be made.
 
         The version itself is sent as it is written: the newest release of it would be another one each week, and an upgrade with it.
@@ -188,29 +180,29 @@ class GkeCluster(pulumi.ComponentResource):
 
         def checked(known: list[Any]) -> str:
             running, offered = (None if pulumi.contains_unknowns(each) else each for each in known[1:])
-            if told := refusal(version, shape.release_channel, running=running, offered=offered):
+            if told := refusal(version, args["release_channel"], running=running, offered=offered):
                 # Not ValueError, which the SDK would wrap in the name and the address of every Output on its way.
                 raise pulumi.RunError(f"GkeCluster {name}: {told}")
             return known[0]
 
-        offered = offered_versions(shape.region, shape.project, version, self)
+        offered = offered_versions(args["region"], args["project"], version, self)
         return pulumi.Output.all(cluster.name, cluster.master_version, offered).apply(checked, run_with_unknowns=True)
 
 
-def _cluster(shape: GkeClusterShape) -> container.ClusterArgs:
-    reached = endpoints(shape)
+def _cluster(args: GkeClusterArgs) -> container.ClusterArgs:
+    reached = endpoints(args)
     cluster = container.ClusterArgs(
-        name=shape.cluster,
-        project=shape.project,
-        location=shape.region,
-        deletion_protection=shape.deletion_protection,
-        resource_labels=shape.resource_labels,
-        release_channel=container.ClusterReleaseChannelArgs(channel=shape.release_channel.upper()),
-        min_master_version=shape.min_version,
-        network=shape.network,
-        subnetwork=shape.subnetwork,
+        name=args["cluster"],
+        project=args["project"],
+        location=args["region"],
+        deletion_protection=args["deletion_protection"],
+        resource_labels=args["resource_labels"],
+        release_channel=container.ClusterReleaseChannelArgs(channel=args["release_channel"].upper()),
+        min_master_version=args["min_version"],
+        network=args["network"],
+        subnetwork=args["subnetwork"],
         ip_allocation_policy=container.ClusterIpAllocationPolicyArgs(
-            cluster_secondary_range_name=shape.pods_range, services_secondary_range_name=shape.services_range
+            cluster_secondary_range_name=args["pods_range"], services_secondary_range_name=args["services_range"]
         ),
         private_cluster_config=reached.private_cluster,
         master_authorized_networks_config=reached.authorized_networks,
@@ -219,18 +211,18 @@ def _cluster(shape: GkeClusterShape) -> container.ClusterArgs:
             # It would be a key that lasts for years and cannot be revoked.
             client_certificate_config=container.ClusterMasterAuthClientCertificateConfigArgs(issue_client_certificate=False)
         ),
-        maintenance_policy=_maintenance(Maintenance.model_validate(shape.maintenance)),
+        maintenance_policy=_maintenance(Maintenance.model_validate(args["maintenance"])),
         cost_management_config=container.ClusterCostManagementConfigArgs(enabled=True),
-        cluster_autoscaling=cluster_autoscaling(shape),
+        cluster_autoscaling=cluster_autoscaling(args),
     )
-    _secure(cluster, GkeSecurity.model_validate(shape.security))
-    if shape.groups_domain is not None:
-        group = f"gke-security-groups@{shape.groups_domain}"
+    _secure(cluster, GkeSecurity.model_validate(args["security"]))
+    if args["groups_domain"] is not None:
+        group = f"gke-security-groups@{args['groups_domain']}"
         cluster.authenticator_groups_config = container.ClusterAuthenticatorGroupsConfigArgs(security_group=group)
-    if shape.is_autopilot:
+    if is_autopilot(args):
         cluster.enable_autopilot = True
     else:
-        _make_standard(cluster, shape)
+        _make_standard(cluster, args)
     return cluster
 
 
@@ -247,24 +239,24 @@ def _secure(cluster: container.ClusterArgs, security: GkeSecurity) -> None:
         cluster.binary_authorization = container.ClusterBinaryAuthorizationArgs(evaluation_mode=security.binary_authorization.upper())
 
 
-def _make_standard(cluster: container.ClusterArgs, shape: GkeClusterShape) -> None:
+def _make_standard(cluster: container.ClusterArgs, args: GkeClusterArgs) -> None:
     """Sets what Autopilot has by itself, and refuses.
 
     `enable_autopilot` stays unset: the provider refuses even False beside these (pulumi/pulumi-gcp issue 2881).
     """
-    cluster.node_locations = sorted(shape.zones)
+    cluster.node_locations = sorted(args["zones"])
     cluster.remove_default_node_pool = True
     cluster.initial_node_count = 1
-    cluster.node_config = first_pool_config(shape)
-    cluster.default_max_pods_per_node = shape.max_pods_per_node
+    cluster.node_config = first_pool_config(args)
+    cluster.default_max_pods_per_node = args["max_pods_per_node"]
     cluster.networking_mode = "VPC_NATIVE"
     cluster.datapath_provider = "ADVANCED_DATAPATH"
     cluster.enable_shielded_nodes = True
-    if shape.multi_networking:
+    if args["multi_networking"]:
         cluster.enable_multi_networking = True
-    cluster.workload_identity_config = container.ClusterWorkloadIdentityConfigArgs(workload_pool=f"{shape.project}.svc.id.goog")
+    cluster.workload_identity_config = container.ClusterWorkloadIdentityConfigArgs(workload_pool=f"{args['project']}.svc.id.goog")
     cluster.logging_config = container.ClusterLoggingConfigArgs(enable_components=LOGGED)
-    measured = shape.managed_prometheus
+    measured = args["managed_prometheus"]
     cluster.monitoring_config = container.ClusterMonitoringConfigArgs(
         # Without the managed collectors there is nothing that would collect the other packages.
         enable_components=MEASURED if measured else MEASURED_ANYWAY,
@@ -281,7 +273,7 @@ def _make_standard(cluster: container.ClusterArgs, shape: GkeClusterShape) -> No
             insecure_kubelet_readonly_port_enabled="FALSE",
         )
     )
-    if shape.auto_provisioning is not None:
+    if args["auto_provisioning"] is not None:
         # The defaults above do not hold for the pools that GKE makes by itself.
         cluster.node_pool_auto_config = container.ClusterNodePoolAutoConfigArgs(
             node_kubelet_config=container.ClusterNodePoolAutoConfigNodeKubeletConfigArgs(insecure_kubelet_readonly_port_enabled="FALSE")

@@ -1,24 +1,21 @@
-"""The arguments of GkeCluster, the same with their defaults filled in, and what is refused."""
+"""The arguments of GkeCluster with their defaults, and what is refused."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import re
-from dataclasses import dataclass, field
 from typing import NotRequired, TypedDict
 
 import pulumi
 
-from flexspot.capacity.catalog.machines import BootDisk, Confidential, Vendor, machines_of
-from flexspot.capacity.settings.cluster import GkeClusterSettings, GkeMode, ReleaseChannel, SystemPool
+from flexspot.capacity.catalog.machines import BootDisk, Vendor, machines_of
+from flexspot.capacity.settings.cluster import GkeClusterSettings, GkeMode, GkeSystemPool, SystemPool
 from flexspot.capacity.settings.gke_rules import confidential_refusals
-from flexspot.capacity.settings.gke_security import GkeSecurity
-from flexspot.capacity.settings.maintenance import Maintenance
-from flexspot.capacity.settings.network import CONTROL_PLANE_PREFIX, WIDEST, Access, GkeNetworkSettings, too_wide
-from flexspot.capacity.settings.spending import Observability
-from flexspot.capacity.values.names import DOMAIN
-from flexspot.components.cloud_names import CLUSTER_NAME_LENGTH, check_name, check_project
-from flexspot.components.shared_args import checked_options, ipv4_range, refuse_first
+from flexspot.capacity.settings.network import Access, ControlPlane, GkeNetworkSettings
+from flexspot.capacity.settings.platform import Observability
+from flexspot.components.cloud_names import CLUSTER_NAME_LENGTH, check_choice, check_name, check_project
+from flexspot.components.shared_args import checked_options, defaults, filled, refuse_first
 
 
+@defaults(min_nodes=SystemPool.default("min_nodes"), max_nodes=SystemPool.default("max_nodes"), disk_gib=100)
 class GkeSystemPoolArgs(TypedDict):
     """The nodes for the controllers: on-demand, without GPUs."""
 
@@ -110,6 +107,15 @@ class GkeMaintenanceArgs(TypedDict):
     """When GKE does not upgrade, at most 20. Default: none."""
 
 
+@defaults(
+    control_plane_cidr=GkeNetworkSettings.default("control_plane_cidr"),
+    access=Access.PRIVATE.value,
+    release_channel=GkeClusterSettings.default("release_channel").value,
+    mode=GkeClusterSettings.default("mode").value,
+    deletion_protection=True,
+    max_pods_per_node=GkeNetworkSettings.default("max_pods_per_node"),
+    managed_prometheus=Observability.default("managed_prometheus"),
+)
 class GkeClusterArgs(TypedDict):
     """Arguments of GkeCluster. Those that are not `Input` are plain, because they shape the cluster or are checked."""
 
@@ -196,70 +202,20 @@ class GkeClusterArgs(TypedDict):
     """When GKE may upgrade. Default: every day from 02:00 UTC, for 4 hours."""
 
     security: NotRequired[GkeSecurityArgs]
-    """Security options beyond the cluster's defaults. Default: nothing."""
+    """Security options beyond the cluster's defaults. Default: none."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class GkeSystemPoolShape:
-    """GkeSystemPoolArgs with their defaults."""
-
-    machine: str
-    min_nodes: int = SystemPool.default("min_nodes")
-    max_nodes: int = SystemPool.default("max_nodes")
-    disk_gib: int = 100
-    boot_disk_type: str | None = None
-    confidential_nodes: str | None = None
-
-    @property
-    def boot_disk(self) -> BootDisk:
-        """The type of its nodes' boot disks."""
-        if self.boot_disk_type is not None:
-            return BootDisk(self.boot_disk_type)
-        known = machines_of(Vendor.GCP).get(self.machine)
-        return BootDisk.PD_BALANCED if known is None else known.boot_disk
+def boot_disk(pool: GkeSystemPoolArgs) -> BootDisk:
+    """Return the type of the boot disks of the system pool's nodes."""
+    if (written := pool.get("boot_disk_type")) is not None:
+        return BootDisk(written)
+    known = machines_of(Vendor.GCP).get(pool["machine"])
+    return BootDisk.PD_BALANCED if known is None else known.boot_disk
 
 
-@dataclass(frozen=True, kw_only=True)
-class GkeClusterShape:
-    """GkeClusterArgs with their defaults. `access`, `release_channel` and `mode` are as they were written until the checks have passed."""
-
-    cluster: str
-    project: str
-    region: str
-    zones: list[str]
-    network: pulumi.Input[str]
-    subnetwork: pulumi.Input[str]
-    pods_range: pulumi.Input[str]
-    services_range: pulumi.Input[str]
-    control_plane_cidr: str = GkeNetworkSettings.default("control_plane_cidr")
-    access: str = Access.PRIVATE.value
-    cidrs: list[str] = field(default_factory=list[str])
-    runner_cidrs: list[str] = field(default_factory=list[str])
-    release_channel: str = GkeClusterSettings.default("release_channel").value
-    min_version: str | None = None
-    mode: str = GkeClusterSettings.default("mode").value
-    deletion_protection: bool = True
-    node_service_account: pulumi.Input[str]
-    resource_labels: dict[str, str] = field(default_factory=dict[str, str])
-    owner_labels: dict[str, str] = field(default_factory=dict[str, str])
-    max_pods_per_node: int = GkeNetworkSettings.default("max_pods_per_node")
-    system_pool: GkeSystemPoolArgs | None = None
-    auto_provisioning: GkeAutoProvisioningArgs | None = None
-    multi_networking: bool = False
-    managed_prometheus: bool = Observability.default("managed_prometheus")
-    groups_domain: str | None = None
-    maintenance: GkeMaintenanceArgs = field(default_factory=GkeMaintenanceArgs)
-    security: GkeSecurityArgs = field(default_factory=GkeSecurityArgs)
-
-    @property
-    def is_autopilot(self) -> bool:
-        """Whether all nodes are GKE's."""
-        return self.mode == GkeMode.AUTOPILOT
-
-    @property
-    def nodes(self) -> GkeSystemPoolShape | None:
-        """The system pool with its defaults; None on Autopilot."""
-        return None if self.system_pool is None else GkeSystemPoolShape(**self.system_pool)  # pyrefly: ignore[open-unpacking] -- no other keys
+def is_autopilot(args: GkeClusterArgs) -> bool:
+    """Return whether all nodes are GKE's."""
+    return args["mode"] == GkeMode.AUTOPILOT
 
 
 LARGEST_CEILING = 1_000_000
@@ -268,117 +224,67 @@ LARGEST_CEILING = 1_000_000
 _SMALLEST_DISK_GIB = 10
 
 
-def check_cluster(name: str, shape: GkeClusterShape) -> None:
+def check_cluster(name: str, args: GkeClusterArgs) -> None:
     """Raises ValueError for what GKE would refuse, and for what is neither safe nor finite."""
-    where = f"GkeCluster {name}:"
-    check_name(f"{where} cluster", shape.cluster, CLUSTER_NAME_LENGTH)
-    check_project(f"{where} project", shape.project)
-    _check_zones(where, shape)
-    _check_choice(f"{where} mode", shape.mode, list(GkeMode))
-    _check_choice(f"{where} access", shape.access, list(Access))
-    _check_choice(f"{where} release_channel", shape.release_channel, list(ReleaseChannel))
-    if ipv4_range(f"{where} control_plane_cidr", shape.control_plane_cidr).prefixlen != CONTROL_PLANE_PREFIX:
+    where = f"GkeCluster {name}"
+    check_name(f"{where}: cluster", args["cluster"], CLUSTER_NAME_LENGTH)
+    check_project(f"{where}: project", args["project"])
+    _check_zones(where, args)
+    checked_options(where, GkeClusterSettings, args, "mode", "release_channel", "min_version", "groups_domain", "maintenance", "security")
+    network = checked_options(where, GkeNetworkSettings, args, "control_plane_cidr", "max_pods_per_node", "runner_cidrs")
+    if checked_options(where, ControlPlane, args).access is Access.DNS_IAM and network.runner_cidrs:
         raise ValueError(
-            f"{where} control_plane_cidr is {shape.control_plane_cidr!r}; it must be a /{CONTROL_PLANE_PREFIX}; GKE takes no other size"
-        )
-    _check_cidrs(where, shape)
-    least, most = GkeNetworkSettings.bounds("max_pods_per_node")
-    if not least <= shape.max_pods_per_node <= most:
-        raise ValueError(f"{where} max_pods_per_node is {shape.max_pods_per_node}; it must be {least} to {most}; use 110 if in doubt")
-    if shape.groups_domain is not None and not re.fullmatch(DOMAIN, shape.groups_domain):
-        raise ValueError(
-            f"{where} groups_domain is {shape.groups_domain!r}; it must be a domain; write it as in an address, such as acme.com"
-        )
-    checked_options(f"{where} maintenance", Maintenance, shape.maintenance)
-    checked_options(f"{where} security", GkeSecurity, shape.security)
-    if shape.is_autopilot:
-        _check_autopilot(where, shape)
-    else:
-        _check_standard(where, shape)
-
-
-def _check_zones(where: str, shape: GkeClusterShape) -> None:
-    strangers = [zone for zone in shape.zones if not re.fullmatch(re.escape(shape.region) + "-[a-z]", zone)]
-    if not shape.zones or strangers or len(set(shape.zones)) < len(shape.zones):
-        raise ValueError(
-            f"{where} zones is {shape.zones!r}; it must have zones of {shape.region}, each once and at least one; name some, such as "
-            f"{shape.region}-a"
-        )
-
-
-def _check_choice(where: str, value: str, allowed: list[str]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{where} is {value!r}; allowed: {', '.join(allowed)}; choose one of them")
-
-
-def _check_cidrs(where: str, shape: GkeClusterShape) -> None:
-    for written in shape.runner_cidrs:
-        ipv4_range(f"{where} runner_cidrs", written)
-    if too_wide(shape.runner_cidrs):
-        raise ValueError(
-            f"{where} runner_cidrs is {shape.runner_cidrs!r}; no range may be wider than /{WIDEST}; name the ranges of your runners"
-        )
-    if shape.runner_cidrs and shape.access == Access.DNS_IAM:
-        raise ValueError(
-            f"{where} runner_cidrs is {shape.runner_cidrs!r} with access dns_iam; allowed where the API server has an address; "
+            f"{where}: runner_cidrs is {args['runner_cidrs']!r} with access dns_iam; allowed where the API server has an address; "
             "leave it out, or use private"
         )
-    ranges = [ipv4_range(f"{where} cidrs", written) for written in shape.cidrs]
-    if shape.access != Access.PUBLIC_CIDRS:
-        if ranges:
-            raise ValueError(f"{where} cidrs is {shape.cidrs!r} with access {shape.access}; allowed with public_cidrs alone; leave it out")
-        return
-    if not ranges or too_wide(shape.cidrs):
+    if is_autopilot(args):
+        _check_autopilot(where, args)
+    else:
+        _check_standard(where, args)
+
+
+def _check_zones(where: str, args: GkeClusterArgs) -> None:
+    zones, region = args["zones"], args["region"]
+    strangers = [zone for zone in zones if not re.fullmatch(re.escape(region) + "-[a-z]", zone)]
+    if not zones or strangers or len(set(zones)) < len(zones):
         raise ValueError(
-            f"{where} cidrs is {shape.cidrs!r} with access public_cidrs; it must have at least one range, and none wider than /{WIDEST}; "
-            "name the ranges of your own network, or use dns_iam"
+            f"{where}: zones is {zones!r}; it must have zones of {region}, each once and at least one; name some, such as {region}-a"
         )
 
 
-def _check_autopilot(where: str, shape: GkeClusterShape) -> None:
-    for name, value in (("system_pool", shape.system_pool), ("auto_provisioning", shape.auto_provisioning)):
+def _check_autopilot(where: str, args: GkeClusterArgs) -> None:
+    for name, value in (("system_pool", args["system_pool"]), ("auto_provisioning", args["auto_provisioning"])):
         if value is not None:
-            raise ValueError(f"{where} {name} is {value!r} with mode autopilot; there all nodes are GKE's; leave it out, or use standard")
+            raise ValueError(f"{where}: {name} is {value!r} with mode autopilot; there all nodes are GKE's; leave it out, or use standard")
 
 
-def _check_standard(where: str, shape: GkeClusterShape) -> None:
-    if shape.nodes is None:
+def _check_standard(where: str, args: GkeClusterArgs) -> None:
+    if args["system_pool"] is None:
         raise ValueError(
-            f"{where} system_pool is None with mode standard; controllers need nodes without GPUs; give one, such as e2-standard-4"
+            f"{where}: system_pool is None with mode standard; controllers need nodes without GPUs; give one, such as e2-standard-4"
         )
-    _check_system_pool(where, shape.nodes, len(shape.zones))
-    _check_confidential(where, shape.nodes)
-    if shape.auto_provisioning is not None:
-        _check_ceilings(where, shape.auto_provisioning)
+    _check_system_pool(where, filled(GkeSystemPoolArgs, args["system_pool"]), len(args["zones"]))
+    if args["auto_provisioning"] is not None:
+        _check_ceilings(where, args["auto_provisioning"])
 
 
-def _check_system_pool(where: str, pool: GkeSystemPoolShape, zones: int) -> None:
-    if not pool.machine:
-        raise ValueError(f"{where} system_pool.machine is empty; it must be a machine type; name one, such as e2-standard-4")
-    if not 1 <= pool.min_nodes <= pool.max_nodes:
+def _check_system_pool(where: str, pool: GkeSystemPoolArgs, zones: int) -> None:
+    if not pool["machine"]:
+        raise ValueError(f"{where}: system_pool.machine is empty; it must be a machine type; name one, such as e2-standard-4")
+    options = checked_options(f"{where}: system_pool", GkeSystemPool, pool)
+    if options.max_nodes < zones:
         raise ValueError(
-            f"{where} system_pool has min_nodes {pool.min_nodes} and max_nodes {pool.max_nodes}; 1 <= min_nodes <= max_nodes must hold; "
-            "raise max_nodes"
-        )
-    if pool.max_nodes < zones:
-        raise ValueError(
-            f"{where} system_pool.max_nodes is {pool.max_nodes} in {zones} zones; it must be at least {zones}, because the pool starts "
+            f"{where}: system_pool.max_nodes is {options.max_nodes} in {zones} zones; it must be at least {zones}, because the pool starts "
             "with a node in each; raise it, or name fewer zones"
         )
-    if pool.disk_gib < _SMALLEST_DISK_GIB:
-        raise ValueError(f"{where} system_pool.disk_gib is {pool.disk_gib}; it must be at least {_SMALLEST_DISK_GIB}; use 100 if in doubt")
-    if pool.boot_disk_type is not None:
-        _check_choice(f"{where} system_pool.boot_disk_type", pool.boot_disk_type, list(BootDisk))
-
-
-def _check_confidential(where: str, pool: GkeSystemPoolShape) -> None:
-    if pool.confidential_nodes is None:
-        return
-    _check_choice(f"{where} system_pool.confidential_nodes", pool.confidential_nodes, list(Confidential))
-    known = machines_of(Vendor.GCP).get(pool.machine)
-    if known is not None:
-        technology = Confidential(pool.confidential_nodes)
-        refuse_first(where.removesuffix(":"), confidential_refusals("system_pool.confidential_nodes", technology, known))
+    if pool["disk_gib"] < _SMALLEST_DISK_GIB:
+        problem = f"system_pool.disk_gib is {pool['disk_gib']}; it must be at least {_SMALLEST_DISK_GIB}"
+        raise ValueError(f"{where}: {problem}; use 100 if in doubt")
+    if pool["boot_disk_type"] is not None:
+        check_choice(f"{where}: system_pool.boot_disk_type", pool["boot_disk_type"], list(BootDisk))
+    known = machines_of(Vendor.GCP).get(pool["machine"])
+    if options.confidential_nodes is not None and known is not None:
+        refuse_first(where, confidential_refusals("system_pool.confidential_nodes", options.confidential_nodes, known))
 
 
 def _check_ceilings(where: str, auto_provisioning: GkeAutoProvisioningArgs) -> None:
@@ -391,9 +297,9 @@ def _check_ceilings(where: str, auto_provisioning: GkeAutoProvisioningArgs) -> N
     for name, ceiling in ceilings.items():
         if ceiling is None or not 1 <= ceiling <= LARGEST_CEILING:
             raise ValueError(
-                f"{where} auto_provisioning.{name} is {ceiling}; it must be 1 to {LARGEST_CEILING:,}; set what the whole cluster may "
+                f"{where}: auto_provisioning.{name} is {ceiling}; it must be 1 to {LARGEST_CEILING:,}; set what the whole cluster may "
                 "have at most, its declared pools included"
             )
     for name in accelerators:
         if not re.fullmatch(r"[a-z][a-z0-9-]*-[a-z0-9-]*[a-z0-9]", name):
-            raise ValueError(f"{where} auto_provisioning.accelerators names {name!r}; it must be GKE's name of a GPU; write nvidia-l4")
+            raise ValueError(f"{where}: auto_provisioning.accelerators names {name!r}; it must be GKE's name of a GPU; write nvidia-l4")

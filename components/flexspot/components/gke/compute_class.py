@@ -12,6 +12,7 @@ from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
 from flexspot.capacity.settings.gke_rules import CRITICAL_PODS_SECONDS
 from flexspot.capacity.settings.pools import GkePool
 from flexspot.components.gke.gpu_pool_args import AskedGpus, GkeMachineArgs, gpu_machine
+from flexspot.components.shared_args import publish
 
 GPU_DRIVERS = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}
 
@@ -268,7 +269,7 @@ class ComputeClass(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.name = pulumi.Output.from_input(args["name"])
-        self.register_outputs({"name": self.name})
+        publish(self)
 
 
 def _check(name: str, args: ComputeClassArgs) -> None:

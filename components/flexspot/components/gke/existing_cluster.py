@@ -9,12 +9,12 @@ import pulumi
 from pulumi_gcp import container
 from pulumi_gcp.container.outputs import ClusterAddonsConfig, ClusterClusterAutoscaling, ClusterWorkloadIdentityConfig
 
-from flexspot.capacity.catalog.gke_versions import is_below
-from flexspot.capacity.catalog.versions import minor_version
+from flexspot.capacity.catalog.versions import is_below, minor_version
 from flexspot.capacity.settings.cluster import GkeMode
 from flexspot.capacity.settings.network import Access
 from flexspot.components.in_cluster import answered
 from flexspot.components.kubeconfig import context_name, dns_name_of, gke_credentials_command, gke_kubeconfig, part_of
+from flexspot.components.shared_args import publish
 
 
 class VersionNeedArgs(TypedDict):
@@ -207,10 +207,4 @@ class ExistingGkeCluster(pulumi.ComponentResource):
             lambda known: gke_kubeconfig(context, known[0], None if by_name else known[1])
         )
         self.credentials_command = pulumi.Output.from_input(gke_credentials_command(called, location, args["project"], access))
-        self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "kubeconfig": self.kubeconfig,
-                "credentials_command": self.credentials_command,
-            }
-        )
+        publish(self)

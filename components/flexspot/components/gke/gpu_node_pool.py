@@ -31,6 +31,7 @@ from flexspot.components.gke.gpu_pool_args import (
     checked_pool,
 )
 from flexspot.components.gke.system_nodes import confidential_nodes
+from flexspot.components.shared_args import publish
 
 
 def node_config(pool: CheckedPool) -> NodePoolNodeConfigArgs:
@@ -235,4 +236,4 @@ class GkeGpuNodePool(pulumi.ComponentResource):
             ),
         )
         self.name = node_pool.name
-        self.register_outputs({"name": self.name})
+        publish(self)

@@ -311,8 +311,8 @@ def checked_pool(name: str, args: GkeGpuNodePoolArgs) -> CheckedPool:
     options = checked_options(where, GkeNodeOptions, args)
     refuse_first(where, _place(args))
     capacity_type, least, zones = CapacityType(args["capacity_type"]), args.get("min_nodes") or 0, len(args["zones"])
-    asked = AskedPool(capacity_type, machine, least, args["max_nodes"], args.get("max_run_seconds"), options, zones)
-    refuse_first(where, refusals(asked))
+    asked = AskedPool(capacity_type, machine, least, args.get("max_run_seconds"), options, zones)
+    refuse_first(where, refusals(asked, args["max_nodes"]))
     return CheckedPool(args, options, machine)
 
 

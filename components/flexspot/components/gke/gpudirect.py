@@ -26,11 +26,11 @@ from pulumi_kubernetes.core.v1 import (
 )
 from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, ObjectMetaArgs
 
-from flexspot.capacity.catalog.gpudirect import GIB_FOLDER, GVNIC_NETWORK, HOST_FOLDER, gpudirect, rdma_network_names
+from flexspot.capacity.catalog.gke_accelerators import GIB_FOLDER, GVNIC_NETWORK, HOST_FOLDER, gpudirect, rdma_network_names
 from flexspot.capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL
 from flexspot.capacity.settings.network import GPUDIRECT_PREFIXES, GkeNetworkSettings, gpudirect_ranges
 from flexspot.components.cloud_names import NETWORK_NAME_LENGTH, check_name, check_project, fitted
-from flexspot.components.shared_args import ipv4_range
+from flexspot.components.shared_args import ipv4_range, publish
 
 _MOST_RDMA_NETWORKS = 15
 """A sixteenth of the range is for the ordinary one."""
@@ -86,7 +86,7 @@ class GkeRdmaNetworks(pulumi.ComponentResource):
             subnetworks.append(_subnetwork(f"{name}-rdma-{number}", args, f"rdma-{number}", fast, cidr_of_card, child))
         self.networks = pulumi.Output.all(ordinary.name, *[fast.name] * args["rdma_networks"])
         self.subnetworks = pulumi.Output.all(*(each.name for each in subnetworks))
-        self.register_outputs({"networks": self.networks, "subnetworks": self.subnetworks})
+        publish(self)
 
 
 def _network(name: str, args: GkeRdmaNetworksArgs, part: str, profile: str | None, opts: pulumi.ResourceOptions) -> compute.Network:
@@ -180,7 +180,7 @@ class GkeRdmaNodes(pulumi.ComponentResource):
             opts=child,
         )
         self.network_names = pulumi.Output.all(*(each.id for each in made)).apply(lambda _: rdma)
-        self.register_outputs({"network_names": self.network_names})
+        publish(self)
 
 
 def _network_objects(name: str, args: GkeRdmaNodesArgs, place: int, network: str, opts: pulumi.ResourceOptions) -> CustomResource:

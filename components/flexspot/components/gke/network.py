@@ -1,13 +1,15 @@
 """A network for a GKE cluster: one subnetwork, and a way out for nodes that have no address of their own on the internet."""
 
+from ipaddress import IPv4Network
 from itertools import combinations
 from typing import NotRequired, TypedDict
 
 import pulumi
 from pulumi_gcp import compute
 
+from flexspot.capacity.settings.network import GkeNetworkSettings
 from flexspot.components.cloud_names import NETWORK_NAME_LENGTH, check_name, check_project, fitted
-from flexspot.components.shared_args import ipv4_range
+from flexspot.components.shared_args import checked_options, publish
 
 _MIN_PORTS = 64
 _MAX_PORTS = 4096
@@ -61,14 +63,9 @@ class GkeNetwork(pulumi.ComponentResource):
     """Name of the secondary range of the Services; what uses it waits for the subnetwork."""
 
     def __init__(self, name: str, args: GkeNetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        ranges = {
-            "nodes_cidr": args.get("nodes_cidr", "10.0.0.0/20"),
-            "pods_cidr": args.get("pods_cidr", "10.64.0.0/14"),
-            "services_cidr": args.get("services_cidr", "10.127.0.0/20"),
-        }
-        named = {"pods_range": args.get("pods_range", "pods"), "services_range": args.get("services_range", "services")}
-        _check(name, args, ranges, named)
-        super().__init__("flexspot:index:GkeNetwork", name, {**args, **ranges, **named}, opts)
+        net = _checked(name, args)
+        fields = ("nodes_cidr", "pods_cidr", "services_cidr", "pods_range", "services_range")
+        super().__init__("flexspot:index:GkeNetwork", name, {**args, **net.model_dump(include={*fields})}, opts)
         child = pulumi.ResourceOptions(parent=self)
         network = compute.Network(
             f"{name}-network",
@@ -85,11 +82,11 @@ class GkeNetwork(pulumi.ComponentResource):
             region=args["region"],
             name=fitted(f"{args['network']}-nodes", NETWORK_NAME_LENGTH),
             network=network.id,
-            ip_cidr_range=ranges["nodes_cidr"],
+            ip_cidr_range=net.nodes_cidr,
             private_ip_google_access=True,
             secondary_ip_ranges=[
-                compute.SubnetworkSecondaryIpRangeArgs(range_name=named["pods_range"], ip_cidr_range=ranges["pods_cidr"]),
-                compute.SubnetworkSecondaryIpRangeArgs(range_name=named["services_range"], ip_cidr_range=ranges["services_cidr"]),
+                compute.SubnetworkSecondaryIpRangeArgs(range_name=net.pods_range, ip_cidr_range=net.pods_cidr),
+                compute.SubnetworkSecondaryIpRangeArgs(range_name=net.services_range, ip_cidr_range=net.services_cidr),
             ],
             opts=child,
         )
@@ -124,29 +121,23 @@ class GkeNetwork(pulumi.ComponentResource):
         self.network = network.id
         self.subnetwork = subnetwork.id
         # The name is known before; who uses the output waits for the range itself.
-        self.pods_range = subnetwork.name.apply(lambda _: named["pods_range"])
-        self.services_range = subnetwork.name.apply(lambda _: named["services_range"])
-        self.register_outputs(
-            {
-                "network": self.network,
-                "subnetwork": self.subnetwork,
-                "pods_range": self.pods_range,
-                "services_range": self.services_range,
-            }
-        )
+        self.pods_range = subnetwork.name.apply(lambda _: net.pods_range)
+        self.services_range = subnetwork.name.apply(lambda _: net.services_range)
+        publish(self)
 
 
-def _check(name: str, args: GkeNetworkArgs, ranges: dict[str, str], named: dict[str, str]) -> None:
-    where = f"GkeNetwork {name}:"
-    check_project(f"{where} project", args["project"])
-    check_name(f"{where} network", args["network"], NETWORK_NAME_LENGTH)
-    for field, range_name in named.items():
-        check_name(f"{where} {field}", range_name, NETWORK_NAME_LENGTH)
-    if named["pods_range"] == named["services_range"]:
+def _checked(name: str, args: GkeNetworkArgs) -> GkeNetworkSettings:
+    """Return the ranges with their defaults. Raises ValueError for those that cannot be."""
+    where = f"GkeNetwork {name}"
+    check_project(f"{where}: project", args["project"])
+    check_name(f"{where}: network", args["network"], NETWORK_NAME_LENGTH)
+    net = checked_options(where, GkeNetworkSettings, args)
+    if net.pods_range == net.services_range:
         raise ValueError(
-            f"{where} pods_range and services_range are both {named['pods_range']!r}; a range's name is its own; rename one of them"
+            f"{where}: pods_range and services_range are both {net.pods_range!r}; a range's name is its own; rename one of them"
         )
-    networks = {field: ipv4_range(f"{where} {field}", written) for field, written in ranges.items()}
-    for (one, its), (other, others) in combinations(networks.items(), 2):
+    ranges = {field: IPv4Network(getattr(net, field)) for field in ("nodes_cidr", "pods_cidr", "services_cidr")}
+    for (one, its), (other, others) in combinations(ranges.items(), 2):
         if its.overlaps(others):
-            raise ValueError(f"{where} {one} is {its}, which overlaps with {other}, {others}; ranges share no address; move one of them")
+            raise ValueError(f"{where}: {one} is {its}, which overlaps with {other}, {others}; ranges share no address; move one of them")
+    return net

@@ -27,7 +27,8 @@ from pulumi_gcp.container import (
 )
 
 from flexspot.components.cloud_names import ACCOUNT_ID_LENGTH, check_name, check_project, fitted
-from flexspot.components.gke.cluster_args import GkeAutoProvisioningArgs, GkeClusterShape, GkeSystemPoolShape
+from flexspot.components.gke.cluster_args import GkeAutoProvisioningArgs, GkeClusterArgs, GkeSystemPoolArgs, boot_disk, is_autopilot
+from flexspot.components.shared_args import filled, publish
 
 _SHORTEST_ACCOUNT_ID = 6
 
@@ -41,7 +42,7 @@ GKE falls back to pulling whole images (https://cloud.google.com/kubernetes-engi
 
 
 class GkeNodeIdentityArgs(TypedDict):
-    """Arguments of GkeNodeIdentity; all are plain because they shape the account."""
+    """Arguments of GkeNodeIdentity; all are plain because they args the account."""
 
     project: str
     """Project id; the roles are granted in this project."""
@@ -86,7 +87,7 @@ class GkeNodeIdentity(pulumi.ComponentResource):
             for key, role in ROLES.items()
         ]
         self.email = pulumi.Output.all(account.email, *(grant.id for grant in grants)).apply(lambda known: known[0])
-        self.register_outputs({"email": self.email})
+        publish(self)
 
 
 OAUTH_SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
@@ -96,20 +97,20 @@ POOL_LABEL = "flexspot.dev/pool"
 SYSTEM_POOL = "system"
 
 
-def first_pool_config(shape: GkeClusterShape) -> ClusterNodeConfigArgs:
+def first_pool_config(args: GkeClusterArgs) -> ClusterNodeConfigArgs:
     """The pool without which GKE makes no cluster, and which is removed at once: even for minutes not as the default account."""
     return ClusterNodeConfigArgs(
-        service_account=shape.node_service_account,
+        service_account=args["node_service_account"],
         oauth_scopes=OAUTH_SCOPES,
         # An organization may forbid every other disk.
-        boot_disk_kms_key=_disk_key(shape),
+        boot_disk_kms_key=_disk_key(args),
         shielded_instance_config=ClusterNodeConfigShieldedInstanceConfigArgs(enable_secure_boot=True, enable_integrity_monitoring=True),
         workload_metadata_config=ClusterNodeConfigWorkloadMetadataConfigArgs(mode="GKE_METADATA"),
     )
 
 
 def system_node_pool(
-    name: str, shape: GkeClusterShape, pool: GkeSystemPoolShape, cluster: pulumi.Input[str], parent: pulumi.Resource
+    name: str, args: GkeClusterArgs, system_pool: GkeSystemPoolArgs, cluster: pulumi.Input[str], parent: pulumi.Resource
 ) -> NodePool:
     """The pool of the controllers: on-demand, without GPUs, in all zones of the cluster.
 
@@ -117,31 +118,32 @@ def system_node_pool(
     toleration and stay pending without; and nothing strays onto the expensive nodes, because those are tainted. Its label lets a
     controller ask for it.
     """
+    pool = filled(GkeSystemPoolArgs, system_pool)
     return NodePool(
         f"{name}-system-pool",
         name=SYSTEM_POOL,
-        project=shape.project,
-        location=shape.region,
+        project=args["project"],
+        location=args["region"],
         cluster=cluster,
-        node_locations=sorted(shape.zones),
+        node_locations=sorted(args["zones"]),
         # In each zone. The autoscaler brings the pool up to min_nodes; later changes are not ours, and a new number would replace the pool.
-        initial_node_count=max(1, pool.min_nodes // len(shape.zones)),
+        initial_node_count=max(1, pool["min_nodes"] // len(args["zones"])),
         autoscaling=NodePoolAutoscalingArgs(
-            total_min_node_count=pool.min_nodes, total_max_node_count=pool.max_nodes, location_policy="BALANCED"
+            total_min_node_count=pool["min_nodes"], total_max_node_count=pool["max_nodes"], location_policy="BALANCED"
         ),
         management=NodePoolManagementArgs(auto_repair=True, auto_upgrade=True),
         upgrade_settings=NodePoolUpgradeSettingsArgs(strategy="SURGE", max_surge=1, max_unavailable=0),
         ignore_node_count_changes=True,
         node_config=NodePoolNodeConfigArgs(
-            machine_type=pool.machine,
+            machine_type=pool["machine"],
             image_type="COS_CONTAINERD",
-            disk_size_gb=pool.disk_gib,
-            disk_type=pool.boot_disk.value,
-            boot_disk_kms_key=_disk_key(shape),
-            confidential_nodes=confidential_nodes(pool.confidential_nodes),
-            labels={POOL_LABEL: SYSTEM_POOL, **shape.owner_labels},
-            resource_labels=shape.resource_labels,
-            service_account=shape.node_service_account,
+            disk_size_gb=pool["disk_gib"],
+            disk_type=boot_disk(pool).value,
+            boot_disk_kms_key=_disk_key(args),
+            confidential_nodes=confidential_nodes(pool["confidential_nodes"]),
+            labels={POOL_LABEL: SYSTEM_POOL, **args["owner_labels"]},
+            resource_labels=args["resource_labels"],
+            service_account=args["node_service_account"],
             oauth_scopes=OAUTH_SCOPES,
             shielded_instance_config=NodePoolNodeConfigShieldedInstanceConfigArgs(
                 enable_secure_boot=True, enable_integrity_monitoring=True
@@ -161,35 +163,35 @@ def confidential_nodes(technology: str | None) -> NodePoolNodeConfigConfidential
     return NodePoolNodeConfigConfidentialNodesArgs(enabled=True, confidential_instance_type=technology.upper())
 
 
-def _disk_key(shape: GkeClusterShape) -> str | None:
-    return shape.security.get("boot_disk_kms_key")
+def _disk_key(args: GkeClusterArgs) -> str | None:
+    return args["security"].get("boot_disk_kms_key")
 
 
-def cluster_autoscaling(shape: GkeClusterShape) -> ClusterClusterAutoscalingArgs:
+def cluster_autoscaling(args: GkeClusterArgs) -> ClusterClusterAutoscalingArgs:
     """How the cluster grows. On Autopilot, which refuses ceilings and profile, it says only which service account the nodes run as."""
-    if shape.is_autopilot:
+    if is_autopilot(args):
         # Without it Autopilot's nodes run as the project's default Compute Engine account.
         return ClusterClusterAutoscalingArgs(
             auto_provisioning_defaults=ClusterClusterAutoscalingAutoProvisioningDefaultsArgs(
-                service_account=shape.node_service_account, oauth_scopes=OAUTH_SCOPES, boot_disk_kms_key=_disk_key(shape)
+                service_account=args["node_service_account"], oauth_scopes=OAUTH_SCOPES, boot_disk_kms_key=_disk_key(args)
             )
         )
-    if shape.auto_provisioning is None:
+    if args["auto_provisioning"] is None:
         return ClusterClusterAutoscalingArgs(enabled=False, autoscaling_profile="OPTIMIZE_UTILIZATION")
     return ClusterClusterAutoscalingArgs(
         enabled=True,
         # Idle nodes go sooner, and work is packed: idle GPUs are what the platform is there to avoid.
         autoscaling_profile="OPTIMIZE_UTILIZATION",
-        auto_provisioning_locations=sorted(shape.zones),
-        resource_limits=resource_limits(shape.auto_provisioning),
+        auto_provisioning_locations=sorted(args["zones"]),
+        resource_limits=resource_limits(args["auto_provisioning"]),
         auto_provisioning_defaults=ClusterClusterAutoscalingAutoProvisioningDefaultsArgs(
-            service_account=shape.node_service_account,
+            service_account=args["node_service_account"],
             oauth_scopes=OAUTH_SCOPES,
             image_type="COS_CONTAINERD",
             disk_size=100,
             # Left out, the provider sends pd-standard, a spinning disk. Machines that boot from Hyperdisk alone are declared pools.
             disk_type="pd-balanced",
-            boot_disk_kms_key=_disk_key(shape),
+            boot_disk_kms_key=_disk_key(args),
             management=ClusterClusterAutoscalingAutoProvisioningDefaultsManagementArgs(auto_repair=True, auto_upgrade=True),
             # Google signs the drivers that GKE installs, so Secure Boot does not stop them.
             shielded_instance_config=ClusterClusterAutoscalingAutoProvisioningDefaultsShieldedInstanceConfigArgs(

@@ -88,7 +88,7 @@ class Host(ComponentProvider):
 
     def map_inputs(self, inputs: pulumi.Inputs, component_def: ComponentDefinition) -> dict[str, Any]:
         """The arguments, by their names in Python and in its types. Raises InputPropertiesError naming each input that is none."""
-        return InputReader(component_def.name, self._type_defs, self._arguments(component_def.name)).read(dict(inputs), component_def)
+        return InputReader(component_def.name, self._type_defs).read(dict(inputs), component_def)
 
     def _arguments(self, name: str) -> type:
         return inspect.get_annotations(self._components[name].__init__)["args"]

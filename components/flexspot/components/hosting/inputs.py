@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, is_typeddict
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi.errors import InputPropertiesError
@@ -32,25 +32,23 @@ _PYTHON = {PropertyType.STRING: str, PropertyType.BOOLEAN: bool, PropertyType.OB
 class InputReader:
     """Reads the inputs of one component.
 
-    The SDK's own mapping (3.259) leaves whole numbers as floats, does not look into lists and maps, and leaves out what is optional by
-    `| None`, where Python's type has the key.
+    The SDK's own mapping (3.259) leaves whole numbers as floats, and does not look into lists and maps.
     """
 
-    def __init__(self, component: str, types: Mapping[str, TypeDefinition], arguments: type) -> None:
+    def __init__(self, component: str, types: Mapping[str, TypeDefinition]) -> None:
         self._component = component
         self._types = types
-        self._arguments = arguments
         self._wrong: list[InputPropertyErrorDetails] = []
 
     def read(self, inputs: Mapping[str, Any], definition: ComponentDefinition) -> dict[str, Any]:
         """The arguments. Raises InputPropertiesError with all that is wrong with them."""
-        found = self._fields(inputs, definition.inputs, definition.inputs_mapping, self._arguments, "")
+        found = self._fields(inputs, definition.inputs, definition.inputs_mapping, "")
         if self._wrong:
             raise InputPropertiesError(f"{self._component} cannot be made of these inputs", self._wrong)
         return found
 
     def _fields(
-        self, given: Mapping[str, Any], properties: Mapping[str, PropertyDefinition], names: Mapping[str, str], typed: type, path: str
+        self, given: Mapping[str, Any], properties: Mapping[str, PropertyDefinition], names: Mapping[str, str], path: str
     ) -> dict[str, Any]:
         for unknown in sorted(given.keys() - properties.keys()):
             self._refuse(_join(path, unknown), f"is no input; there are {', '.join(sorted(properties))}")
@@ -62,9 +60,6 @@ class InputReader:
                 found[name] = self._value(value, declared, where)
             elif not declared.optional:
                 self._refuse(where, f"is missing; give {self._words(declared)}")
-            elif is_typeddict(typed) and name in typed.__required_keys__:
-                # Python's type has the key whatever is given.
-                found[name] = None
         return found
 
     def _value(self, value: Any, declared: PropertyDefinition, where: str) -> Any:
@@ -97,7 +92,7 @@ class InputReader:
         if not isinstance(value, dict):
             self._refuse(where, f"is {_shown(value)}; it must be a map with {', '.join(sorted(kind.properties))}")
             return value
-        return self._fields(value, kind.properties, kind.properties_mapping, kind.python_type, where)
+        return self._fields(value, kind.properties, kind.properties_mapping, where)
 
     def _words(self, declared: PropertyDefinition) -> str:
         return "a map" if declared.type is None else _WORDS[declared.type]

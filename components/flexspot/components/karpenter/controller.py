@@ -31,7 +31,7 @@ from flexspot.components.eks.system_nodes import CRITICAL_ADDONS, SYSTEM_LABEL
 from flexspot.components.iam import PodRoleShape, ec2_trust, pod_role
 from flexspot.components.in_cluster import chart_release
 from flexspot.components.karpenter.controller_policies import ControllerScope, controller_policies
-from flexspot.components.shared_args import RoleOptionsArgs, check_role_options
+from flexspot.components.shared_args import RoleOptionsArgs, check_role_options, publish
 
 MANAGED_POLICIES = {
     "worker-node": "AmazonEKSWorkerNodePolicy",
@@ -109,7 +109,7 @@ class KarpenterNodeIdentity(pulumi.ComponentResource):
         joined = [entry.id, *(each.id for each in attached)]
         self.role_name = pulumi.Output.all(role.name, *joined).apply(lambda known: known[0])
         self.role_arn = pulumi.Output.all(role.arn, *joined).apply(lambda known: known[0])
-        self.register_outputs({"role_name": self.role_name, "role_arn": self.role_arn})
+        publish(self)
 
 
 _ROLE = re.compile(rf"[\w+=,.@-]{{1,{ROLE_NAME_LENGTH}}}", re.ASCII)
@@ -200,7 +200,7 @@ class KarpenterControllerIdentity(pulumi.ComponentResource):
             self,
         )
         self.role_arn = pulumi.Output.all(granted.role.arn, *(each.id for each in granted.grants)).apply(lambda known: known[0])
-        self.register_outputs({"role_arn": self.role_arn})
+        publish(self)
 
 
 def _logical(policy: str) -> str:
@@ -299,7 +299,7 @@ class KarpenterController(pulumi.ComponentResource):
         # Definitions are those of the first release; this one's chart may hold them as well.
         controller = chart_release(f"{name}-release", f"{REGISTRY}/karpenter", version, chart_values(args), after_crds, skip_crds=True)
         self.version = pulumi.Output.all(controller.version, crds.id, controller.id).apply(lambda known: known[0] or version)
-        self.register_outputs({"version": self.version})
+        publish(self)
 
 
 def chart_values(args: KarpenterControllerArgs) -> dict[str, Any]:

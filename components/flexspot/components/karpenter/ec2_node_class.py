@@ -9,13 +9,13 @@ from pulumi_aws import ec2
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from flexspot.capacity.settings.eks_nodes import MOST_USER_DATA, Kubelet, user_data_problem
+from flexspot.capacity.settings.cluster import MOST_USER_DATA, Kubelet, user_data_problem
 from flexspot.capacity.settings.pools import IMAGES_AND_SCRATCH, SYSTEM_ALONE, EksNodeDisk, Gp3Volume, ReservationKind
 from flexspot.capacity.values.errors import SettingsProblem
 from flexspot.capacity.values.names import AMI_ALIAS, AWS_ACCOUNT, CAPACITY_RESERVATION, FORMS
 from flexspot.components.cloud_names import DISCOVERY_TAG, fitted
 from flexspot.components.karpenter.node_pools import NodeClassRef
-from flexspot.components.shared_args import checked_options, refuse
+from flexspot.components.shared_args import checked_options, publish, refuse
 
 
 class KubeletArgs(TypedDict):
@@ -145,7 +145,7 @@ class EfaPlacementGroup(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.name = group.name
-        self.register_outputs({"name": self.name})
+        publish(self)
 
 
 class EksNodeDiskArgs(TypedDict):
@@ -162,17 +162,11 @@ class EksNodeDiskArgs(TypedDict):
     `local_nvme`."""
 
 
-class Ec2NodeClassArgs(EksNodeDiskArgs, NodeBootstrapArgs):
-    """Arguments of Ec2NodeClass. Those that are not `Input` are plain, because they shape the object or are checked."""
+class NodeClassArgs(EksNodeDiskArgs):
+    """What a node class has, whoever runs Karpenter. What is not `Input` is plain, because it shapes the object or is checked."""
 
     node_class: str
-    """Name of the EC2NodeClass, as NodePools refer to it."""
-
-    ami: str
-    """Image alias with its release: al2023@v20260903 or bottlerocket@1.65.0. GPU machines get its NVIDIA variant automatically."""
-
-    allow_latest_ami: NotRequired[bool]
-    """Whether `ami` may be `@latest`, with which every image release replaces the nodes. Default: False."""
+    """Name of the object, as NodePools refer to it."""
 
     cluster: str
     """The cluster's name: the value of the tag karpenter.sh/discovery on its subnets and security groups."""
@@ -183,22 +177,8 @@ class Ec2NodeClassArgs(EksNodeDiskArgs, NodeBootstrapArgs):
     subnet_ids: NotRequired[list[pulumi.Input[str]]]
     """Subnets of the nodes. Default: those tagged karpenter.sh/discovery with the cluster's name."""
 
-    security_group_ids: NotRequired[list[pulumi.Input[str]]]
-    """Security groups of the nodes. Default: as for subnets."""
-
     more_security_group_ids: NotRequired[list[pulumi.Input[str]]]
-    """Security groups of the nodes in addition to those, such as EfaSecurityGroup's. Default: none."""
-
-    zones: NotRequired[list[str]]
-    """Zones in which nodes may start, as in the NodePool; a capacity block needs exactly one. Default: the zones of the subnets."""
-
-    kms_key: NotRequired[pulumi.Input[str] | None]
-    """ARN, id or alias of the key that encrypts the volumes. Default: the account's EBS key."""
-
-    local_nvme: NotRequired[bool]
-    """Whether the machine's own NVMe disks, as one RAID 0, replace the volume for images, logs and ephemeral storage.
-
-    Default: False."""
+    """Security groups of the nodes in addition to those that are discovered or named, such as EfaSecurityGroup's. Default: none."""
 
     efa_interfaces: NotRequired[int]
     """Number of EFA interfaces per node, equal to its machine's network cards (p5.48xlarge 32, p4d.24xlarge 4, g6.8xlarge 1). Default: 0.
@@ -211,23 +191,49 @@ class Ec2NodeClassArgs(EksNodeDiskArgs, NodeBootstrapArgs):
     placement_group: NotRequired[pulumi.Input[str] | None]
     """Name of the placement group in which the nodes start. Default: none."""
 
-    reservation_kind: NotRequired[str]
-    """Kind of reservation: on-demand (an ODCR) or capacity-block (for a fixed time). Default: on-demand."""
-
     reservation_ids: NotRequired[list[str]]
     """Capacity reservations that nodes may use, such as cr-0a1b2c3d4e5f60718. Default: none."""
 
     reservation_tags: NotRequired[dict[str, str]]
-    """Tags of the capacity reservations that nodes may use; `*` is any value. Cannot be combined with ids. Default: none."""
+    """Tags of the capacity reservations that nodes may use; Karpenter takes `*` for any value. Cannot be combined with ids. Default:
+    none."""
 
     reservation_owner: NotRequired[str | None]
     """The account that owns the reservations, 12 digits; only with tags. Default: any."""
 
     tags: dict[str, str]
-    """Tags of the instances, volumes, network interfaces and launch templates. Karpenter adds its own, including Name."""
+    """Tags of the instances, volumes, network interfaces and launch templates. Karpenter adds its own, including Name; in Auto Mode the
+    cluster's role must allow it to set them."""
 
     labels: NotRequired[dict[str, str]]
-    """Labels of the EC2NodeClass object. Default: none."""
+    """Labels of the object. Default: none."""
+
+
+class Ec2NodeClassArgs(NodeClassArgs, NodeBootstrapArgs):
+    """Arguments of Ec2NodeClass."""
+
+    ami: str
+    """Image alias with its release: al2023@v20260903 or bottlerocket@1.65.0. GPU machines get its NVIDIA variant automatically."""
+
+    allow_latest_ami: NotRequired[bool]
+    """Whether `ami` may be `@latest`, with which every image release replaces the nodes. Default: False."""
+
+    security_group_ids: NotRequired[list[pulumi.Input[str]]]
+    """Security groups of the nodes. Default: as for subnets."""
+
+    zones: NotRequired[list[str]]
+    """Zones in which nodes may start, as in the NodePool; a capacity block needs exactly one. Default: the zones of the subnets."""
+
+    kms_key: NotRequired[pulumi.Input[str] | None]
+    """ARN, id or alias of the key that encrypts the volumes. Default: the account's EBS key."""
+
+    local_nvme: NotRequired[bool]
+    """Whether the machine's own NVMe disks, as one RAID 0, replace the volume for images, logs and ephemeral storage.
+
+    Default: False."""
+
+    reservation_kind: NotRequired[str]
+    """Kind of reservation: on-demand (an ODCR) or capacity-block (for a fixed time). Default: on-demand."""
 
 
 # The name of a Kubernetes object: a DNS subdomain.
@@ -270,20 +276,22 @@ def check_node_class(name: str, args: Ec2NodeClassArgs) -> Gp3Volume:
     check_bootstrap(where, args["ami"], args)
     disk = checked_options(where, EksNodeDisk, args)
     _check_reservation(where, args)
-    check_efa(where, args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0)
-    for key in sorted(args["tags"]):
-        if key in _RESERVED_TAGS or key.startswith(_RESERVED_PREFIXES) or not key:
-            own = ", ".join((*_RESERVED_TAGS, *(f"{prefix}..." for prefix in _RESERVED_PREFIXES)))
-            refuse(
-                where,
-                SettingsProblem("tags", repr(key), f"empty keys are refused, and Flexspot, Karpenter or AWS set {own}", "leave it out"),
-            )
+    check_efa(where, args)
+    check_own_tags(where, args, "Flexspot, Karpenter or AWS", _RESERVED_TAGS, _RESERVED_PREFIXES)
     return disk.volume(SYSTEM_ALONE if args.get("local_nvme") else IMAGES_AND_SCRATCH)
 
 
-def check_efa(where: str, efa: int, first: int) -> None:
+def check_own_tags(where: str, args: NodeClassArgs, setters: str, reserved: tuple[str, ...], prefixes: tuple[str, ...]) -> None:
+    """Raises ValueError, beginning with `where`, for empty keys and for those that others set."""
+    for key in sorted(args["tags"]):
+        if key in reserved or key.startswith(prefixes) or not key:
+            own = ", ".join((*reserved, *(f"{prefix}..." for prefix in prefixes)))
+            refuse(where, SettingsProblem("tags", repr(key), f"empty keys are refused, and {setters} set {own}", "leave it out"))
+
+
+def check_efa(where: str, args: NodeClassArgs) -> None:
     """Raises ValueError, beginning with `where`, for interfaces that no machine has."""
-    most = MOST_INTERFACES - 1
+    most, efa, first = MOST_INTERFACES - 1, args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0
     if not 0 <= efa <= most:
         allowed = f"it is the number of the machine's network cards with EFA, and beside one with an address there is room for {most}"
         refuse(where, SettingsProblem("efa_interfaces", str(efa), allowed, "leave it out for none"))
@@ -305,16 +313,15 @@ def _check_image(where: str, args: Ec2NodeClassArgs) -> None:
 
 
 def _check_reservation(where: str, args: Ec2NodeClassArgs) -> None:
-    kind, ids, tags = _reservation(args)
+    kind = args.get("reservation_kind") or ReservationKind.ON_DEMAND
+    ids, tags = args.get("reservation_ids") or [], args.get("reservation_tags") or {}
     if kind not in set(ReservationKind):
         refuse(where, SettingsProblem("reservation_kind", kind, f"kinds are {' and '.join(ReservationKind)}", "use one of these"))
-    if ids and tags:
-        problem = "it stands beside reservation_tags, and a pool has one of them"
-        refuse(where, SettingsProblem("reservation_ids", ", ".join(ids), problem, "leave one out"))
-    for each in ids:
-        if not re.fullmatch(CAPACITY_RESERVATION, each):
-            refuse(where, SettingsProblem("reservation_ids", repr(each), f"an id is {FORMS[CAPACITY_RESERVATION]}", "copy it from there"))
-    _check_reservation_tags(where, tags, args.get("reservation_owner"))
+    check_reservations(where, args)
+    for key, value in sorted(tags.items()):
+        if not key or not value:
+            written = f"{key!r}: {value!r}"
+            refuse(where, SettingsProblem("reservation_tags", written, "neither may be empty", "write '*' for any value"))
     if kind != ReservationKind.CAPACITY_BLOCK:
         return
     if not ids and not tags:
@@ -328,18 +335,17 @@ def _check_reservation(where: str, args: Ec2NodeClassArgs) -> None:
         )
 
 
-def _check_reservation_tags(where: str, tags: dict[str, str], owner: str | None) -> None:
+def check_reservations(where: str, args: NodeClassArgs) -> None:
+    """Raises ValueError, beginning with `where`, for reservations that are named in two ways or by nothing that is one."""
+    ids, tags, owner = args.get("reservation_ids") or [], args.get("reservation_tags") or {}, args.get("reservation_owner")
+    if ids and tags:
+        problem = "it stands beside reservation_tags, and a pool has one of them"
+        refuse(where, SettingsProblem("reservation_ids", ", ".join(ids), problem, "leave one out"))
+    for each in ids:
+        if not re.fullmatch(CAPACITY_RESERVATION, each):
+            refuse(where, SettingsProblem("reservation_ids", repr(each), f"an id is {FORMS[CAPACITY_RESERVATION]}", "copy it from there"))
     if owner is not None and (not tags or not re.fullmatch(AWS_ACCOUNT, owner)):
         refuse(where, SettingsProblem("reservation_owner", owner, f"it is {FORMS[AWS_ACCOUNT]}, beside tags", "leave it out with ids"))
-    for key, value in sorted(tags.items()):
-        if not key or not value:
-            written = f"{key!r}: {value!r}"
-            refuse(where, SettingsProblem("reservation_tags", written, "neither may be empty", "write '*' for any value"))
-
-
-def _reservation(args: Ec2NodeClassArgs) -> tuple[str, list[str], dict[str, str]]:
-    """Kind, ids and tags."""
-    return args.get("reservation_kind") or ReservationKind.ON_DEMAND, args.get("reservation_ids") or [], args.get("reservation_tags") or {}
 
 
 def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]:
@@ -348,14 +354,12 @@ def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]
     Source: the definition of EC2NodeClass, karpenter.k8s.aws/v1 of Karpenter's AWS provider v1.14.1.
     """
     discovered = [{"tags": {DISCOVERY_TAG: args["cluster"]}}]
-    subnets, groups = _terms(args.get("subnet_ids") or []), _terms(args.get("security_group_ids") or [])
-    reservations, group = _reservation_terms(args), args.get("placement_group")
-    interfaces = efa_layout(args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0)
+    groups, interfaces = id_terms(args.get("security_group_ids")), efa_layout(args)
     return {
         "amiSelectorTerms": [{"alias": args["ami"]}],
         "role": args["node_role"],
-        "subnetSelectorTerms": subnets or discovered,
-        "securityGroupSelectorTerms": (groups or discovered) + _terms(args.get("more_security_group_ids") or []),
+        "subnetSelectorTerms": id_terms(args.get("subnet_ids")) or discovered,
+        "securityGroupSelectorTerms": (groups or discovered) + id_terms(args.get("more_security_group_ids")),
         "blockDeviceMappings": _block_devices(args, volume),
         **({"instanceStorePolicy": "RAID0"} if args.get("local_nvme") else {}),
         # What the API server would fill in, so that nothing shows as a change in a later preview. A hop limit of 1 keeps the node's
@@ -370,14 +374,14 @@ def node_class_spec(args: Ec2NodeClassArgs, volume: Gp3Volume) -> dict[str, Any]
         "detailedMonitoring": False,
         # EC2 gives no public address to an instance with several interfaces, and refuses the question.
         **({"networkInterfaces": interfaces} if interfaces else {"associatePublicIPAddress": False}),
-        **({} if group is None else {"placementGroupSelector": {"name": group}}),
-        **({"capacityReservationSelectorTerms": reservations} if reservations else {}),
+        **where_nodes_are(args, "ownerID"),
         "tags": dict(sorted({**args["tags"], EBS_CLUSTER_TAG: args["cluster"]}.items())),
     }
 
 
-def _terms(ids: list[Any]) -> list[dict[str, Any]]:
+def id_terms(written: list[pulumi.Input[str]] | None) -> list[dict[str, Any]]:
     """A selector term for each id. Known ids are sorted: the order in which they are written decides nothing."""
+    ids: list[Any] = written or []
     known = all(isinstance(each, str) for each in ids)
     return [{"id": each} for each in (sorted(ids) if known else ids)]
 
@@ -397,15 +401,16 @@ def _block_devices(args: Ec2NodeClassArgs, volume: Gp3Volume) -> list[dict[str, 
     return [{"deviceName": "/dev/xvda", "ebs": common | {"volumeSize": "4Gi"}}, {"deviceName": "/dev/xvdb", "ebs": large}]
 
 
-def efa_layout(count: int, first: int) -> list[dict[str, Any]]:
+def efa_layout(args: NodeClassArgs) -> list[dict[str, Any]]:
     """One interface with an address, and EFA-only interfaces, which need none, one on each network card that takes one; none without EFA.
 
-    `count` EFA interfaces are on as many cards from `first` on. The fields are those of a node class of Karpenter's and of Auto Mode's.
+    The fields are those of a node class of Karpenter's and of Auto Mode's.
 
     The first card has both, at device index 0 and 1, where it takes an EFA interface; on every other that is at device index 0.
     Source: EC2 User Guide, "Maximize network bandwidth on Amazon EC2 instances with multiple network cards" (efa-acc-inst-types, read
     2026-11-24), and EKS User Guide, "Manage EFA devices on Amazon EKS".
     """
+    count, first = args.get("efa_interfaces") or 0, args.get("efa_first_card") or 0
     if not count:
         return []
     return [
@@ -417,11 +422,16 @@ def efa_layout(count: int, first: int) -> list[dict[str, Any]]:
     ]
 
 
-def _reservation_terms(args: Ec2NodeClassArgs) -> list[dict[str, Any]]:
-    """The selector terms of the reservations: one for each id, or one with all the tags."""
-    _, ids, tags = _reservation(args)
-    owner: dict[str, str] = {} if (account := args.get("reservation_owner")) is None else {"ownerID": account}
-    return [owner | {"tags": dict(sorted(tags.items()))}] if tags else [{"id": each} for each in sorted(set(ids))]
+def where_nodes_are(args: NodeClassArgs, owner_field: str) -> dict[str, Any]:
+    """The fields for the placement group and the reservations: a term for each id, or one with all the tags and the owner."""
+    tags, account, group = args.get("reservation_tags"), args.get("reservation_owner"), args.get("placement_group")
+    owner: dict[str, Any] = {} if account is None else {owner_field: account}
+    by_id = [{"id": each} for each in sorted(set(args.get("reservation_ids") or []))]
+    terms = [owner | {"tags": dict(sorted(tags.items()))}] if tags else by_id
+    return {
+        **({} if group is None else {"placementGroupSelector": {"name": group}}),
+        **({"capacityReservationSelectorTerms": terms} if terms else {}),
+    }
 
 
 GROUP = "karpenter.k8s.aws"
@@ -460,4 +470,4 @@ class Ec2NodeClass(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.name = pulumi.Output.from_input(args["node_class"])
-        self.register_outputs({"name": self.name})
+        publish(self)

@@ -9,6 +9,7 @@ import pulumi
 
 from flexspot.capacity.catalog.versions import minor_version, shipped_versions, version_order
 from flexspot.components.in_cluster import ReadObject, answered
+from flexspot.components.shared_args import publish
 
 DEPLOYMENT, DEFINITION = "apps/v1:Deployment", "apiextensions.k8s.io/v1:CustomResourceDefinition"
 
@@ -145,4 +146,4 @@ class ExistingKarpenter(pulumi.ComponentResource):
             fields=answered(definition.spec, _fields),
             kubernetes=args["kubernetes_version"],
         ).apply(in_order)
-        self.register_outputs({"deployment": self.deployment})
+        publish(self)

@@ -10,6 +10,7 @@ from pulumi_aws import cloudwatch, sqs
 from flexspot.components.cloud_names import check_cluster_name, check_place, queue_name, rule_name
 from flexspot.components.iam import VERSION, PolicyDocument, as_json
 from flexspot.components.in_cluster import chart_release
+from flexspot.components.shared_args import publish
 
 RETENTION_SECONDS = 300
 """Of Karpenter's template: a warning is two minutes ahead at most, so an older message is of a machine that is gone."""
@@ -111,7 +112,7 @@ class InterruptionQueue(pulumi.ComponentResource):
         self.queue_name = pulumi.Output.all(queue.name, policy.id, *(target.id for target in targets)).apply(lambda known: known[0])
         self.queue_arn = queue.arn
         self.queue_url = queue.url
-        self.register_outputs({"queue_name": self.queue_name, "queue_arn": self.queue_arn, "queue_url": self.queue_url})
+        publish(self)
 
 
 def queue_policy(queue_arn: str) -> PolicyDocument:
@@ -156,8 +157,8 @@ SPOT_NODES = {"eks.amazonaws.com/capacityType": "SPOT"}
 class NodeTerminationHandlerArgs(TypedDict):
     """Arguments of NodeTerminationHandler."""
 
-    karpenter_queue: str | None
-    """Name of Karpenter's interruption queue, or None if the cluster has no Karpenter: the handler is rejected beside one."""
+    karpenter_queue: NotRequired[str | None]
+    """Name of Karpenter's interruption queue; the handler is rejected beside one. Default: the cluster has no Karpenter."""
 
     node_selector: NotRequired[dict[str, str]]
     """Labels of the nodes to watch; at least one. Default: Spot nodes of EKS managed node groups."""
@@ -185,9 +186,9 @@ class NodeTerminationHandler(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: NodeTerminationHandlerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         node_selector = args.get("node_selector", SPOT_NODES)
-        if args["karpenter_queue"] is not None:
+        if (queue := args.get("karpenter_queue")) is not None:
             raise ValueError(
-                f"{RULE}: NodeTerminationHandler {name} has karpenter_queue {args['karpenter_queue']!r}; it must be None: Karpenter drains "
+                f"{RULE}: NodeTerminationHandler {name} has karpenter_queue {queue!r}; it must be None: Karpenter drains "
                 "its nodes itself, and both would drain the same ones; leave the handler out"
             )
         if not node_selector:
@@ -218,4 +219,4 @@ class NodeTerminationHandler(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self),
         )
         self.version = release.version.apply(lambda version: version or HANDLER_VERSION)
-        self.register_outputs({"version": self.version})
+        publish(self)

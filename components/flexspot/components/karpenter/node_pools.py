@@ -23,7 +23,7 @@ from flexspot.capacity.catalog.price_book import prices_of
 from flexspot.capacity.catalog.unreachable_limits import NodeCeilings, out_of_reach
 from flexspot.capacity.plan.cpu_work import largest_vcpu
 from flexspot.capacity.values.cron import cron_problem
-from flexspot.components.shared_args import NodeTaint
+from flexspot.components.shared_args import NodeTaint, publish
 
 
 def written_taint(taint: NodeTaint) -> dict[str, str]:
@@ -146,8 +146,8 @@ class GpuNodePoolArgs(TypedDict):
 
     Default: a drain waits for its pods."""
 
-    weight: int | None
-    """Priority among the pools that a pod may run on, 1 to 100; the highest goes first. None: after all pools with a weight."""
+    weight: NotRequired[int | None]
+    """Priority among the pools that a pod may run on, 1 to 100; the highest goes first. Default: after all pools with a weight."""
 
     node_class: NodeClassRef
     """The node class."""
@@ -219,8 +219,7 @@ def _check_offers(args: GpuNodePoolArgs, complain: Complain) -> None:
     for each in args["capacity_types"] or ["none"]:
         if each not in known:
             complain("capacity_types", f"with {each}", f"Karpenter has {', '.join(known)}", "use one of these")
-    weight = args["weight"]
-    if weight is not None and not 1 <= weight <= 100:  # noqa: PLR2004 -- Karpenter's own bounds
+    if (weight := args.get("weight")) is not None and not 1 <= weight <= 100:  # noqa: PLR2004 -- Karpenter's own bounds
         complain("weight", weight, "Karpenter takes 1 to 100", "use one of these")
 
 
@@ -296,7 +295,7 @@ class GpuNodePool(pulumi.ComponentResource):
             spec={
                 "template": {**owner_metadata(args.get("owner_labels", {})), "spec": _node(args)},
                 "disruption": _disruption(args),
-                **({} if args["weight"] is None else {"weight": args["weight"]}),
+                **({} if (weight := args.get("weight")) is None else {"weight": weight}),
                 "limits": {
                     _accelerator(args).resource: str(args["max_gpus"]),
                     "nodes": str(args["max_nodes"]),
@@ -307,7 +306,7 @@ class GpuNodePool(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.name = pulumi.Output.from_input(args["pool"])
-        self.register_outputs({"name": self.name})
+        publish(self)
 
 
 def _node(args: GpuNodePoolArgs) -> dict[str, Any]:
@@ -460,4 +459,4 @@ class CpuNodePool(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.name = pulumi.Output.from_input(args["pool"])
-        self.register_outputs({"name": self.name})
+        publish(self)

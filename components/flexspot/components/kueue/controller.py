@@ -12,12 +12,10 @@ from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
 from flexspot.capacity.catalog.versions import Chart, shipped_versions
 from flexspot.capacity.plan.kueue_configuration import NAMESPACE, ONE_BOOT, PodsReady, kueue_configuration
 from flexspot.capacity.settings.controllers import JobSetSize, KueueSize
-from flexspot.capacity.values.names import CHART_VERSION
-from flexspot.capacity.values.quantities import mib_quantity, milli_quantity
-from flexspot.components.cloud_names import check_form
+from flexspot.capacity.values.quantities import milli_quantity
 from flexspot.components.in_cluster import chart_release
 from flexspot.components.kueue.queues import API_VERSION
-from flexspot.components.shared_args import checked_options
+from flexspot.components.shared_args import ControllerArgs, checked_options, publish
 
 
 class PodsReadyArgs(TypedDict):
@@ -36,8 +34,8 @@ class PodsReadyArgs(TypedDict):
     """Number of requeues; 0 or more. After that the Workload is deactivated and its Job stays suspended."""
 
 
-class KueueControllerArgs(TypedDict):
-    """Arguments of KueueController."""
+class KueueControllerArgs(ControllerArgs):
+    """Arguments of KueueController; the sizes and their defaults are those of `controllers.kueue` in settings."""
 
     existing: NotRequired[bool]
     """Whether the cluster already has Kueue, with v1beta2 and fair sharing on; then nothing is installed. Default: false."""
@@ -45,31 +43,15 @@ class KueueControllerArgs(TypedDict):
     pods_ready: NotRequired[PodsReadyArgs]
     """How long jobs wait for their nodes. Default: 45 minutes, 30 minutes once they have run, 10 requeues."""
 
-    version: NotRequired[str | None]
-    """Version of the chart and image. Default: that of flexspot/capacity/catalog/versions.yaml."""
-
-    replicas: NotRequired[int]
-    """Replicas; one leads, and all answer webhooks; 1 or more. Default: 2, of which one is always kept."""
-
     cpu_milli: NotRequired[int]
     """CPU request of each replica, in thousandths of a vCPU; the limit is 2 vCPU, or the request if larger. Default: 500."""
 
     memory_mib: NotRequired[int]
     """Memory request and limit of each replica, in MiB. Default: 1024."""
 
-    node_selector: NotRequired[dict[str, str]]
-    """Labels of the controllers' nodes. Default: none, any node."""
-
-    tolerations: NotRequired[list[dict[str, str]]]
-    """Tolerations for the taints of these nodes. Default: none."""
-
 
 def checked_pods_ready(name: str, args: KueueControllerArgs) -> PodsReady:
-    """The times, and nothing else of the arguments out of bounds: raises ValueError."""
-    sizes = {"replicas": args.get("replicas", 1), "cpu_milli": args.get("cpu_milli", 1), "memory_mib": args.get("memory_mib", 1)}
-    for field, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"KueueController {name}: {field} is {size}; use 1 or more, or leave it out")
+    """The times. Raises ValueError for those out of bounds."""
     if "pods_ready" not in args:
         return ONE_BOOT
     times = args["pods_ready"]
@@ -98,9 +80,8 @@ class KueueController(pulumi.ComponentResource):
     """The version that is installed; of an existing one, the version that these queues are written for."""
 
     def __init__(self, name: str, args: KueueControllerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        pods_ready = checked_pods_ready(name, args)
-        version = args.get("version") or shipped_versions().chart(Chart.KUEUE).version
-        check_form(f"KueueController {name}: version", version, CHART_VERSION)
+        size, pods_ready = checked_options(f"KueueController {name}", KueueSize, args), checked_pods_ready(name, args)
+        version = size.version or shipped_versions().chart(Chart.KUEUE).version
         super().__init__("flexspot:index:KueueController", name, {**args}, opts)
         self.version = pulumi.Output.from_input(version)
         if not args.get("existing", False):
@@ -108,36 +89,42 @@ class KueueController(pulumi.ComponentResource):
                 f"{name}-release",
                 CHART,
                 version,
-                _values(args, version, pods_ready),
+                _values(args, size, version, pods_ready),
                 pulumi.ResourceOptions(parent=self),
                 namespace=NAMESPACE,
                 create_namespace=True,
             )
             self.version = release.version.apply(lambda known: known or version)
-        self.register_outputs({"version": self.version})
+        publish(self)
 
 
-def _values(args: KueueControllerArgs, version: str, pods_ready: PodsReady) -> dict[str, Any]:
-    """Values of the chart: charts/kueue/values.yaml of Kueue 0.19.0."""
-    replicas = args.get("replicas", KueueSize.default("replicas"))
-    cpu = args.get("cpu_milli", KueueSize.default("cpu_milli"))
-    memory = mib_quantity(args.get("memory_mib", KueueSize.default("memory_mib")))
-    configuration = kueue_configuration(pods_ready)
+def _replicas(args: ControllerArgs, size: KueueSize | JobSetSize) -> dict[str, Any]:
+    """How many there are, and where. While none answers the webhooks, no job can be submitted and no queue be changed."""
     placement = {"nodeSelector": args.get("node_selector"), "tolerations": args.get("tolerations")}
     return {
+        "replicas": size.replicas,
+        "podDisruptionBudget": {"enabled": size.replicas > 1, "minAvailable": 1},
+        **{field: value for field, value in placement.items() if value},
+    }
+
+
+def _image(repository: str, version: str) -> dict[str, str]:
+    """What runs: in the module the chart names a moving image of the staging registry."""
+    return {"repository": repository, "tag": f"v{version.removeprefix('v')}", "pullPolicy": "IfNotPresent"}
+
+
+def _resources(size: KueueSize | JobSetSize) -> dict[str, Any]:
+    """Requests, and the chart's own limit of cpu, written down because Helm would keep it under a larger request."""
+    most = milli_quantity(max(_CPU_LIMIT, size.cpu_milli))
+    return {"requests": {"cpu": size.cpu, "memory": size.memory}, "limits": {"cpu": most, "memory": size.memory}}
+
+
+def _values(args: KueueControllerArgs, size: KueueSize, version: str, pods_ready: PodsReady) -> dict[str, Any]:
+    """Values of the chart: charts/kueue/values.yaml of Kueue 0.19.0."""
+    return {
         "controllerManager": {
-            # While no replica answers the webhooks, no job can be submitted and no queue be changed.
-            "replicas": replicas,
-            "podDisruptionBudget": {"enabled": replicas > 1, "minAvailable": 1},
-            "manager": {
-                # In the module the chart names a moving image of the staging registry. What runs is written here.
-                "image": {"repository": IMAGE, "tag": f"v{version.removeprefix('v')}", "pullPolicy": "IfNotPresent"},
-                "resources": {
-                    "requests": {"cpu": milli_quantity(cpu), "memory": memory},
-                    # The chart's own limit, written down because Helm would keep it under a larger request.
-                    "limits": {"cpu": milli_quantity(max(_CPU_LIMIT, cpu)), "memory": memory},
-                },
-            },
+            **_replicas(args, size),
+            "manager": {"image": _image(IMAGE, version), "resources": _resources(size)},
             "topologySpreadConstraints": [
                 {
                     "maxSkew": 1,
@@ -146,9 +133,8 @@ def _values(args: KueueControllerArgs, version: str, pods_ready: PodsReady) -> d
                     "labelSelector": {"matchLabels": {"control-plane": "controller-manager", "app.kubernetes.io/name": "kueue"}},
                 }
             ],
-            **{field: value for field, value in placement.items() if value},
         },
-        "managerConfig": {"controllerManagerConfigYaml": yaml.safe_dump(configuration, sort_keys=False)},
+        "managerConfig": {"controllerManagerConfigYaml": yaml.safe_dump(kueue_configuration(pods_ready), sort_keys=False)},
     }
 
 
@@ -211,7 +197,7 @@ class DwsProvisioning(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=[request]),
         )
         self.admission_check = check.id.apply(lambda _: args["name"])
-        self.register_outputs({"admission_check": self.admission_check})
+        publish(self)
 
 
 JOBSET_NAMESPACE = "jobset-system"
@@ -221,26 +207,14 @@ JOBSET_CHART = "oci://registry.k8s.io/jobset/charts/jobset"
 JOBSET_IMAGE = "registry.k8s.io/jobset/jobset"
 
 
-class JobSetControllerArgs(TypedDict):
+class JobSetControllerArgs(ControllerArgs):
     """Arguments of JobSetController; the sizes and their defaults are those of `controllers.jobset` in settings."""
-
-    version: NotRequired[str | None]
-    """Version of the chart and image. Default: that of flexspot/capacity/catalog/versions.yaml."""
-
-    replicas: NotRequired[int]
-    """Replicas; one leads, and all answer webhooks. Default: 2, of which one is always kept."""
 
     cpu_milli: NotRequired[int]
     """CPU request of each replica, in thousandths of a vCPU; the limit is 2 vCPU, or the request if larger. Default: 100."""
 
     memory_mib: NotRequired[int]
     """Memory request and limit of each replica, in MiB. Default: 256."""
-
-    node_selector: NotRequired[dict[str, str]]
-    """Labels of the controllers' nodes. Default: none, any node."""
-
-    tolerations: NotRequired[list[dict[str, str]]]
-    """Tolerations for the taints of these nodes. Default: none."""
 
 
 class JobSetController(pulumi.ComponentResource):
@@ -270,23 +244,9 @@ class JobSetController(pulumi.ComponentResource):
             create_namespace=True,
         )
         self.version = release.version.apply(lambda known: known or version)
-        self.register_outputs({"version": self.version})
+        publish(self)
 
 
 def _jobset_values(args: JobSetControllerArgs, size: JobSetSize, version: str) -> dict[str, Any]:
     """Values of the chart: charts/jobset/values.yaml of JobSet 0.12.0."""
-    placement = {"nodeSelector": args.get("node_selector"), "tolerations": args.get("tolerations")}
-    return {
-        # In the module the chart names a moving image of the staging registry. What runs is written here.
-        "image": {"repository": JOBSET_IMAGE, "tag": f"v{version.removeprefix('v')}", "pullPolicy": "IfNotPresent"},
-        "controller": {
-            "replicas": size.replicas,
-            "podDisruptionBudget": {"enabled": size.replicas > 1, "minAvailable": 1},
-            "resources": {
-                "requests": {"cpu": size.cpu, "memory": size.memory},
-                # The chart's own limit of cpu, written down because Helm would keep it under a larger request.
-                "limits": {"cpu": milli_quantity(max(_CPU_LIMIT, size.cpu_milli)), "memory": size.memory},
-            },
-            **{field: value for field, value in placement.items() if value},
-        },
-    }
+    return {"image": _image(JOBSET_IMAGE, version), "controller": {**_replicas(args, size), "resources": _resources(size)}}

@@ -12,7 +12,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from flexspot.capacity.catalog.accelerators import ACCELERATORS, BY_RESOURCE, NVIDIA
 from flexspot.capacity.catalog.node_labels import HOSTNAME_LABEL
 from flexspot.capacity.values.quantities import count_quantity
-from flexspot.components.shared_args import NodeTaint
+from flexspot.components.shared_args import NodeTaint, publish
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
 """Of every object of Kueue's that is declared here."""
@@ -57,7 +57,7 @@ class Topology(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.topology = made.id.apply(lambda _: args["name"])
-        self.register_outputs({"topology": self.topology})
+        publish(self)
 
 
 def _check_topology(name: str, levels: list[str]) -> None:
@@ -109,7 +109,7 @@ class AmountArgs(TypedDict):
 
 
 class QuotaArgs(TypedDict):
-    """A quota on one flavor: the nominal amount, and the borrowing and lending limits. None: no limit."""
+    """A quota on one flavor: the nominal amount, and the borrowing and lending limits."""
 
     flavor: str
     """The ResourceFlavor's name."""
@@ -117,10 +117,10 @@ class QuotaArgs(TypedDict):
     nominal: AmountArgs
     """The guaranteed amount."""
 
-    borrowing_limit: AmountArgs | None
+    borrowing_limit: NotRequired[AmountArgs | None]
     """Maximum amount to borrow from others. Default: no limit."""
 
-    lending_limit: AmountArgs | None
+    lending_limit: NotRequired[AmountArgs | None]
     """Maximum amount to lend to others. Default: no limit."""
 
 
@@ -130,8 +130,8 @@ class CohortArgs(TypedDict):
     name: str
     """The cohort's name."""
 
-    parent: str | None
-    """The parent cohort; None for the root."""
+    parent: NotRequired[str | None]
+    """The parent cohort. Default: none, it is a root."""
 
     quotas: list[QuotaArgs]
     """Quotas that belong to the group but to none of its queues."""
@@ -248,11 +248,8 @@ def flavor_spec(flavor: FlavorArgs) -> dict[str, object]:
 
 def cohort_spec(cohort: CohortArgs, resources: Resources = _GPUS_ALONE) -> dict[str, object]:
     """Of a Cohort. A root is shared out with nobody and has no weight."""
-    parent = (
-        {}
-        if cohort["parent"] is None
-        else {"parentName": cohort["parent"], "fairSharing": {"weight": count_quantity(cohort.get("weight", 1))}}
-    )
+    name = cohort.get("parent")
+    parent = {} if name is None else {"parentName": name, "fairSharing": {"weight": count_quantity(cohort.get("weight", 1))}}
     groups = _resource_groups(cohort["quotas"], resources, of_cpu_work=cohort.get("of_cpu_work", False))
     return {**parent, **({"resourceGroups": groups} if cohort["quotas"] else {})}
 
@@ -298,8 +295,9 @@ def _resource_groups(quotas: list[QuotaArgs], resources: Resources, *, of_cpu_wo
 
 
 def _resources(quota: QuotaArgs, own: str | None, covered: list[str]) -> list[dict[str, str]]:
-    amounts = {"nominalQuota": quota["nominal"], "borrowingLimit": quota["borrowing_limit"], "lendingLimit": quota["lending_limit"]}
-    written = {field: _quantities(amount, own) for field, amount in amounts.items() if amount is not None}
+    limits = {"borrowingLimit": quota.get("borrowing_limit"), "lendingLimit": quota.get("lending_limit")}
+    given = {"nominalQuota": quota["nominal"]} | {field: amount for field, amount in limits.items() if amount is not None}
+    written = {field: _quantities(amount, own) for field, amount in given.items()}
     return [{"name": resource} | {field: quantities.get(resource, "0") for field, quantities in written.items()} for resource in covered]
 
 
@@ -325,9 +323,9 @@ def check_queues(name: str, args: QueuesArgs) -> None:
                 allowed = ", ".join(sorted(flavors))
                 raise ValueError(f"Queues {name}: {kind} {owner} has a quota of flavor {quota['flavor']}; flavors are {allowed}")
     for cohort in args["cohorts"]:
-        if cohort["parent"] is not None and cohort["parent"] not in cohorts:
+        if (parent := cohort.get("parent")) is not None and parent not in cohorts:
             allowed = ", ".join(sorted(cohorts))
-            raise ValueError(f"Queues {name}: cohort {cohort['name']} is in cohort {cohort['parent']}; cohorts are {allowed}")
+            raise ValueError(f"Queues {name}: cohort {cohort['name']} is in cohort {parent}; cohorts are {allowed}")
         _check_weight(name, "cohort", cohort["name"], cohort.get("weight", 1))
     for queue in args["queues"]:
         if queue["cohort"] not in cohorts:
@@ -400,7 +398,7 @@ class Queues(pulumi.ComponentResource):
         ]
         for cohort in args["cohorts"]:
             # A root that owns nothing needs no object: its name alone forms the cohort.
-            if cohort["parent"] is not None or cohort["quotas"]:
+            if cohort.get("parent") is not None or cohort["quotas"]:
                 CustomResource(
                     f"{name}-{cohort['name']}-cohort",
                     api_version=API_VERSION,
@@ -433,4 +431,4 @@ class Queues(pulumi.ComponentResource):
                 opts=pulumi.ResourceOptions(parent=self, depends_on=[cluster_queue]),
             )
         self.cluster_queues = pulumi.Output.from_input([queue["name"] for queue in args["queues"]])
-        self.register_outputs({"cluster_queues": self.cluster_queues})
+        publish(self)

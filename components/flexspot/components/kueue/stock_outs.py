@@ -3,7 +3,7 @@
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types, and NotRequired as optional.
 import hashlib
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
@@ -27,10 +27,10 @@ from flexspot.capacity.values.quantities import mib_quantity, milli_quantity
 from flexspot.components.in_cluster import single_pod, without_rights
 from flexspot.components.kueue.queues import API_VERSION
 from flexspot.components.kueue.stock_out_watch import COHORT_VARIABLE, CREDENTIALS_VARIABLE, HOLD_VARIABLE
-from flexspot.components.shared_args import checked_options
+from flexspot.components.shared_args import PlacementArgs, checked_options, publish
 
 
-class StockOutWatchArgs(TypedDict):
+class StockOutWatchArgs(PlacementArgs):
     """Arguments of StockOutWatch; defaults are those of StockOuts in the settings."""
 
     namespace: str
@@ -47,12 +47,6 @@ class StockOutWatchArgs(TypedDict):
 
     hold_minutes: NotRequired[int]
     """Minutes that a flavor stays closed after the cloud's last refusal, 5 to 1440. Default: 30."""
-
-    node_selector: NotRequired[dict[str, str]]
-    """Labels of the controllers' nodes. Default: any node."""
-
-    tolerations: NotRequired[list[dict[str, str]]]
-    """Tolerations for the taints of those nodes. Default: none."""
 
 
 NAME = STOCK_OUT_WATCH.name
@@ -136,7 +130,7 @@ class StockOutWatch(pulumi.ComponentResource):
         )
         where = f"{args['namespace']}/{NAME}"
         self.workload = made.id.apply(lambda _: where)
-        self.register_outputs({"workload": self.workload})
+        publish(self)
 
 
 def _container(wanted: StockOuts) -> ContainerArgs:

@@ -17,7 +17,7 @@ from pulumi_kubernetes.core.v1 import (
 )
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
-from flexspot.capacity.catalog.pod_identity import MOUNT_GROUP, POD_USER
+from flexspot.capacity.catalog.platform import MOUNT_GROUP, POD_USER
 from flexspot.capacity.values.names import NAME
 from flexspot.capacity.workloads.requests import CHECKPOINT_CLAIM, DATASET_CLAIM
 from flexspot.components.cloud_names import fitted

@@ -8,11 +8,11 @@ import pulumi
 from pulumi_aws import ec2, efs, vpc
 from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 
-from flexspot.capacity.catalog.pod_identity import POD_USER
+from flexspot.capacity.catalog.platform import POD_USER
 from flexspot.capacity.settings.storage import EFS_TEAMS, Efs
 from flexspot.components.cloud_names import SECURITY_GROUP_NAME_CHARACTERS, check_aws_tags, check_cluster_name, check_kms_key, fitted
 from flexspot.components.iam import VERSION, PolicyDocument, Statement, as_json
-from flexspot.components.shared_args import checked_options
+from flexspot.components.shared_args import checked_options, publish
 from flexspot.components.storage.claimed_volume import (
     CHECKPOINTS,
     SHARED_FOLDER,
@@ -167,7 +167,7 @@ class EfsFileSystem(pulumi.ComponentResource):
         self.file_system_id = pulumi.Output.all(made.id, *mountable).apply(lambda known: str(known[0]))
         # Not an output: what a volume of each team is over, known once nodes can mount it.
         self.volume_handles = {team: pulumi.Output.concat(self.file_system_id, "::", door.id) for team, door in doors.items()}
-        self.register_outputs({"file_system_id": self.file_system_id})
+        publish(self)
 
     def _door(self, name: str, args: EfsFileSystemArgs, file_system: efs.FileSystem, team: str) -> efs.AccessPoint:
         own = args["purpose"] == CHECKPOINTS
@@ -303,4 +303,4 @@ class EfsVolume(pulumi.ComponentResource):
         )
         self.claim = claimed.claim
         self.volume = claimed.volume
-        self.register_outputs({"claim": self.claim, "volume": self.volume})
+        publish(self)

@@ -9,6 +9,7 @@ from pulumi_gcp import storage
 from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 
 from flexspot.components.cloud_names import check_gcp_labels, fitted
+from flexspot.components.shared_args import publish
 from flexspot.components.storage.claimed_volume import (
     CHECKPOINTS,
     DATASETS,
@@ -124,7 +125,7 @@ class GcsBucket(pulumi.ComponentResource):
         self.name = pulumi.Output.all(bucket.name, *(folder.name for folder in folders)).apply(_first)
         self.url = pulumi.Output.concat("gs://", self.name)
         self.project_number = bucket.project_number
-        self.register_outputs({"name": self.name, "url": self.url, "project_number": self.project_number})
+        publish(self)
 
 
 def bucket_name(project: str, environment: str, purpose: str) -> str:
@@ -276,7 +277,7 @@ class GcsFuseVolume(pulumi.ComponentResource):
         )
         self.claim = claimed.claim
         self.volume = claimed.volume
-        self.register_outputs({"claim": self.claim, "volume": self.volume})
+        publish(self)
 
 
 def _mount_options(mount: FolderMount) -> list[str]:

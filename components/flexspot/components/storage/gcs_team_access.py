@@ -7,6 +7,7 @@ import pulumi
 from pulumi_gcp import serviceaccount, storage
 
 from flexspot.components.cloud_names import fitted
+from flexspot.components.shared_args import publish
 from flexspot.components.storage.claimed_volume import SHARED_FOLDER, check_dns_labels, check_setting_names
 
 ACCOUNT_ID_CHARACTERS = 30
@@ -104,7 +105,7 @@ class GcsTeamAccess(pulumi.ComponentResource):
                 opts=child,
             )
         self.checkpoint_url = pulumi.Output.concat("gs://", checkpoints.bucket, "/", checkpoints.name)
-        self.register_outputs({"member": self.member, "email": self.email, "checkpoint_url": self.checkpoint_url})
+        publish(self)
 
 
 def _account(name: str, args: GcsTeamAccessArgs, child: pulumi.ResourceOptions) -> serviceaccount.Account:

@@ -7,6 +7,8 @@ import pulumi
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.storage.v1 import StorageClass
 
+from flexspot.components.shared_args import publish
+
 CLASS_NAME = "gp3"
 DRIVER = "ebs.csi.aws.com"
 AUTO_MODE_DRIVER = "ebs.csi.eks.amazonaws.com"
@@ -64,4 +66,4 @@ class Gp3StorageClass(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.name = made.id.apply(lambda _: called)
-        self.register_outputs({"name": self.name})
+        publish(self)

@@ -9,7 +9,7 @@ from pulumi_kubernetes.core.v1 import CSIPersistentVolumeSourceArgs
 
 from flexspot.capacity.settings.storage import Lustre
 from flexspot.components.cloud_names import SECURITY_GROUP_NAME_CHARACTERS, check_aws_tags, check_cluster_name, check_kms_key, fitted
-from flexspot.components.shared_args import checked_options
+from flexspot.components.shared_args import checked_options, publish
 from flexspot.components.storage.claimed_volume import DATASETS, SHARED_FOLDER, FolderVolume, declare_claimed_volume, resolve_folder_mount
 
 LUSTRE_PORTS = ((988, 988), (1018, 1023))
@@ -132,7 +132,7 @@ class LustreFileSystem(pulumi.ComponentResource):
         self.file_system_id = _after(made.id, linked)
         self.dns_name = _after(made.dns_name, linked)
         self.mount_name = _after(made.mount_name, linked)
-        self.register_outputs({"file_system_id": self.file_system_id, "dns_name": self.dns_name, "mount_name": self.mount_name})
+        publish(self)
 
     def _security_group(
         self, name: str, args: LustreFileSystemArgs, tags: dict[str, str]
@@ -261,4 +261,4 @@ class LustreVolume(pulumi.ComponentResource):
         )
         self.claim = claimed.claim
         self.volume = claimed.volume
-        self.register_outputs({"claim": self.claim, "volume": self.volume})
+        publish(self)

@@ -9,6 +9,7 @@ from pulumi_gcp import projects, pubsub
 
 from flexspot.capacity.settings.storage import LEASE_MARGIN_SECONDS
 from flexspot.components.cloud_names import check_gcp_labels
+from flexspot.components.shared_args import publish
 
 LEAST_ACK_SECONDS = 10
 MOST_ACK_SECONDS = 600
@@ -144,9 +145,7 @@ class PubsubWorkQueue(pulumi.ComponentResource):
         self.subscription = pulumi.Output.concat("projects/", project, "/subscriptions/", subscription.name)
         self.topic = pulumi.Output.all(topic.name, subscription.name).apply(lambda names: f"projects/{project}/topics/{names[0]}")
         self.dead_letter_subscription = pulumi.Output.concat("projects/", project, "/subscriptions/", kept.name)
-        self.register_outputs(
-            {"topic": self.topic, "subscription": self.subscription, "dead_letter_subscription": self.dead_letter_subscription}
-        )
+        publish(self)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from flexspot.capacity.catalog.platform import partition_of
 from flexspot.capacity.values.names import AWS_REGION
 from flexspot.components.cloud_names import check_aws_tags, check_form, check_kms_key, fitted
 from flexspot.components.iam import VERSION, PolicyDocument, as_json
+from flexspot.components.shared_args import publish
 from flexspot.components.storage.claimed_volume import (
     DATASETS,
     FolderMount,
@@ -277,7 +278,7 @@ class S3Bucket(pulumi.ComponentResource):
         self.name = pulumi.Output.all(bucket, *safe).apply(lambda known: str(known[0]))
         self.arn = self.name.apply(lambda _: arn)
         self.url = pulumi.Output.concat("s3://", self.name)
-        self.register_outputs({"name": self.name, "arn": self.arn, "url": self.url})
+        publish(self)
 
 
 def _check(name: str, args: S3BucketArgs) -> None:
@@ -398,7 +399,7 @@ class S3MountpointVolume(pulumi.ComponentResource):
         )
         self.claim = claimed.claim
         self.volume = claimed.volume
-        self.register_outputs({"claim": self.claim, "volume": self.volume})
+        publish(self)
 
 
 def _mount_options(mount: FolderMount, region: str) -> list[str]:

@@ -24,7 +24,7 @@ from flexspot.components.iam import (
     pod_trust,
     role_arn,
 )
-from flexspot.components.shared_args import RoleOptionsArgs, check_role_options
+from flexspot.components.shared_args import RoleOptionsArgs, check_role_options, publish
 from flexspot.components.storage.claimed_volume import SHARED_FOLDER, check_dns_labels, check_setting_names
 from flexspot.components.storage.s3_bucket import bucket_arn, check_bucket_name
 
@@ -206,7 +206,7 @@ class S3TeamAccess(pulumi.ComponentResource):
         self.role_name = role.name
         self.role_arn = role.name.apply(lambda _: arn)
         self.checkpoint_url = association.id.apply(lambda _: f"s3://{args['checkpoint_bucket']}/{team}/")
-        self.register_outputs({"role_arn": self.role_arn, "role_name": self.role_name, "checkpoint_url": self.checkpoint_url})
+        publish(self)
 
 
 def team_role_name(cluster: str, team: str) -> str:

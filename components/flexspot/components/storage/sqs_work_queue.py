@@ -12,6 +12,7 @@ from pulumi_aws import iam, sqs
 from flexspot.capacity.settings.storage import LEASE_MARGIN_SECONDS
 from flexspot.components.cloud_names import check_aws_tags, check_kms_key, check_place, fitted
 from flexspot.components.iam import VERSION, PolicyDocument, Statement, as_json
+from flexspot.components.shared_args import publish
 
 
 def queue_arn(partition: str, region: str, account: str, queue: str) -> str:
@@ -290,14 +291,7 @@ class SqsWorkQueue(pulumi.ComponentResource):
         self.queue_name = known.apply(lambda values: str(values[1]))
         self.queue_arn = known.apply(lambda _: shape.queue_arn)
         self.dead_letter_url = given_up.id.apply(str)
-        self.register_outputs(
-            {
-                "queue_url": self.queue_url,
-                "queue_name": self.queue_name,
-                "queue_arn": self.queue_arn,
-                "dead_letter_url": self.dead_letter_url,
-            }
-        )
+        publish(self)
 
 
 def _compact(policy: dict[str, object]) -> str:

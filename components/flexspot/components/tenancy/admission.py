@@ -24,6 +24,8 @@ from pulumi_kubernetes.admissionregistration.v1 import (
 from pulumi_kubernetes.admissionregistration.v1 import ValidationArgs as PolicyValidationArgs
 from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, LabelSelectorRequirementArgs, ObjectMetaArgs
 
+from flexspot.components.shared_args import publish
+
 
 class MatchedResourcesArgs(TypedDict):
     """Objects to which a policy applies, in any version of their API."""
@@ -188,7 +190,7 @@ class AdmissionPolicies(pulumi.ComponentResource):
         for each in args["policies"]:
             self._hold(name, each, args)
         self.policies = pulumi.Output.from_input(names)
-        self.register_outputs({"policies": self.policies})
+        publish(self)
 
     def _hold(self, name: str, policy: AdmissionPolicyArgs, args: AdmissionPoliciesArgs) -> None:
         made = ValidatingAdmissionPolicy(
@@ -274,4 +276,4 @@ class OwnerLabels(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=[policy]),
         )
         self.keys = pulumi.Output.from_input(args["keys"])
-        self.register_outputs({"keys": self.keys})
+        publish(self)

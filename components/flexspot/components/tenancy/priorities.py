@@ -8,6 +8,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.scheduling.v1 import PriorityClass
 
 from flexspot.capacity.catalog.workload_classes import HIGHEST_PRIORITY, SCALE_UP_CUTOFF
+from flexspot.components.shared_args import publish
 
 
 class PriorityArgs(TypedDict):
@@ -81,7 +82,7 @@ class Priorities(pulumi.ComponentResource):
             )
         ordered = sorted(args["classes"], key=lambda each: -each["value"])
         self.names = pulumi.Output.from_input([each["name"] for each in ordered])
-        self.register_outputs({"names": self.names})
+        publish(self)
 
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
@@ -129,4 +130,4 @@ class WorkloadPriorities(pulumi.ComponentResource):
             )
         ordered = sorted(args["classes"], key=lambda each: -each["value"])
         self.names = pulumi.Output.from_input([each["name"] for each in ordered])
-        self.register_outputs({"names": self.names})
+        publish(self)

@@ -33,10 +33,10 @@ from pulumi_kubernetes.rbac.v1 import ClusterRole, ClusterRoleBinding, PolicyRul
 
 from flexspot.capacity.catalog.accelerators import BY_RESOURCE, NVIDIA
 from flexspot.capacity.catalog.node_labels import GPU_QUOTA
-from flexspot.capacity.plan.team_view import CONFIG_MAP, KEY
-from flexspot.capacity.plan.teams import SUBMIT, VIEW
+from flexspot.capacity.plan.teams import CONFIG_MAP, KEY, SUBMIT, VIEW
 from flexspot.capacity.values.quantities import count_quantity
 from flexspot.capacity.workloads.requests import GANG_SELECTOR, GANG_SERVICE, SERVICE_ACCOUNT
+from flexspot.components.shared_args import publish
 
 
 class EndpointArgs(TypedDict):
@@ -111,7 +111,7 @@ class TeamArgs(TypedDict):
     """The team's ClusterQueues, which belong to no namespace; submitters and viewers may read them, and so their quota. Default: none."""
 
     platform: NotRequired[str]
-    """Platform data that the team's work needs, as written by flexspot.capacity.plan.team_view; with it, `flexspot run` needs no stack
+    """Platform data that the team's work needs, as written by flexspot.capacity.plan.teams; with it, `flexspot run` needs no stack
     file. It is stored in a ConfigMap of the namespace. Default: there is none."""
 
     endpoints: NotRequired[list[EndpointArgs]]
@@ -351,7 +351,7 @@ class Team(pulumi.ComponentResource):
             opts=inside,
         )
         self.service_account = workloads.metadata.apply(lambda metadata: str(metadata.name))
-        self.register_outputs({"namespace": self.namespace, "service_account": self.service_account})
+        publish(self)
 
     def _let_queue_be_read(self, name: str, args: TeamArgs) -> None:
         """The team's own ClusterQueues for its groups. A Role cannot give them: they are of no namespace."""

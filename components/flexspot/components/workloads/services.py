@@ -10,6 +10,7 @@ from flexspot.capacity.workloads.models import MODEL_CACHE, MODEL_SERVER, ModelC
 from flexspot.capacity.workloads.notebook import NOTEBOOK, notebook
 from flexspot.capacity.workloads.requests import JobRequest, ModelServerRequest, NotebookRequest, QueueWorkersRequest
 from flexspot.capacity.workloads.workers import QUEUE_WORKERS, queue_workers
+from flexspot.components.shared_args import publish
 from flexspot.components.workloads.workload_args import WorkloadArgs, declare_objects, declare_service_objects, plan_of, request_of
 
 
@@ -66,7 +67,7 @@ class CheckpointedJob(pulumi.ComponentResource):
         *_, declared = declare_objects(name, self, objects)
         self.namespace = pulumi.Output.from_input(str(objects[-1]["metadata"]["namespace"]))
         self.job = declared.urn.apply(lambda _: str(objects[-1]["metadata"]["name"]))
-        self.register_outputs({"namespace": self.namespace, "job": self.job})
+        publish(self)
 
 
 class FlexStartJob(pulumi.ComponentResource):
@@ -89,7 +90,7 @@ class FlexStartJob(pulumi.ComponentResource):
         *_, declared = declare_objects(name, self, objects)
         self.namespace = pulumi.Output.from_input(str(objects[-1]["metadata"]["namespace"]))
         self.job = declared.urn.apply(lambda _: str(objects[-1]["metadata"]["name"]))
-        self.register_outputs({"namespace": self.namespace, "job": self.job})
+        publish(self)
 
 
 class QueuedJob(pulumi.ComponentResource):
@@ -119,7 +120,7 @@ class QueuedJob(pulumi.ComponentResource):
         self.namespace = pulumi.Output.from_input(str(objects[0]["metadata"]["namespace"]))
         self.job = first.urn.apply(lambda _: names[0])
         self.jobs = pulumi.Output.all(*(each.urn for each in declared)).apply(lambda _: names)
-        self.register_outputs({"namespace": self.namespace, "job": self.job, "jobs": self.jobs})
+        publish(self)
 
 
 class NotebookArgs(WorkloadArgs):
@@ -169,7 +170,7 @@ class Notebook(pulumi.ComponentResource):
         start = f"create job {own} --from=cronjob/{own}" if session else f"scale deployment {own} --replicas=1"
         self.namespace = pulumi.Output.from_input(made)
         self.start = last.urn.apply(lambda _: f"kubectl -n {made} {start}")
-        self.register_outputs({"namespace": self.namespace, "start": self.start})
+        publish(self)
 
 
 class ModelCacheArgs(TypedDict):
@@ -221,7 +222,7 @@ class ModelCache(pulumi.ComponentResource):
         _, declared = declare_service_objects(name, self, objects)
         self.claim = declared.urn.apply(lambda _: str(objects[1]["metadata"]["name"]))
         self.volume = pulumi.Output.from_input(str(objects[0]["metadata"]["name"]))
-        self.register_outputs({"claim": self.claim, "volume": self.volume})
+        publish(self)
 
 
 class ModelServerArgs(WorkloadArgs):
@@ -294,7 +295,7 @@ class ModelServer(pulumi.ComponentResource):
         namespace = str(objects[0]["metadata"]["namespace"])
         self.namespace = pulumi.Output.from_input(namespace)
         self.address = service.urn.apply(lambda _: f"http://{objects[0]['metadata']['name']}.{namespace}.svc")
-        self.register_outputs({"namespace": self.namespace, "address": self.address})
+        publish(self)
 
 
 class QueueWorkersArgs(WorkloadArgs):
@@ -343,4 +344,4 @@ class QueueWorkers(pulumi.ComponentResource):
         made = f"{objects[-1]['kind']}/{objects[-1]['metadata']['name']}"
         self.namespace = pulumi.Output.from_input(str(objects[-1]["metadata"]["namespace"]))
         self.workload = last.urn.apply(lambda _: made)
-        self.register_outputs({"namespace": self.namespace, "workload": self.workload})
+        publish(self)

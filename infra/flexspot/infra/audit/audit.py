@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from flexspot.infra.audit.cluster_lists import ClusterLists, Lack, Listed
     from flexspot.infra.audit.nodes import Waste
     from flexspot.policies.inventory.reading.source import ObjectSource
-    from flexspot.policies.judging import AnyRule
+    from flexspot.policies.judging import Rule
     from flexspot.policies.lint.configuration import Configuration
 
 
@@ -153,7 +153,7 @@ def audit(lists: ClusterLists, configuration: Configuration, *, idle_after: time
     )
 
 
-def _rules(configuration: Configuration) -> tuple[AnyRule, ...]:
+def _rules(configuration: Configuration) -> tuple[Rule, ...]:
     settings = configuration.settings
     rules = (each for each in configuration.rules_of_objects if each.name not in OF_TEXTS)
     return tuple(each for each in rules if settings.level(each) is not Level.DISABLED)

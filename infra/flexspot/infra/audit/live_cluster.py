@@ -11,7 +11,6 @@ from flexspot.capacity.catalog.accelerators import RESOURCES
 from flexspot.capacity.catalog.capacity_type import CapacityType
 from flexspot.capacity.chargeback.queries import EKS_POOL_LABEL
 from flexspot.capacity.values.verdict import ObjectIdentity
-from flexspot.infra.audit.nodes import taints_of
 from flexspot.policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS
 from flexspot.policies.inventory.reading import views_of
@@ -138,8 +137,7 @@ def _of_node(name: str, node: LiveNode) -> GpuPool:
         concerned=True,
         partial=True,
         evidence="its nodes",
-        taints=taints_of(node),
-        taints_complete=True,
+        taints=Field(node.lasting_taints).parts(),
         taints_field="its taints",
         effect_spelling="NoSchedule",
         bounds=_NODES,
@@ -162,8 +160,7 @@ def _without_nodes() -> GpuPool:
         concerned=UNKNOWN,
         partial=True,
         evidence="",
-        taints=(),
-        taints_complete=False,
+        taints=Field(UNKNOWN).parts(),
         taints_field="",
         effect_spelling="NoSchedule",
         bounds=_NODES,

@@ -17,8 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError, SettingsError
-from flexspot.infra.collector import collect_rarely
-from flexspot.infra.optional_libraries import explained_imports
+from flexspot.infra.loading import collect_rarely, explained_imports
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -298,7 +297,7 @@ Stack = Annotated[str, option("--stack -s", "Which stack: NAME of Pulumi.NAME.ya
 
 def planned(stack: str) -> StackPlan:
     """The settings of a stack and their plan. Raises ExplainedError with everything that is wrong with them."""
-    from flexspot.infra.rules import checked_stack  # noqa: PLC0415 -- the rules are loaded only for who plans a stack
+    from flexspot.infra.declaring.rules import checked_stack  # noqa: PLC0415
 
     return of_stack(stack, checked_stack)
 

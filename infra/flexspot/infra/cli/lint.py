@@ -191,7 +191,7 @@ def _print_report(report: LintReport, form: str, configuration: Configuration, *
     from flexspot.policies.lint import formats  # noqa: PLC0415
 
     if form == "junit":
-        from flexspot.policies.lint.junit import as_junit  # noqa: PLC0415 -- the parser of XML is loaded for it alone
+        from flexspot.policies.lint.formats import as_junit  # noqa: PLC0415
 
         print_whole(as_junit(report))
         return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.platform import partition_of
 from flexspot.capacity.settings.platform import EksSettings
+from flexspot.infra.deployment.engine import StackRun
 from flexspot.infra.deployment.interrupted import Identifying
 from flexspot.infra.deployment.prerequisites import (
     backend_of,
@@ -18,8 +19,7 @@ from flexspot.infra.deployment.prerequisites import (
     require_passphrase,
     sdk_version,
 )
-from flexspot.infra.engine import StackRun
-from flexspot.infra.state_file import SCHEME
+from flexspot.infra.deployment.state_file import SCHEME
 
 if TYPE_CHECKING:
     from contextlib import ExitStack

@@ -21,7 +21,7 @@ from flexspot.capacity.catalog.platform import VOCABULARIES
 from flexspot.capacity.plan.needs import parts_of
 from flexspot.capacity.settings.platform import EksSettings
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
-from flexspot.infra.optional_libraries import install
+from flexspot.infra.loading import install
 from flexspot.infra.project import project_here
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kubernetes.client.exceptions import ApiException
 
-from flexspot.capacity.plan.team_view import CONFIG_MAP, KEY, TeamViewError, read_team_view
+from flexspot.capacity.plan.teams import CONFIG_MAP, KEY, TeamViewError, read_team_view
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
 from flexspot.infra.kubeconfig import KubeAccess, access
 

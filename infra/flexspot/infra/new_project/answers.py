@@ -7,9 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from flexspot.capacity.catalog.machines import machines_of, zone_in_region, zone_names_differ
+from flexspot.capacity.catalog.machines import is_zone_id, machines_of, zone_in_region, zone_names_differ
 from flexspot.capacity.catalog.platform import VOCABULARIES, Platform
-from flexspot.capacity.catalog.zone_ids import is_zone_id
 from flexspot.capacity.plan.checks.classes import is_taken_namespace
 from flexspot.capacity.settings.network import EKS_ZONES
 from flexspot.capacity.values.errors import ExitCode, ExplainedError, nearest

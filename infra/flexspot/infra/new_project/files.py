@@ -19,9 +19,9 @@ from flexspot.capacity.cost.costed_plan import costed, shipped_use
 from flexspot.capacity.cost.plan_cost import plan_cost
 from flexspot.capacity.settings.stack_schema import stack_file_schema
 from flexspot.capacity.values.errors import ExitCode, ExplainedError, SettingsError
+from flexspot.infra.declaring.rules import checked_stack
 from flexspot.infra.deployment.prerequisites import plugin_command, plugins_of, sdk_version
 from flexspot.infra.new_project.stack_files import cloud_stack, flow, lab_stack
-from flexspot.infra.rules import checked_stack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
-from flexspot.infra.optional_libraries import library
+from flexspot.infra.loading import library
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,9 +6,12 @@ plugin in tests/lab/recordings, which judge it.
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlsplit
 
 import grpc
 import yaml
@@ -16,24 +19,17 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 from yaml import YAMLError
 
+from flexspot.lab.ports import HOST
 from flexspot.lab.providers import lifecycle, planning
 from flexspot.lab.providers.api import ApiRefusal, CancelledError, LabApi, UnreachableError
 from flexspot.lab.providers.objects import NoNameError, name_of, namespace_of
+from flexspot.lab.providers.planning import ProviderSettings
 from flexspot.lab.providers.readiness import rule_for
 from flexspot.lab.providers.serving import PartialFailureError, ProviderError, StandIn, abort, abort_partial
-from flexspot.lab.providers.settings import (
-    ProviderSettings,
-    ProviderSettingsError,
-    changed_settings,
-    read_settings,
-    require_loopback,
-    server_of,
-)
-from flexspot.lab.providers.values import decode, encode, plain
+from flexspot.lab.providers.values import Properties, decode, encode, has_unknown, is_object, plain
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from pathlib import Path
 
     from flexspot.lab.cluster import KubeObject
 
@@ -51,6 +47,101 @@ def decoded_yaml(text: str) -> list[KubeObject]:
     """The documents in `text` that are not empty. Raises yaml.YAMLError."""
     documents: Any = yaml.load_all(text, Loader=_GoLoader)
     return [each for each in documents if each]
+
+
+_LOOPBACK = {HOST, "localhost", "::1"}
+
+
+class ProviderSettingsError(Exception):
+    """A setting of the provider is wrong; the text says which, what is allowed and what to do."""
+
+
+def server_of(kubeconfig: Path | str, context: str = "", cluster: str = "") -> str:
+    """The address that a kubeconfig (a file, or its text in YAML or JSON) leads to. Raises SettingsError when there is none."""
+    where = f"the file {kubeconfig}" if isinstance(kubeconfig, Path) else "the kubeconfig given as text"
+    try:
+        text = kubeconfig.read_text(encoding="utf-8") if isinstance(kubeconfig, Path) else kubeconfig
+        content: Any = yaml.safe_load(text)
+        context = context or content["current-context"]
+        cluster = cluster or next(each["context"]["cluster"] for each in content["contexts"] if each["name"] == context)
+        return str(next(each["cluster"]["server"] for each in content["clusters"] if each["name"] == cluster))
+    except (OSError, yaml.YAMLError, KeyError, TypeError, StopIteration) as error:
+        raise ProviderSettingsError(
+            f"{where} leads to no server (context {context!r}, cluster {cluster!r}; {type(error).__name__}: {error}). "
+            "Leave `kubeconfig`, `context` and `cluster` out, or give the kubeconfig of the lab."
+        ) from error
+
+
+def require_loopback(server: str) -> None:
+    """Raises SettingsError unless `server` is on this machine."""
+    if urlsplit(server).hostname not in _LOOPBACK:
+        raise ProviderSettingsError(
+            f"the stand-in Kubernetes provider was started for {server}, which is not on {HOST}. It is for the local control plane "
+            "alone; use the real provider for any other server."
+        )
+
+
+def read_settings(given: Properties, bound: Path) -> ProviderSettings:
+    """The settings of a program's provider. Raises SettingsError when they lead elsewhere than `bound`, or ask for what is not done."""
+    values: Properties = {key: _value(each) for key, each in plain(given).items()}
+    _require_bound_server(values, bound)
+    if values.get("enableServerSideApply") in (False, "false"):
+        raise ProviderSettingsError(
+            "enableServerSideApply: false is not offered by the stand-in provider; leave it out, as server-side apply is the default."
+        )
+    if values.get("renderYamlToDirectory"):
+        raise ProviderSettingsError("renderYamlToDirectory is not offered by the stand-in provider; leave it out.")
+    return settings_in(values)
+
+
+def settings_in(values: Properties) -> ProviderSettings:
+    """What of a provider's settings, as the engine has them, the stand-in acts on."""
+    namespace = values.get("namespace")
+    return ProviderSettings(
+        namespace if isinstance(namespace, str) else "",
+        *(
+            values.get(name) in (True, "true")
+            for name in ("enableConfigMapMutable", "enableSecretMutable", "upsertExistingObjects", "enablePatchForce")
+        ),
+    )
+
+
+def changed_settings(old: Properties, new: Properties) -> list[str]:
+    """The names of the settings that differ."""
+    old, new = plain(old), plain(new)
+    return sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+
+
+def _require_bound_server(values: Properties, bound: Path) -> None:
+    own = server_of(bound)
+    require_loopback(own)
+    kubeconfig, context, cluster = (values.get(key) or "" for key in ("kubeconfig", "context", "cluster"))
+    if has_unknown([kubeconfig, context, cluster]) or not (kubeconfig or context or cluster):
+        return
+    if is_object(kubeconfig):
+        kubeconfig = json.dumps(kubeconfig)
+    source: Path | str = kubeconfig or bound
+    if isinstance(source, str) and "\n" not in source and not source.lstrip().startswith("{"):
+        source = Path(source).expanduser()
+    server = server_of(source, context, cluster)
+    if not urlsplit(server).netloc:
+        # The official provider's words, from client-go: what an unknown address that became "" looks like.
+        raise ProviderSettingsError(f'failed to initialize discovery client: host must be a URL or a host:port pair: "{server}"')
+    if server != own:
+        raise ProviderSettingsError(
+            f"the provider's kubeconfig leads to {server}, but this stand-in provider serves the lab at {own} alone. "
+            f"Give the lab's kubeconfig ({bound}) or none; for another server use the real provider, without `cloud: local`."
+        )
+
+
+def _value(each: Any) -> Any:
+    # The engine sends objects and booleans of a provider's settings as JSON text.
+    if isinstance(each, str) and each[:1] in {"{", '"'}:
+        try:
+            return json.loads(each)
+        except ValueError:
+            return each
+    return each
 
 
 VERSION = "4.34.2"
@@ -100,8 +191,9 @@ class KubernetesStandIn(StandIn):
 
     def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
         """Settings may change in place: the server is the same, whatever they say."""
+        found: Any = provider_pb2.DiffResponse
         changed = changed_settings(decode(request.olds), decode(request.news))
-        return provider_pb2.DiffResponse(changes=_changes(changed=bool(changed)), diffs=changed)
+        return provider_pb2.DiffResponse(changes=found.DIFF_SOME if changed else found.DIFF_NONE, diffs=changed)
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
         """Takes the settings of one provider of the program."""
@@ -227,7 +319,3 @@ class KubernetesStandIn(StandIn):
             abort(context, str(error))
         except ApiRefusal as refusal:
             abort(context, f"the API server answered {refusal.status} {refusal.reason}: {refusal.message}")
-
-
-def _changes(*, changed: bool) -> Any:
-    return provider_pb2.DiffResponse.DIFF_SOME if changed else provider_pb2.DiffResponse.DIFF_NONE

@@ -22,6 +22,7 @@ from flexspot.lab.providers.objects import (
     object_id,
     pruned,
     split_id,
+    type_of,
     without_read_only,
 )
 from flexspot.lab.providers.planning import (
@@ -35,16 +36,7 @@ from flexspot.lab.providers.planning import (
     with_secrets,
 )
 from flexspot.lab.providers.readiness import NotReadyError, WaitForError, require_ready, timeout_of, wait_until_gone, wait_until_ready
-from flexspot.lab.providers.serving import (
-    PartialFailureError,
-    ProviderError,
-    no_kind_to_update,
-    not_created,
-    not_ready_after_creation,
-    not_updated,
-    nothing_to_update,
-    said,
-)
+from flexspot.lab.providers.serving import PartialFailureError, ProviderError
 from flexspot.lab.providers.values import Properties, has_unknown, hyphenated, is_object, plain, underscored
 
 if TYPE_CHECKING:
@@ -52,7 +44,7 @@ if TYPE_CHECKING:
 
     from flexspot.lab.cluster import KubeObject
     from flexspot.lab.providers.api import LabApi
-    from flexspot.lab.providers.settings import ProviderSettings
+    from flexspot.lab.providers.planning import ProviderSettings
 
 
 _APPLY = "Apply"
@@ -176,7 +168,7 @@ def create(call: CallContext, urn: str, inputs: Properties, *, timeout: float, p
         # What a webhook refuses is Forbidden too: so a preview passes it.
         if preview and isinstance(error, ApiRefusal) and (error.is_missing_namespace or error.reason in {_ALREADY_EXISTS, _FORBIDDEN}):
             return "", inputs
-        raise ProviderError(not_created(urn, manager, error)) from error
+        raise ProviderError(_not_created(urn, manager, error)) from error
     if preview:
         live.pop("status", None)
         return "", recorded(live, wanted, inputs, wanted["apiVersion"], manager)
@@ -187,7 +179,7 @@ def create(call: CallContext, urn: str, inputs: Properties, *, timeout: float, p
     except (NotReadyError, WaitForError) as error:
         live, details = (error.live, error.details) if isinstance(error, NotReadyError) else (live, ())
         state = recorded(_latest(call.api, live), wanted, inputs, wanted["apiVersion"], manager)
-        raise PartialFailureError(not_ready_after_creation(urn, str(error)), object_id(live), state, details=details) from error
+        raise PartialFailureError(_not_ready_after_creation(urn, str(error)), object_id(live), state, details=details) from error
     return object_id(live), recorded(_latest(call.api, live), wanted, inputs, wanted["apiVersion"], manager)
 
 
@@ -293,21 +285,21 @@ def update(  # noqa: PLR0913 -- what the engine asks with
             return recorded(live, wanted, news, first_version, manager)
         wait_until_ready(api, live, wanted, timeout_of(timeout, wanted))
     except UnservedKindError as error:
-        raise ProviderError(no_kind_to_update(urn, error)) from error
+        raise ProviderError(_no_kind_to_update(urn, error)) from error
     except ApiRefusal as refusal:
         if preview and refusal.reason == _FORBIDDEN:
             return news
-        why = said(refusal, manager)
+        why = _said(refusal, manager)
     except (NotReadyError, WaitForError) as error:
         why, details = str(error), error.details if isinstance(error, NotReadyError) else ()
     try:
         live = api.read(before["apiVersion"], before["kind"], namespace_of(before), name_of(before))
     except ApiRefusal as gone:
-        raise ProviderError(nothing_to_update(urn, why, gone)) from gone
+        raise ProviderError(_nothing_to_update(urn, why, gone)) from gone
     outputs = recorded(live, wanted, news, first_version, manager)
     if why:
         # Whatever went wrong, the engine must come back to it: the state has the inputs that were tried and the object as it is.
-        raise PartialFailureError(not_updated(live, why), object_id(live), outputs, details=details)
+        raise PartialFailureError(_not_updated(live, why), object_id(live), outputs, details=details)
     _relinquish(api, live, old_manager, manager)
     return outputs
 
@@ -373,3 +365,73 @@ def _is_served(api: LabApi, each: KubeObject) -> bool:
     except UnservedKindError:
         return False
     return True
+
+
+_CONFLICT = "Conflict"
+
+_IT_EXISTS = """
+
+The resource already exists in the cluster. This can happen when:
+
+  - Renaming a Pulumi resource: use an alias to preserve the identity,
+    or use deleteBeforeReplace if the resource needs replacement.
+  - Managing an existing resource: use a Patch resource (e.g. NamespacePatch)
+    to manage specific fields without owning the resource lifecycle.
+  - Adopting a resource into Pulumi: use `pulumi import`. Note that
+    protected resources (e.g. kube-system) cannot be deleted on destroy.
+  - Intentional upsert: set upsertExistingObjects on the provider to allow
+    server-side apply to update existing objects on create."""
+
+_CONFLICTS = (
+    "https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply/"
+    "#handle-field-conflicts-on-existing-resources"
+)
+
+
+def _not_created(urn: str, manager: str, cause: ApiRefusal | UnservedKindError) -> str:
+    """Why there is no new object, and what to do about it."""
+    if isinstance(cause, UnservedKindError):
+        _, api_version, kind = type_of(urn).split(":")
+        served = f"{api_version.removeprefix('core/')}/{kind}"
+        return f'creation of resource "{urn}" with kind {served} failed because {_NO_KIND}: {cause}'
+    advice = _IT_EXISTS if cause.reason == _ALREADY_EXISTS else ""
+    return f'resource "{urn}" was not successfully created by the Kubernetes API server: {_said(cause, manager)}{advice}'
+
+
+def _not_ready_after_creation(urn: str, why: str) -> str:
+    """A new object is there, but not as it should be."""
+    return (
+        f'resource "{urn}" was successfully created, but the Kubernetes API server reported that it failed to fully initialize '
+        f"or become live: {why}"
+    )
+
+
+def _not_updated(live: KubeObject, why: str) -> str:
+    """An object is there, but not as the update wanted it, or not ready."""
+    return f'the Kubernetes API server reported that "{object_id(live)}" failed to fully initialize or become live: {why}'
+
+
+def _nothing_to_update(urn: str, why: str, cause: ApiRefusal) -> str:
+    """An update failed, and the object cannot be read either."""
+    return f'update of resource "{urn}" failed: {why}\nunable to get cluster state: {cause.message}'
+
+
+def _no_kind_to_update(urn: str, cause: UnservedKindError) -> str:
+    """An update failed because its kind is not served."""
+    return f'update of resource "{urn}" failed because {_NO_KIND}: {cause}'
+
+
+_NO_KIND = (
+    "the Kubernetes API server reported that the apiVersion for this resource does not exist. "
+    "Verify that any required CRDs have been created"
+)
+
+
+def _said(cause: ApiRefusal, manager: str) -> str:
+    """The API server's words; of a conflict also whose it is."""
+    if cause.reason != _CONFLICT:
+        return cause.message
+    return (
+        f"server-side apply field conflict detected, see {_CONFLICTS} for troubleshooting help\n"
+        f'The resource managed by field manager "{manager}" had an apply conflict: {cause.message}'
+    )

@@ -38,7 +38,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from flexspot.lab.cluster import KubeObject
-    from flexspot.lab.providers.settings import ProviderSettings
+
+
+@dataclass(frozen=True)
+class ProviderSettings:
+    """The settings that the stand-in acts on, with the official provider's defaults.
+
+    `namespace` is for namespaced objects that name none, "" for `default`. The two next say whether a change of the data of ConfigMaps
+    and Secrets is made in place instead of by replacement. `upsert` takes over what exists already when it should be created, and
+    `patch_force` takes every field over from whoever manages it.
+    """
+
+    namespace: str = ""
+    config_maps_mutable: bool = False
+    secrets_mutable: bool = False
+    upsert: bool = False
+    patch_force: bool = False
 
 
 _POD_SPEC = (

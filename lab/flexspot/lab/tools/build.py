@@ -21,11 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import platformdirs
-from filelock import FileLock, Timeout
 from pydantic import Field
 
 from flexspot.capacity.catalog.data_files import Record, read_records
-from flexspot.lab.progress import ExitCode, LabError, interrupts_wait
+from flexspot.lab.progress import ExitCode, LabError, interrupts_wait, locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -255,17 +254,9 @@ def _ensure_family(family: Family, target: Path, progress: Progress, step: str) 
     require_go(family.name)
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(cache / f"{target.name}.lock")
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            progress.begin(step, "waiting for another build of it on this machine")
-            lock.acquire()
-        try:
+        with locked(cache / f"{target.name}.lock", progress, step, "waiting for another build of it on this machine"):
             if not target.is_dir():
                 _build(family, target, step, progress)
-        finally:
-            lock.release()
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise disk_full(family.name) from error

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.accelerators import RESOURCES
-from flexspot.capacity.catalog.node_labels import ENVIRONMENT_LABEL, TEAM_LABEL
-from flexspot.capacity.catalog.work_labels import PROJECT_LABEL, QUEUE_LABEL, QUEUE_PRIORITY_LABEL
+from flexspot.capacity.catalog.node_labels import ENVIRONMENT_LABEL, PROJECT_LABEL, QUEUE_LABEL, QUEUE_PRIORITY_LABEL, TEAM_LABEL
 from flexspot.policies.admission.cel import either, every, first_of, let, list_at, mapping_at, optional, text, text_at, texts
 from flexspot.policies.admission.form import (
     IS_QUEUED_KIND,

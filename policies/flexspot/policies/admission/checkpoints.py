@@ -1,4 +1,4 @@
-"""Where pods write checkpoints, and whether that outlives them, in CEL: see flexspot.policies.pods.volumes.
+"""Where pods write checkpoints, and whether that outlives them, in CEL: see flexspot.policies.rules.storage.
 
 What CEL may cost is limited, to 1,000,000 for an expression or variable and 10,000,000 for a policy (k8s.io/apiserver v0.36.1,
 pkg/apis/cel/config.go), and a policy that costs more is passed over without a word. So a path is held against each mount of its container
@@ -26,8 +26,7 @@ from flexspot.policies.admission.cel import (
     texts,
 )
 from flexspot.policies.admission.pods import containers_where
-from flexspot.policies.pods.volumes import IN_CONTAINER, IN_VOLUME, MOUNTED, NAMED
-from flexspot.policies.rules.checkpoint_on_ephemeral_volume import LOST
+from flexspot.policies.rules.storage import IN_CONTAINER, IN_VOLUME, LOST, MOUNTED, NAMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from flexspot.capacity.catalog.work_labels import QUEUE_PRIORITY_LABEL
+from flexspot.capacity.catalog.node_labels import QUEUE_PRIORITY_LABEL
 from flexspot.policies.admission.cel import (
     FURTHER_PLACES,
     PLACES,
@@ -21,29 +21,17 @@ from flexspot.policies.admission.cel import (
     texts,
 )
 from flexspot.policies.admission.checkpoints import checkpoint_variables
-from flexspot.policies.admission.pods import ASKS, MATCHED, SERVES_NODES, pod_sets, queued_metadata
+from flexspot.policies.admission.pods import ASKS, SERVES_NODES, pod_sets, queued_metadata
 from flexspot.policies.admission.scheduling_options import QUEUE_NAME, WAYS
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS as KINDS
-from flexspot.policies.rules.checkpoint_on_ephemeral_volume import RULE as CHECKPOINT_RULE
+from flexspot.policies.rules.storage import checkpoint_on_ephemeral_volume
 from flexspot.policies.values.finding import PREFIX, ConfiguredSuppression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from flexspot.policies.judging import AnyRule, Parameters
-
-
-@dataclass(frozen=True)
-class Matched:
-    """A kind of object that the API server shows to a policy; `resource` is how its paths call the kind."""
-
-    group: str
-    kind: str
-    resource: str
-
-
-POD_MAKERS = tuple(Matched(maker.group, maker.kind, maker.resource) for maker in MATCHED)
-"""Whatever makes pods, bare pods included."""
+    from flexspot.policies.inventory.pod_gpus import ObjectKind
+    from flexspot.policies.judging import Parameters, Rule
 
 
 @dataclass(frozen=True)
@@ -54,12 +42,12 @@ class Form:
     `kinds` names the rule's parameter that lists the kinds it is about; empty where all that match are meant.
     """
 
-    rule: AnyRule
-    matches: tuple[Matched, ...]
+    rule: Rule
+    matches: tuple[ObjectKind, ...]
     problems: Callable[[Parameters], str]
     kinds: str = ""
 
-    def matched(self, parameters: Parameters) -> tuple[Matched, ...]:
+    def matched(self, parameters: Parameters) -> tuple[ObjectKind, ...]:
         """The kinds that the rule is about."""
         return tuple(each for each in self.matches if not self.kinds or each.kind in parameters.texts(self.kinds))
 
@@ -83,7 +71,7 @@ _SHARED: Mapping[str, str] = {
     # What serves the nodes themselves is no work.
     "work": f"{POD_SETS}.filter(p, !({SERVES_NODES}))",
     "gpuWork": f"{WORK}.filter(p, {ASKS})",
-    **dict(checkpoint_variables(CHECKPOINT_RULE.defaults())),
+    **dict(checkpoint_variables(checkpoint_on_ephemeral_volume.defaults())),
     "annotations": f"[{mapping_at('object', 'metadata', 'annotations')}] + "
     f"{POD_SETS}.map(p, {mapping_at('p.template', 'metadata', 'annotations')})",
     "queueLabels": queued_metadata("labels"),

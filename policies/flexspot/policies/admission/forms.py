@@ -29,8 +29,8 @@ from flexspot.policies.admission.cel import (
     texts,
 )
 from flexspot.policies.admission.checkpoints import PLACES
-from flexspot.policies.admission.form import GPU_WORK, POD_MAKERS, POD_SETS, WORK, Form, Matched, of_each, told
-from flexspot.policies.admission.pods import ASKS, JOB_AT, PLACED_BY, containers_where, queued_metadata, unbacked
+from flexspot.policies.admission.form import GPU_WORK, POD_SETS, WORK, Form, of_each, told
+from flexspot.policies.admission.pods import ASKS, JOB_AT, MATCHED, PLACED_BY, containers_where, queued_metadata, unbacked
 from flexspot.policies.admission.scheduling_options import (
     FLEX_START,
     ITSELF,
@@ -47,50 +47,77 @@ from flexspot.policies.admission.scheduling_options import (
     VIA,
     on_spot,
 )
+from flexspot.policies.inventory.pod_gpus import GPU_PREFIXES, ObjectKind
 from flexspot.policies.inventory.pod_gpus import POD_MAKERS as KINDS
 from flexspot.policies.inventory.reading.gke import FLEX_START_LABEL, PROVISIONING_LABEL
-from flexspot.policies.pods.interruption import NAMES_FLEX, ON_FLEX
-from flexspot.policies.rules.checkpoint_on_ephemeral_volume import RULE as CHECKPOINT_RULE
-from flexspot.policies.rules.compute_class_with_extra_selector import EXTRA, EXTRA_REMEDY
-from flexspot.policies.rules.compute_class_with_extra_selector import RULE as CLASS_RULE
-from flexspot.policies.rules.flex_job_over_seven_days import ALSO, ANNOTATION, SELECTOR, TOO_LONG, TOO_LONG_REMEDY
-from flexspot.policies.rules.flex_job_over_seven_days import RULE as FLEX_RULE
-from flexspot.policies.rules.gpu_container_above_maximum import ABOVE, ABOVE_REMEDY, MOST
-from flexspot.policies.rules.gpu_container_above_maximum import RULE as MAXIMUM_RULE
-from flexspot.policies.rules.gpu_container_without_limit import IDLE, IDLE_REMEDY
-from flexspot.policies.rules.gpu_container_without_limit import RULE as LIMIT_RULE
-from flexspot.policies.rules.gpu_container_without_limit import UNBACKED as UNBACKED_TEXT
-from flexspot.policies.rules.gpu_key_in_limit_range import DEVICES as RANGE_DEVICES
-from flexspot.policies.rules.gpu_key_in_limit_range import GIVES, GPU_KEY, GPU_KEY_REMEDY, REFUSES, SECTIONS
-from flexspot.policies.rules.gpu_key_in_limit_range import RULE as RANGE_RULE
-from flexspot.policies.rules.grace_exceeds_notice import AT_MOST, BY_DEFAULT, GIVEN, GRACE_TOO_LONG, GRACE_TOO_LONG_REMEDY, UNLESS
-from flexspot.policies.rules.grace_exceeds_notice import RULE as GRACE_RULE
-from flexspot.policies.rules.image_not_pinned import MOVES, UNPINNED, UNTAGGED
-from flexspot.policies.rules.image_not_pinned import RULE as IMAGE_RULE
-from flexspot.policies.rules.job_dies_on_interruption import DIES, DIES_REMEDY
-from flexspot.policies.rules.job_dies_on_interruption import RULE as INTERRUPTED_RULE
-from flexspot.policies.rules.job_without_queue import RULE as QUEUE_RULE
-from flexspot.policies.rules.job_without_queue import UNQUEUED, UNQUEUED_REMEDY
-from flexspot.policies.rules.missing_owner_labels import OWNERLESS, OWNERLESS_REMEDY
-from flexspot.policies.rules.missing_owner_labels import RULE as OWNER_RULE
-from flexspot.policies.rules.quota_key_never_enforced import DEVICES as QUOTA_DEVICES
-from flexspot.policies.rules.quota_key_never_enforced import LIMITS, REQUESTS, UNCOUNTED, UNCOUNTED_REMEDY
-from flexspot.policies.rules.quota_key_never_enforced import RULE as QUOTA_RULE
+from flexspot.policies.pods.placement import NAMES_FLEX, ON_FLEX
+from flexspot.policies.rules.gke_pools import EXTRA, EXTRA_REMEDY, compute_class_with_extra_selector
+from flexspot.policies.rules.gpu_requests import (
+    ABOVE,
+    ABOVE_REMEDY,
+    IDLE,
+    IDLE_REMEDY,
+    MOST,
+    gpu_container_above_maximum,
+    gpu_container_without_limit,
+)
+from flexspot.policies.rules.gpu_requests import (
+    UNBACKED as UNBACKED_TEXT,
+)
+from flexspot.policies.rules.interruptions import (
+    ALSO,
+    ANNOTATION,
+    AT_MOST,
+    BY_DEFAULT,
+    DIES,
+    DIES_REMEDY,
+    GIVEN,
+    GRACE_TOO_LONG,
+    GRACE_TOO_LONG_REMEDY,
+    SELECTOR,
+    TOO_LONG,
+    TOO_LONG_REMEDY,
+    UNLESS,
+    flex_job_over_seven_days,
+    grace_exceeds_notice,
+    job_dies_on_interruption,
+)
+from flexspot.policies.rules.objects import MOVES, OWNERLESS, OWNERLESS_REMEDY, UNPINNED, UNTAGGED, image_not_pinned, missing_owner_labels
+from flexspot.policies.rules.queued_work import UNQUEUED, UNQUEUED_REMEDY, job_without_queue
+from flexspot.policies.rules.quotas import (
+    DEVICES as QUOTA_DEVICES,
+)
+from flexspot.policies.rules.quotas import (
+    GIVES,
+    GPU_KEY,
+    GPU_KEY_REMEDY,
+    LIMITS,
+    REFUSES,
+    REQUESTS,
+    SECTIONS,
+    UNCOUNTED,
+    UNCOUNTED_REMEDY,
+    gpu_key_in_limit_range,
+    quota_key_never_enforced,
+)
+from flexspot.policies.rules.storage import checkpoint_on_ephemeral_volume
 
 if TYPE_CHECKING:
     from flexspot.policies.judging import Parameters
 
 
 _UNBACKED = " + ".join(
-    containers_where(unbacked(each), told(UNBACKED_TEXT, LIMIT_RULE.remediation, where="p.where", container="NAME", resource=text(each)))
+    containers_where(
+        unbacked(each), told(UNBACKED_TEXT, gpu_container_without_limit.remediation, where="p.where", container="NAME", resource=text(each))
+    )
     for each in RESOURCES
 )
 _IDLE = told(IDLE, IDLE_REMEDY, where="p.where", by="by")
 _PLACED = let("by", PLACED_BY, first_of((f"by != '' && !({ASKS})", _IDLE)))
 
 GPU_CONTAINER_WITHOUT_LIMIT = Form(
-    LIMIT_RULE,
-    POD_MAKERS,
+    gpu_container_without_limit,
+    MATCHED,
     lambda _: of_each(WORK, let("unbacked", f"({_UNBACKED})", first_of(("size(unbacked) > 0", "unbacked[0]"), otherwise=_PLACED))),
 )
 
@@ -113,8 +140,8 @@ def _above(resource: str) -> str:
 _ABOVE = f"({' + '.join(map(_above, RESOURCES))})"
 
 GPU_CONTAINER_ABOVE_MAXIMUM = Form(
-    MAXIMUM_RULE,
-    POD_MAKERS,
+    gpu_container_above_maximum,
+    MATCHED,
     lambda parameters: of_each(
         GPU_WORK,
         let(
@@ -142,17 +169,17 @@ def _unpinned(parameters: Parameters) -> str:
         *(f"!{_IMAGE}.startsWith({text(each)})" for each in parameters.texts("allowed-registries")),
         either(f"!{_TAGGED}", f"{_TAG} in {texts(parameters.texts('moving-tags'))}"),
     )
-    found = containers_where(moving, told(UNPINNED, IMAGE_RULE.remediation, where="p.where", container="NAME", how=_HOW))
+    found = containers_where(moving, told(UNPINNED, image_not_pinned.remediation, where="p.where", container="NAME", how=_HOW))
     return of_each(GPU_WORK, let("moving", found, first_of(("size(moving) > 0", "moving[0]"))))
 
 
-IMAGE_NOT_PINNED = Form(IMAGE_RULE, POD_MAKERS, _unpinned)
+IMAGE_NOT_PINNED = Form(image_not_pinned, MATCHED, _unpinned)
 
 
 def _of(section: str) -> str:
     effect = text(GIVES if section.startswith("default") else REFUSES)
     at = f"('spec.limits[' + string(i) + {text(f'].{section}[')} + '\"' + k + '\"]')"
-    device = either(*(f"k.startsWith({text(each)})" for each in RANGE_DEVICES))
+    device = either(*(f"k.startsWith({text(each)})" for each in GPU_PREFIXES))
     # The first key alone: what follows from one follows from all.
     return (
         f"{places(list_at('object', 'spec', 'limits'))}"
@@ -162,7 +189,7 @@ def _of(section: str) -> str:
 
 
 GPU_KEY_IN_LIMIT_RANGE = Form(
-    RANGE_RULE, (Matched("", "LimitRange", "limitranges"),), lambda _: " + ".join(_of(section) for section in SECTIONS)
+    gpu_key_in_limit_range, (ObjectKind("", "LimitRange", "limitranges"),), lambda _: " + ".join(_of(section) for section in SECTIONS)
 )
 
 
@@ -171,8 +198,8 @@ _UNCOUNTED = every(f"!k.startsWith({text(REQUESTS)})", either(*(f"{_RESOURCE}.st
 _TOLD = told(UNCOUNTED, UNCOUNTED_REMEDY, at="('spec.hard[\"' + k + '\"]')", resource=_RESOURCE)
 
 QUOTA_KEY_NEVER_ENFORCED = Form(
-    QUOTA_RULE,
-    (Matched("", "ResourceQuota", "resourcequotas"),),
+    quota_key_never_enforced,
+    (ObjectKind("", "ResourceQuota", "resourcequotas"),),
     lambda _: f"{mapping_at('object', 'spec', 'hard')}.filter(k, {_UNCOUNTED}).map(k, {_TOLD})",
 )
 
@@ -222,7 +249,7 @@ def _extra_selectors(parameters: Parameters) -> str:
     return of_each(POD_SETS, let("found", found, first_of(("size(found) > 0", "found[0]"))))
 
 
-COMPUTE_CLASS_WITH_EXTRA_SELECTOR = Form(CLASS_RULE, POD_MAKERS, _extra_selectors)
+COMPUTE_CLASS_WITH_EXTRA_SELECTOR = Form(compute_class_with_extra_selector, MATCHED, _extra_selectors)
 
 
 # The rule flex-job-over-seven-days in CEL, of pods alone: requests and classes are the platform's own.
@@ -291,7 +318,7 @@ def _long_jobs(parameters: Parameters) -> str:
     return of_each(POD_SETS, let("flex", _FLEX, let("long", long, first_of(("size(long) > 0", too_long)))))
 
 
-FLEX_JOB_OVER_SEVEN_DAYS = Form(FLEX_RULE, POD_MAKERS, _long_jobs)
+FLEX_JOB_OVER_SEVEN_DAYS = Form(flex_job_over_seven_days, MATCHED, _long_jobs)
 
 
 _FIELD = optional("p.pod", "terminationGracePeriodSeconds")
@@ -321,7 +348,7 @@ def _long_grace(parameters: Parameters) -> str:
     return f"{of_each(GPU_WORK, first_of((long, on_spot(held))))} + {of_each(beside, own)}"
 
 
-GRACE_EXCEEDS_NOTICE = Form(GRACE_RULE, POD_MAKERS, _long_grace)
+GRACE_EXCEEDS_NOTICE = Form(grace_exceeds_notice, MATCHED, _long_grace)
 
 
 _PER_INDEX = optional("p", "job", "backoffLimitPerIndex")
@@ -345,17 +372,17 @@ _DIES = on_spot(told(DIES, DIES_REMEDY, where="p.where", by=SHOWN_BY, limit=_INT
 _WITH_JOBS = {maker.kind for maker in KINDS.values() if maker.makes_jobs}
 
 JOB_DIES_ON_INTERRUPTION = Form(
-    INTERRUPTED_RULE,
-    tuple(each for each in POD_MAKERS if each.kind in _WITH_JOBS),
+    job_dies_on_interruption,
+    tuple(each for each in MATCHED if each.kind in _WITH_JOBS),
     _dying,
 )
 
 
-_LOST = f"variables.{PLACES}.filter(l, size(l) > 0).map(l, {told('{lost}', CHECKPOINT_RULE.remediation, lost='l[0]')})"
+_LOST = f"variables.{PLACES}.filter(l, size(l) > 0).map(l, {told('{lost}', checkpoint_on_ephemeral_volume.remediation, lost='l[0]')})"
 
 CHECKPOINT_ON_EPHEMERAL_VOLUME = Form(
-    CHECKPOINT_RULE,
-    POD_MAKERS,
+    checkpoint_on_ephemeral_volume,
+    MATCHED,
     lambda parameters: f"object.kind in {texts(parameters.texts('kinds'))} ? {_LOST} : []",
     kinds="kinds",
 )
@@ -370,8 +397,8 @@ _UNQUEUED = every(
 )
 
 JOB_WITHOUT_QUEUE = Form(
-    QUEUE_RULE,
-    POD_MAKERS,
+    job_without_queue,
+    MATCHED,
     lambda parameters: of_each(
         f"(object.kind in {texts(parameters.texts('kinds'))} ? {GPU_WORK} : [])", first_of((_UNQUEUED, told(UNQUEUED, UNQUEUED_REMEDY)))
     ),
@@ -391,7 +418,7 @@ def _ownerless(parameters: Parameters) -> str:
     return of_each(GPU_WORK, first_of((f"!({owned})", told(OWNERLESS, OWNERLESS_REMEDY.format(key=keys[0])))))
 
 
-MISSING_OWNER_LABELS = Form(OWNER_RULE, POD_MAKERS, _ownerless)
+MISSING_OWNER_LABELS = Form(missing_owner_labels, MATCHED, _ownerless)
 
 
 @cache

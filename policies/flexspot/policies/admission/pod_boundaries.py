@@ -19,7 +19,7 @@ from flexspot.policies.admission.form import (
 )
 from flexspot.policies.admission.pods import ALL_CONTAINERS, ASKS
 from flexspot.policies.inventory.pod_gpus import ELEMENTS, POD_MAKERS
-from flexspot.policies.rules.grace_exceeds_notice import RULE as GRACE_RULE
+from flexspot.policies.rules.interruptions import grace_exceeds_notice
 
 _VOLUMES = ("configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret")
 _SYSCTLS = (
@@ -121,7 +121,7 @@ VIOLATIONS = {
 """What the namespace takes no pod with, in words, and CEL for whether `p` has it."""
 
 
-LONGEST_NOTICE_SECONDS = GRACE_RULE.defaults().number("longest-seconds")
+LONGEST_NOTICE_SECONDS = grace_exceeds_notice.defaults().number("longest-seconds")
 """The longest notice of a Spot interruption; a grace period up to it is in order everywhere."""
 
 

@@ -67,7 +67,7 @@ def pod_sets() -> str:
     `where` is the path to the pod's spec, `pod` the spec, `template` what it belongs to, `job` the spec of the Job that makes the pods,
     missing where no Job does. Needs the variable `places`.
     """
-    return _by_kind(MATCHED, lambda maker: _joined(_pod_set(maker, path) for path in maker.paths))
+    return _by_kind(MATCHED, lambda maker: " + ".join(_pod_set(maker, path) for path in maker.paths))
 
 
 def changed_by_people() -> str:
@@ -112,10 +112,6 @@ def _by_kind(makers: Iterable[PodMaker], expression: Callable[[PodMaker], str]) 
     return first_of(*((f"object.kind in {texts(kinds)}", found) for found, kinds in by_expression.items()), otherwise="[]")
 
 
-def _joined(lists: Iterable[str]) -> str:
-    return " + ".join(lists)
-
-
 def _split(path: str) -> tuple[list[str], str, list[str]]:
     """The steps before the elements of a list or the entries of a mapping, which of both it is, and the steps after it."""
     steps = path.split(".")
@@ -125,7 +121,7 @@ def _split(path: str) -> tuple[list[str], str, list[str]]:
 
 def _specs(makers: Iterable[PodMaker], base: str) -> str:
     """The pods' specs alone, empty ones for those that are missing."""
-    return _by_kind(makers, lambda maker: _joined(_spec(base, path) for path in maker.paths))
+    return _by_kind(makers, lambda maker: " + ".join(_spec(base, path) for path in maker.paths))
 
 
 def _spec(base: str, path: str) -> str:
@@ -181,13 +177,10 @@ def containers_where(condition: str, value: str = "NAME") -> str:
     return f"({' + '.join(found)})"
 
 
-def _is_gpu(resource: str) -> str:
-    return either(*(f"{resource}.startsWith({text(prefix)})" for prefix in GPU_PREFIXES))
-
-
+_IS_GPU = either(*(f"k.startsWith({text(prefix)})" for prefix in GPU_PREFIXES))
 ASKS = either(
     f"{ALL_CONTAINERS}.exists(c, {mapping_at('c', 'resources', 'limits')}"
-    f".exists(k, ({_is_gpu('k')}) && {is_positive('c.resources.limits[k]')}))",
+    f".exists(k, ({_IS_GPU}) && {is_positive('c.resources.limits[k]')}))",
     f"size({list_at('p.pod', 'resourceClaims')}) > 0",
 )
 """Whether a container of `p` has a limit on GPUs, whole, shared or sliced, or `p` a claim on devices (DRA)."""

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.node_labels import ENVIRONMENT_LABEL, OWNER_LABEL, TEAM_LABEL
 from flexspot.policies.admission.cel import mapping_at, sentence, text, texts
-from flexspot.policies.admission.form import Form, Matched, accepted, accepted_in_settings, used_by
+from flexspot.policies.admission.form import Form, accepted, accepted_in_settings, used_by
 from flexspot.policies.admission.forms import all_forms
 from flexspot.policies.admission.pods import changed_by_people, made_by_nobody_judged
 from flexspot.policies.admission.scheduling_options import MOST_GPUS
-from flexspot.policies.inventory.pod_gpus import POD_MAKERS
+from flexspot.policies.inventory.pod_gpus import POD_MAKERS, ObjectKind
 from flexspot.policies.judging import DEFAULTS, Level, Settings
-from flexspot.policies.rules.checkpoint_on_ephemeral_volume import RULE as CHECKPOINT_RULE
-from flexspot.policies.rules.gpu_container_above_maximum import MOST
-from flexspot.policies.rules.gpu_container_above_maximum import RULE as MAXIMUM_RULE
+from flexspot.policies.rules.gpu_requests import MOST, gpu_container_above_maximum
+from flexspot.policies.rules.storage import checkpoint_on_ephemeral_volume
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -89,13 +88,13 @@ def admission_policies(facts: Mapping[str, str], settings: Settings = DEFAULTS) 
 
 def _not_set(facts: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
     """The facts without those in whose place somebody has set a parameter."""
-    is_set = settings.parameters(MAXIMUM_RULE).is_set(MOST)
+    is_set = settings.parameters(gpu_container_above_maximum).is_set(MOST)
     return {key: value for key, value in facts.items() if not (is_set and (key == MOST_GPUS or key.startswith(f"{MOST_GPUS}.")))}
 
 
 def _policy(name: str, forms: list[Form], facts: Mapping[str, str], settings: Settings, *, stops: bool) -> AdmissionPolicy:
     problems = [Expression(variable_of(form.rule.name), _problems(form, settings)) for form in forms]
-    checkpoints = settings.parameters(CHECKPOINT_RULE)
+    checkpoints = settings.parameters(checkpoint_on_ephemeral_volume)
     shared = [Expression(*each) for each in used_by((each.expression for each in problems), facts, checkpoints)]
     return AdmissionPolicy(
         name=name,
@@ -106,7 +105,7 @@ def _policy(name: str, forms: list[Form], facts: Mapping[str, str], settings: Se
             Expression("changed-by-people", changed_by_people()),
         ),
         variables=(*shared, *problems),
-        validations=tuple(map(_validation, forms)),
+        validations=tuple(validation(each.rule.name, f"{each.rule.name} ({each.rule.code}): ", each.rule.remediation) for each in forms),
     )
 
 
@@ -124,10 +123,6 @@ def _problems(form: Form, settings: Settings) -> str:
         if suppressions := [each for each in settings.suppressions if each.rule == form.rule.name]:
             asked += f" && !({accepted_in_settings(suppressions)})"
     return f"({asked}) ? ({form.problems(parameters)}) : []"
-
-
-def _validation(form: Form) -> Validation:
-    return validation(form.rule.name, f"{form.rule.name} ({form.rule.code}): ", form.rule.remediation)
 
 
 def validation(rule: str, lead: str, otherwise: str) -> Validation:
@@ -149,7 +144,7 @@ def _resource_rules(forms: Iterable[Form], settings: Settings) -> tuple[Resource
     return tuple(ResourceRule(group, tuple(sorted(resources)), operations) for (group, operations), resources in sorted(by_group.items()))
 
 
-def _operations(matched: Matched) -> tuple[str, ...]:
+def _operations(matched: ObjectKind) -> tuple[str, ...]:
     # A pod's containers and grace period are what they are, and the updates that the scheduler, the kubelet and Kueue make are many.
     return ("CREATE",) if (matched.group, matched.kind) == ("", "Pod") else ("CREATE", "UPDATE")
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.accelerators import RESOURCES
 from flexspot.capacity.catalog.capacity_type import CapacityType
-from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_QUEUED_LABEL, GKE_SPOT_LABEL
+from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_QUEUED_LABEL, GKE_SPOT_LABEL, QUEUE_LABEL
 from flexspot.capacity.catalog.platform import Platform
-from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
 from flexspot.policies.admission.cel import either, entry, every, first_of, let, list_at, mapping_at, sentence, text, text_at, texts
 from flexspot.policies.inventory.pod_gpus import REQUIRED_TERMS
 from flexspot.policies.pods.scheduling_options import BY_AFFINITY, BY_SELECTOR, DEFAULT_QUEUE, SPOT_LABELS, WITHOUT_DEFAULT_QUEUE

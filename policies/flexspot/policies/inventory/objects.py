@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, TypeVar
 
-from flexspot.capacity.values.verdict import Outcome, not_applicable, undecided
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, Outcome, undecided
 from flexspot.policies.inventory.views import Inventory, View
 from flexspot.policies.metrics import Node, parsed
 from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of
@@ -212,5 +212,5 @@ def tree_of(query: QueryView) -> Node | Outcome:
     if tree is not None:
         return tree
     if query.templated or not text:
-        return not_applicable("it is not PromQL as it stands")
+        return NOT_APPLICABLE
     return undecided(f"{query.described} cannot be parsed as PromQL, or is too long to parse")

@@ -20,17 +20,23 @@ _TEMPLATE = "spec.template.spec"
 
 
 @dataclass(frozen=True)
-class PodMaker:
-    """A kind of object that makes pods, or is one.
-
-    `resource` is how the API server's paths call it, `paths` lead to the pods' specs. `suspended` kinds are started and stopped by Kueue,
-    which then writes into their pod templates. `makes_jobs` says that what holds a pod template is the spec of a Job. `queued_as` leads to
-    the metadata whose labels and annotations Kueue reads.
-    """
+class ObjectKind:
+    """A kind of object; `resource` is how the API server's paths call it."""
 
     group: str
     kind: str
     resource: str
+
+
+@dataclass(frozen=True)
+class PodMaker(ObjectKind):
+    """A kind of object that makes pods, or is one.
+
+    `paths` lead to the pods' specs. `suspended` kinds are started and stopped by Kueue,
+    which then writes into their pod templates. `makes_jobs` says that what holds a pod template is the spec of a Job. `queued_as` leads to
+    the metadata whose labels and annotations Kueue reads.
+    """
+
     paths: tuple[str, ...] = (_TEMPLATE,)
     suspended: bool = False
     makes_jobs: bool = False
@@ -109,18 +115,15 @@ POOL_LABELS = frozenset(
 )
 
 
-def exemption(kind: str, namespace: Field, pod: Field) -> str:
-    """Why the pods of an object of `kind` may sit on GPU nodes without a GPU; empty if they may not.
+def serve_nodes(kind: str, namespace: Field, pod: Field) -> bool:
+    """Whether the pods of an object of `kind` serve the nodes themselves, so that they may sit on GPU nodes without a GPU.
 
-    Agents of the nodes are DaemonSets, in kube-system, or of a system priority. All three are literals wherever they are meant, so a
-    namespace or a class that is not known yet is not taken for one.
+    Such agents are DaemonSets, in kube-system, or of a system priority. All three are literals wherever they are meant, so a namespace or a
+    class that is not known yet is not taken for one.
     """
-    if kind == "DaemonSet":
-        return "a DaemonSet serves the nodes themselves"
-    if namespace.equals(SYSTEM_NAMESPACE) is True:
-        return "kube-system serves the nodes themselves"
     priority = pod.at("priorityClassName").text()
-    return "of a system priority" if isinstance(priority, str) and priority.startswith(SYSTEM_PRIORITY) else ""
+    of_system = isinstance(priority, str) and priority.startswith(SYSTEM_PRIORITY)
+    return kind == "DaemonSet" or namespace.equals(SYSTEM_NAMESPACE) is True or of_system
 
 
 def containers(pod: Field) -> Iterator[tuple[str, Field]]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from flexspot.capacity.catalog.node_labels import GPU_RESOURCE
-from flexspot.policies.inventory.pod_gpus import asks_for_gpus, containers, exemption, placed_on_gpus
+from flexspot.policies.inventory.pod_gpus import asks_for_gpus, containers, placed_on_gpus, serve_nodes
 from flexspot.policies.values.field import UNKNOWN, Field
 
 if TYPE_CHECKING:
@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
     from flexspot.capacity.values.verdict import ObjectIdentity
     from flexspot.policies.inventory.node_offer import NodeOffer
-    from flexspot.policies.values.field import Tri, Unknown
-
-
-NO_GPUS = "it requests no GPUs"
+    from flexspot.policies.values.field import Parts, Tri, Unknown
 
 
 @dataclass(frozen=True)
@@ -33,26 +30,6 @@ class View:
     identity: ObjectIdentity
     concerned: Tri
     partial: bool
-
-
-@dataclass(frozen=True)
-class PoolTaint:
-    """A taint of a pool's nodes; `effect` in Kubernetes' spelling or in the clouds' (NO_SCHEDULE)."""
-
-    key: Field
-    value: Field
-    effect: Field
-
-    @property
-    def as_field(self) -> Field:
-        """The taint as it is written."""
-        return Field({"key": self.key.value, "value": self.value.value, "effect": self.effect.value})
-
-    @property
-    def described(self) -> str:
-        """The taint as messages name it."""
-        key, value, effect = (each.text() for each in (self.key, self.value, self.effect))
-        return f"{key}={value}:{effect}" if isinstance(value, str) else f"{key}:{effect}"
 
 
 @dataclass(frozen=True)
@@ -81,18 +58,17 @@ Bounds = tuple[tuple[Ceiling, ...], ...]
 class Pool(View):
     """Nodes that are made and scaled together: a GKE node pool, an EKS node group, a Karpenter NodePool.
 
-    `evidence` says what shows that it has GPUs. `taints_field` and `effect_spelling` are how this kind of pool writes a taint. Unless
-    `taints_complete`, there may be more taints than listed. `offer` is what its nodes are before they boot: labels and machines.
-    `spot` is whether the cloud takes its nodes back at will, `notice_seconds` how long their pods then have, `gpus` how many GPUs it can
-    have in all (None: no end, or none that can be told), and `node_gpus` the most that one of its nodes has (None: not told).
-    `owner_labels` are the labels or tags that say whose it is. `tainted_by` says who taints GPU nodes beside what is listed, and when,
-    `tainted_by_cloud` whether that is certain of this pool's. `resources` are what
-    pods ask for its GPUs by: one, but where its machines are of several kinds.
+    `evidence` says what shows that it has GPUs. A taint has `key`, `value` and `effect`, the last in Kubernetes' spelling or in the clouds'
+    (NO_SCHEDULE); `taints_field` and `effect_spelling` are how this kind of pool writes one. `offer` is what its nodes are before they
+    boot: labels and machines. `spot` is whether the cloud takes its nodes back at will, `notice_seconds` how long their pods then have,
+    `gpus` how many GPUs it can have in all (None: no end, or none that can be told), and `node_gpus` the most that one of its nodes has
+    (None: not told). `owner_labels` are the labels or tags that say whose it is. `tainted_by` says who taints GPU nodes beside what is
+    listed, and when, `tainted_by_cloud` whether that is certain of this pool's. `resources` are what pods ask for its GPUs by: one, but
+    where its machines are of several kinds.
     """
 
     evidence: str
-    taints: tuple[PoolTaint, ...]
-    taints_complete: bool
+    taints: Parts
     taints_field: str
     effect_spelling: str
     bounds: Bounds
@@ -183,14 +159,14 @@ class PodSet(View):
         return placed_on_gpus(self.pod)
 
     @cached_property
-    def exemption(self) -> str:
-        """Why the pods may sit on GPU nodes without a GPU; empty if they may not."""
-        return exemption(self.kind, self.namespace, self.pod)
+    def serve_nodes(self) -> bool:
+        """Whether the pods may sit on GPU nodes without a GPU."""
+        return serve_nodes(self.kind, self.namespace, self.pod)
 
     @property
-    def not_gpu_work(self) -> str:
-        """Why no rule about GPU work judges the pods; empty if one does, or if what they request is not known yet."""
-        return self.exemption or (NO_GPUS if self.asks_for_gpus is False else "")
+    def not_gpu_work(self) -> bool:
+        """Whether no rule about GPU work judges the pods; one does if what they request is not known yet."""
+        return self.serve_nodes or self.asks_for_gpus is False
 
 
 ViewT = TypeVar("ViewT", bound=View)

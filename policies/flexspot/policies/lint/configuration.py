@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from flexspot.capacity.values.errors import ExitCode, ExplainedError, nearest
 from flexspot.capacity.values.verdict import ObjectIdentity, Severity, fails
 from flexspot.policies.core import finding_of
-from flexspot.policies.judging import DEFAULTS, AnyRule, Level, Rule, Settings, read_settings, unknown_name
+from flexspot.policies.judging import DEFAULTS, Level, Rule, Settings, read_settings, unknown_name
 from flexspot.policies.lint.file_reading import InputProblem, Problem
 from flexspot.policies.lint.report import GRAVEST_FIRST
 from flexspot.policies.lint.yaml_reading import DocumentRefusedError, documents_in
 from flexspot.policies.own_rules import KEY as OWN_RULES
 from flexspot.policies.own_rules import read_own_rules
 from flexspot.policies.rules import all_rules
-from flexspot.policies.values.field import list_of, mapping_of
+from flexspot.policies.values.field import mapping_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from flexspot.policies.own_rules import OwnRule
     from flexspot.policies.values.finding import Finding
@@ -43,7 +43,7 @@ class PathLevels:
         return any(fnmatchcase(path, pattern) for pattern in self.patterns)
 
 
-def selected(asked: Iterable[str], rules: Iterable[AnyRule]) -> frozenset[str]:
+def selected(asked: Iterable[str], rules: Iterable[Rule]) -> frozenset[str]:
     """The names of the rules that are asked for by name, by code, or by a pattern of either.
 
     Raises ValueError for what no rule is called, and for no name at all.
@@ -60,7 +60,7 @@ def selected(asked: Iterable[str], rules: Iterable[AnyRule]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _read_path_levels(written: Any, rules: Iterable[AnyRule], problems: list[str]) -> tuple[PathLevels, ...]:
+def _read_path_levels(written: Any, rules: Iterable[Rule], problems: list[str]) -> tuple[PathLevels, ...]:
     """The entries of `paths`: each with patterns under `match` and levels under `rules`. What is wrong is added to `problems`."""
     if written is None:
         return ()
@@ -90,12 +90,12 @@ def _read_path_levels(written: Any, rules: Iterable[AnyRule], problems: list[str
     return tuple(found)
 
 
-INPUT_RULES: Final[tuple[Rule[Any], ...]] = (
+INPUT_RULES: Final[tuple[Rule, ...]] = (
     Rule(
         code="FLX901",
         name=InputProblem.UNREADABLE,
         severity=Severity.HIGH,
-        about="A Kubernetes object whose text is no YAML, no UTF-8, or beyond what anybody should read.",
+        summary="A Kubernetes object whose text is no YAML, no UTF-8, or beyond what anybody should read.",
         why="What cannot be read is judged by no rule, and what is applied may not be what a reviewer believes to read.",
         remediation="Fix the text so that `kubectl apply --dry-run=client -f FILE` takes it; split what is too long into several files.",
         link="https://yaml.org/spec/1.1/",
@@ -104,7 +104,7 @@ INPUT_RULES: Final[tuple[Rule[Any], ...]] = (
         code="FLX902",
         name=InputProblem.DUPLICATE_KEY,
         severity=Severity.HIGH,
-        about="A key that one mapping holds twice.",
+        summary="A key that one mapping holds twice.",
         why="YAML forbids a key that one mapping holds twice. Tools that take it keep the last value and say nothing of the first, which "
         "may be the limit or the taint that a reviewer saw.",
         remediation="Keep one of the two keys, with everything that belongs below it.",
@@ -157,12 +157,12 @@ class Configuration:
     own: tuple[OwnRule, ...] = ()
 
     @property
-    def known_rules(self) -> tuple[AnyRule, ...]:
+    def known_rules(self) -> tuple[Rule, ...]:
         """Every rule that can have a finding in a file."""
         return (*judged_rules(), *self.own)
 
     @property
-    def rules_of_objects(self) -> tuple[AnyRule, ...]:
+    def rules_of_objects(self) -> tuple[Rule, ...]:
         """The rules on objects that a run is asked for."""
         return tuple(each for each in (*all_rules(), *self.own) if self.chosen is None or each.name in self.chosen)
 
@@ -217,13 +217,13 @@ class Configuration:
         return self._level_under(rule, path) or (self.settings.level(named) if named else None)
 
 
-def judged_rules() -> tuple[AnyRule, ...]:
+def judged_rules() -> tuple[Rule, ...]:
     """Every rule that can have a finding in a file: those on objects, and those on the text itself."""
     return (*all_rules(), *INPUT_RULES)
 
 
 @cache
-def _by_name() -> Mapping[str, AnyRule]:
+def _by_name() -> Mapping[str, Rule]:
     return {each.name: each for each in judged_rules()}
 
 
@@ -254,28 +254,46 @@ def read_configuration(path: Path) -> Configuration:
     own = read_own_rules(held.get(OWN_RULES), [text for rule in judged_rules() for text in (rule.name, rule.code)], problems)
     known = (*judged_rules(), *own)
     settings = replace(_settings(held.get(PACK), known, problems), custom=frozenset(rule.name for rule in own))
-    exclude = _patterns(held.get("exclude"), problems)
-    fail_on = _severity(held.get("fail-on"), problems)
-    closed = held.get("closed", False)
-    if not isinstance(closed, bool):
-        problems.append("closed: must be true or false")
-    baseline = held.get("baseline")
-    if baseline is not None and not isinstance(baseline, str):
-        problems.append("baseline: must be the path of a file, relative to this one")
+
+    def taken(key: str, default: Any, fits: Callable[[Any], bool], words: str) -> Any:
+        value = held.get(key, default)
+        if not fits(value):
+            problems.append(f"{key}: {words}")
+        return value
+
+    exclude = taken("exclude", [], _is_texts, "must be a list of path patterns such as tests/*, relative to this file")
+    bars = f"{held.get('fail-on')!r} is not allowed; allowed: {', '.join(Severity)}"
+    fail_on = taken("fail-on", None, lambda each: each is None or each in list(Severity), bars)
+    closed = taken("closed", False, lambda each: isinstance(each, bool), "must be true or false")
+    baseline = taken("baseline", None, lambda each: isinstance(each, str | None), "must be the path of a file, relative to this one")
     clusters = _clusters(held.get("clusters"), problems)
     paths = _read_path_levels(held.get("paths"), known, problems)
-    pages = held.get("pages", "")
-    if not isinstance(pages, str):
-        problems.append("pages: must be the URL that docs/rules is below, such as https://git.acme.com/flexspot/blob/main")
+    place = "must be the URL that docs/rules is below, such as https://git.acme.com/flexspot/blob/main"
+    pages = taken("pages", "", lambda each: isinstance(each, str), place)
     if problems:
         raise _unusable(path, problems)
     folder = path.resolve().parent
-    accepted = folder / baseline if isinstance(baseline, str) else None
-    rules = cast("dict[str, Any]", held.get(PACK) or {})
-    return Configuration(settings, exclude, fail_on, closed is True, accepted, folder, rules, clusters, paths, str(pages), own=own)
+    return Configuration(
+        settings=settings,
+        exclude=tuple(exclude or ()),
+        fail_on=fail_on and Severity(fail_on),
+        closed=closed,
+        baseline=folder / baseline if baseline is not None else None,
+        folder=folder,
+        rules=mapping_of(held.get(PACK)),
+        clusters=clusters,
+        paths=paths,
+        pages=pages,
+        own=own,
+    )
 
 
-def _settings(written: Any, known: Iterable[AnyRule], problems: list[str]) -> Settings:
+def _is_texts(written: Any) -> bool:
+    """Whether it is a list of texts, or nothing."""
+    return written is None or (isinstance(written, list) and all(isinstance(each, str) for each in cast("list[Any]", written)))
+
+
+def _settings(written: Any, known: Iterable[Rule], problems: list[str]) -> Settings:
     if written is None:
         return DEFAULTS
     if not isinstance(written, dict):
@@ -284,14 +302,6 @@ def _settings(written: Any, known: Iterable[AnyRule], problems: list[str]) -> Se
     settings = read_settings(cast("dict[str, Any]", written), known)
     problems += [f"{PACK}.{problem}" for problem in settings.problems]
     return settings
-
-
-def _patterns(written: Any, problems: list[str]) -> tuple[str, ...]:
-    listed = list_of(written)
-    texts = tuple(each for each in listed if isinstance(each, str))
-    if written is not None and (not isinstance(written, list) or len(texts) != len(listed)):
-        problems.append("exclude: must be a list of path patterns such as tests/*, relative to this file")
-    return texts
 
 
 def _clusters(written: Any, problems: list[str]) -> dict[str, tuple[str, ...]]:
@@ -308,15 +318,6 @@ def _clusters(written: Any, problems: list[str]) -> dict[str, tuple[str, ...]]:
         else:
             problems.append(f"clusters.{name}: must be a list of files and folders, relative to this file")
     return found
-
-
-def _severity(written: Any, problems: list[str]) -> Severity | None:
-    if written is None:
-        return None
-    if written not in list(Severity):
-        problems.append(f"fail-on: {written!r} is not allowed; allowed: {', '.join(Severity)}")
-        return None
-    return Severity(written)
 
 
 def _unusable(path: Path, problems: list[str]) -> ExplainedError:

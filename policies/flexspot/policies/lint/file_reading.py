@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from flexspot.policies.lint.chunks import Chunk, markdown_chunks, yaml_chunks
 from flexspot.policies.lint.parts import (
     KUSTOMIZATION_FILES,
     PATCH_MARKS,
@@ -28,9 +27,12 @@ from flexspot.policies.lint.yaml_reading import (
     FILE_DOCUMENTS,
     FILE_VALUES,
     FILLED_LATER,
+    Chunk,
     Document,
     DocumentRefusedError,
     documents_in,
+    markdown_chunks,
+    yaml_chunks,
 )
 from flexspot.policies.values.field import mapping_of
 

@@ -21,14 +21,13 @@ import yaml
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
 from flexspot.policies.inventory.reading.source import from_manifest
-from flexspot.policies.lint.chunks import yaml_chunks
 from flexspot.policies.lint.file_reading import Manifest, read_text
 from flexspot.policies.lint.places import steps_of, walk
-from flexspot.policies.lint.yaml_reading import DocumentRefusedError, documents_in, nodes_in
-from flexspot.policies.rules.missing_owner_labels import RULE as OWNER_RULE
+from flexspot.policies.lint.yaml_reading import DocumentRefusedError, documents_in, nodes_in, yaml_chunks
+from flexspot.policies.rules.objects import missing_owner_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from flexspot.capacity.values.verdict import Addition, ObjectIdentity
     from flexspot.policies.judging import Settings
@@ -193,7 +192,7 @@ class Fixes:
 def owner_label(written: str, settings: Settings) -> tuple[str, str]:
     """KEY and VALUE of the option --owner. Raises ExplainedError for a key that is no owner's."""
     key, _, value = written.partition("=")
-    allowed = settings.parameters(OWNER_RULE).texts("label-keys")
+    allowed = settings.parameters(missing_owner_labels).texts("label-keys")
     if key in allowed and value:
         return key, value
     problem = f"--owner {written} names no owner."
@@ -206,72 +205,57 @@ def fixes_of(report: LintReport, owner: tuple[str, str] | None) -> Fixes:
     for each in report.open:
         if each.finding.adds is not None:
             by_path.setdefault(each.path, []).append(each)
-    changes: list[FileChange] = []
     left: list[tuple[Placed, str]] = []
-    for path, findings in by_path.items():
-        change = _FileFix(path, owner, left).changed(findings)
-        if change.fixed:
-            changes.append(change)
-    return Fixes(tuple(changes), tuple(left))
+    changes = [_change(path, owner, findings, left) for path, findings in by_path.items()]
+    return Fixes(tuple(each for each in changes if each.fixed), tuple(left))
 
 
-class _FileFix:
+def _change(path: str, owner: tuple[str, str] | None, findings: Sequence[Placed], left: list[tuple[Placed, str]]) -> FileChange:
     """The additions to one file, from its end to its beginning, so that what is still to be found stays where it was."""
-
-    def __init__(self, path: str, owner: tuple[str, str] | None, left: list[tuple[Placed, str]]) -> None:
-        self._path = path
-        self._owner = owner
-        self._left = left
-
-    def changed(self, findings: Sequence[Placed]) -> FileChange:
+    try:
+        before = _text(path)
+    except NotEditableError as error:
+        left += [(each, str(error)) for each in findings]
+        return FileChange(path, "", "", 0)
+    manifests = read_text(path, before.encode()).manifests
+    identities = [from_manifest(each.value).identity for each in manifests]
+    counted = Counter(identities)
+    # One addition may fix several findings, such as the owner of each pod template of an object.
+    wanted: dict[tuple[ObjectIdentity, str, str], list[tuple[Placed, Addition]]] = {}
+    for placed in findings:
+        addition = placed.finding.adds
+        if addition is not None and addition.value is None and owner:
+            addition = replace(addition, key=owner[0], value=owner[1])
+        if addition is None or addition.value is None:
+            left.append((placed, "name its owner with --owner KEY=VALUE"))
+        elif counted[placed.finding.object] == 1:
+            wanted.setdefault((placed.finding.object, addition.at, addition.key), []).append((placed, addition))
+        else:
+            left.append((placed, "the file does not hold one object of this name"))
+    after, fixed = before, 0
+    places = {identity: place for place, identity in enumerate(identities)}
+    for (identity, _, _), listed in sorted(wanted.items(), key=lambda each: -places[each[0][0]]):
         try:
-            before = self._text()
+            after = _added(after, manifests[places[identity]], listed[0][1], is_json=path.endswith(".json"))
+            fixed += len(listed)
         except NotEditableError as error:
-            self._left += [(each, str(error)) for each in findings]
-            return FileChange(self._path, "", "", 0)
-        manifests = read_text(self._path, before.encode()).manifests
-        identities = [from_manifest(each.value).identity for each in manifests]
-        counted = Counter(identities)
-        # One addition may fix several findings, such as the owner of each pod template of an object.
-        wanted: dict[tuple[ObjectIdentity, str, str], list[tuple[Placed, Addition]]] = {}
-        for placed, addition in self._known(findings):
-            if counted[placed.finding.object] == 1:
-                wanted.setdefault((placed.finding.object, addition.at, addition.key), []).append((placed, addition))
-            else:
-                self._left.append((placed, "the file does not hold one object of this name"))
-        after, fixed = before, 0
-        places = {identity: place for place, identity in enumerate(identities)}
-        for (identity, _, _), listed in sorted(wanted.items(), key=lambda each: -places[each[0][0]]):
-            try:
-                after = _added(after, manifests[places[identity]], listed[0][1], is_json=self._path.endswith(".json"))
-                fixed += len(listed)
-            except NotEditableError as error:
-                self._left += [(placed, str(error)) for placed, _ in listed]
-        return FileChange(self._path, before, after, fixed)
+            left += [(placed, str(error)) for placed, _ in listed]
+    return FileChange(path, before, after, fixed)
 
-    def _text(self) -> str:
-        if not self._path.endswith(_ENDINGS):
-            raise NotEditableError(f"only files ending in {', '.join(_ENDINGS)} are changed")
-        try:
-            text = Path(self._path).read_bytes()
-        except OSError as error:
-            raise NotEditableError(f"it cannot be read: {error.strerror}") from error
-        if text.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise NotEditableError("it begins with a byte order mark")
-        try:
-            return text.decode()
-        except UnicodeDecodeError as error:
-            raise NotEditableError("it is not UTF-8") from error
 
-    def _known(self, findings: Sequence[Placed]) -> Iterator[tuple[Placed, Addition]]:
-        for each in findings:
-            addition = each.finding.adds
-            if addition is not None and addition.value is None and self._owner:
-                addition = replace(addition, key=self._owner[0], value=self._owner[1])
-            if addition is not None and addition.value is not None:
-                yield each, addition
-            else:
-                self._left.append((each, "name its owner with --owner KEY=VALUE"))
+def _text(path: str) -> str:
+    if not path.endswith(_ENDINGS):
+        raise NotEditableError(f"only files ending in {', '.join(_ENDINGS)} are changed")
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise NotEditableError(f"it cannot be read: {error.strerror}") from error
+    if text.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise NotEditableError("it begins with a byte order mark")
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise NotEditableError("it is not UTF-8") from error
 
 
 def _added(text: str, manifest: Manifest, addition: Addition, *, is_json: bool) -> str:

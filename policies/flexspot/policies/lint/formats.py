@@ -1,10 +1,11 @@
-"""The forms in which a report is printed: for people, for GitHub's annotations, for programs, and for code scanning services."""
+"""The forms in which a report is printed: for people, GitHub's annotations, programs, code scanning services, and CI servers as tests."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
+from xml.etree import ElementTree as ET
 
 from flexspot.capacity.values.shown_text import printable
 from flexspot.capacity.values.verdict import Severity
@@ -14,7 +15,7 @@ from flexspot.policies.lint.report import LintReport, Placed, fingerprints
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flexspot.policies.judging import AnyRule
+    from flexspot.policies.judging import Rule
     from flexspot.policies.lint.report import LintReport, Placed
 
 
@@ -77,8 +78,7 @@ def _lines(report: LintReport, paint: _Paint, *, details: bool) -> Iterator[str]
 
 def _line(placed: Placed, word: str, colour: str, paint: _Paint) -> str:
     finding = placed.finding
-    name = finding.object.described.strip()
-    said = printable(f"{finding.rule} ({finding.code}): {name + ': ' if name else ''}{placed.message}")
+    said = printable(f"{finding.rule} ({finding.code}): {placed.said}")
     return f"{paint(f'{placed.path}:{placed.line}:', _BOLD)} {paint(word, colour)} {said}"
 
 
@@ -115,8 +115,7 @@ def as_github(report: LintReport) -> str:
 
 def _annotation(placed: Placed) -> str:
     finding = placed.finding
-    name = finding.object.described.strip()
-    text = f"{name + ': ' if name else ''}{placed.message}.\nTo fix it: {finding.remediation}"
+    text = f"{placed.said}.\nTo fix it: {finding.remediation}"
     if placed.references:
         text += f"\nSee {placed.references}"
     title = f"{finding.rule} ({finding.code}, {finding.severity})"
@@ -202,7 +201,7 @@ def as_sarif(report: LintReport, version: str, configuration: Configuration | No
     return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
-def _rule(rule: AnyRule, page: str) -> dict[str, Any]:
+def _rule(rule: Rule, page: str) -> dict[str, Any]:
     reference = f"\n\nReference: {page}" if page else ""
     return {
         "id": rule.name,
@@ -218,11 +217,10 @@ def _rule(rule: AnyRule, page: str) -> dict[str, Any]:
 
 def _result(placed: Placed, fingerprint: str, place: int | None) -> dict[str, Any]:
     finding = placed.finding
-    name = finding.object.described.strip()
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "level": _LEVELS[finding.severity],
-        "message": {"text": printable(f"{name + ': ' if name else ''}{placed.message}. To fix it: {finding.remediation}", lines=True)},
+        "message": {"text": printable(f"{placed.said}. To fix it: {finding.remediation}", lines=True)},
         "locations": [
             {
                 "physicalLocation": {"artifactLocation": {"uri": _uri(placed.path)}, "region": {"startLine": placed.line}},
@@ -243,3 +241,55 @@ def _uri(path: str) -> str:
     """A path as a reference that is relative to where the linter was started, which is the checkout in a workflow."""
     absolute = "file://" if path.startswith("/") else ""
     return absolute + quote(path.replace("\\", "/").encode(errors="surrogateescape"))
+
+
+_SUITE: Final = "flexspot lint"
+
+
+def as_junit(report: LintReport) -> str:
+    """One suite for each file with findings, one case for each finding; a clean run is one case that passes.
+
+    A finding that fails no run is a case that passes and says what was found. The form is Jenkins's junit-10.xsd, which GitLab, CircleCI
+    and Azure read, too.
+    """
+    root = ET.Element("testsuites", name=_SUITE)
+    by_file: dict[str, list[Placed]] = {}
+    for each in report.findings:
+        by_file.setdefault(each.path, []).append(each)
+    for path, findings in by_file.items():
+        failures = sum(each.binding and each.suppressed is None for each in findings)
+        skipped = sum(each.suppressed is not None for each in findings)
+        counts = {"tests": str(len(findings)), "failures": str(failures), "skipped": str(skipped), "errors": "0"}
+        suite = ET.SubElement(root, "testsuite", name=_xml_text(path), **counts)
+        for each in findings:
+            _case(suite, each)
+    if not by_file:
+        suite = ET.SubElement(root, "testsuite", name=_SUITE, tests="1", failures="0", skipped="0", errors="0")
+        ET.SubElement(suite, "testcase", name=f"{report.objects} objects of {report.files} files", classname=_SUITE)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _case(suite: ET.Element, placed: Placed) -> None:
+    finding = placed.finding
+    name = f"{finding.rule} ({finding.code}) {finding.object.described}".strip()
+    where = {"classname": _xml_text(placed.path), "file": _xml_text(placed.path), "line": str(placed.line)}
+    case = ET.SubElement(suite, "testcase", name=_xml_text(name), **where)
+    told = [f"{placed.path}:{placed.line}: {placed.message}.", f"To fix it: {finding.remediation}"]
+    told += [f"See {placed.references}"] if placed.references else []
+    if placed.suppressed is not None:
+        ET.SubElement(case, "skipped", message=_xml_text(str(placed.suppressed)))
+    elif placed.binding:
+        ET.SubElement(case, "failure", type=finding.severity.value, message=_xml_text(placed.message)).text = _xml_lines(told)
+    else:
+        ET.SubElement(case, "system-out").text = _xml_lines([f"{finding.severity}: {told[0]}", *told[1:]])
+
+
+def _xml_lines(told: list[str]) -> str:
+    """Each on a line of its own, and no more: a name with an end of line in it would begin a line that a runner takes for a command."""
+    return "\n".join(map(_xml_text, told))
+
+
+def _xml_text(text: str) -> str:
+    """Without the control characters and lone surrogates that XML has no form for."""
+    return printable(text).encode(errors="backslashreplace").decode()

@@ -8,9 +8,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
-from flexspot.policies.inventory.pod_gpus import ELEMENTS, ENTRIES, POD_MAKERS
-from flexspot.policies.values.field import list_of, mapping_of
+from flexspot.capacity.catalog.node_labels import QUEUE_LABEL
+from flexspot.policies.inventory.pod_gpus import POD_MAKERS
+from flexspot.policies.inventory.reading.source import pod_places
+from flexspot.policies.values.field import Field, list_of, mapping_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -255,7 +256,8 @@ def is_fragment(value: dict[str, Any]) -> bool:
     if kind in _ONE_NEEDED and all(_missing(value, path) for path in _ONE_NEEDED[kind]):
         return True
     maker = POD_MAKERS.get(kind)
-    return maker is not None and not any(_has_containers(value, path.split(".")) for path in maker.paths)
+    pods = [pod for path in maker.paths for _, pod, _, _ in pod_places(Field(value), path.split("."))] if maker else []
+    return maker is not None and not any(_has_images(list_of(pod.at("containers").value)) for pod in pods)
 
 
 def _missing(value: Any, path: str) -> bool:
@@ -264,11 +266,5 @@ def _missing(value: Any, path: str) -> bool:
     return value is None or value in ([], {})
 
 
-def _has_containers(value: Any, path: list[str]) -> bool:
-    """Whether a pod at the path has a container with an image."""
-    for place, step in enumerate(path):
-        if step in {ELEMENTS, ENTRIES}:
-            return any(_has_containers(each, path[place + 1 :]) for each in (*mapping_of(value).values(), *list_of(value)))
-        value = mapping_of(value).get(step)
-    containers = list_of(mapping_of(value).get("containers"))
+def _has_images(containers: list[Any]) -> bool:
     return bool(containers) and all(isinstance(each, dict) and "image" in each for each in containers)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import yaml
 
-from flexspot.policies.lint.chunks import markdown_chunks, yaml_chunks
-from flexspot.policies.lint.yaml_reading import nodes_in
+from flexspot.policies.lint.yaml_reading import markdown_chunks, nodes_in, yaml_chunks
 from flexspot.policies.values.finding import PREFIX, Suppression, check_suppression, read_annotation
 
 if TYPE_CHECKING:

@@ -100,6 +100,12 @@ class Placed:
         return f"{named}{self.finding.message}"
 
     @property
+    def said(self) -> str:
+        """What is wrong with which object."""
+        name = self.finding.object.described.strip()
+        return f"{name}: {self.message}" if name else self.message
+
+    @property
     def references(self) -> str:
         """Where to read more: the rule's page, and where its facts come from."""
         return "; ".join(each for each in (self.finding.page, self.finding.link) if each)

@@ -124,7 +124,7 @@ def _without_unknown(value: Any) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnRule(Rule[KubernetesObject]):
+class OwnRule(Rule):
     """A rule of an organisation. `fixtures` is the folder of its fixtures, relative to the configuration's."""
 
     expressions: Expressions = field(default_factory=lambda: Expressions((), "true", (), "true", ""))
@@ -211,7 +211,7 @@ def _rule(entry: dict[str, Any]) -> OwnRule:
         level=Level(entry.get("level", Level.ADVISORY)),
         looks_at=(KubernetesObject,),
         judge=expressions.judge,
-        about=f"{entry['message'].rstrip('.')}.",
+        summary=f"{entry['message'].rstrip('.')}.",
         why=entry.get("why", entry["message"]),
         remediation=entry.get("remediation", "Fix the object so that the rule's check holds."),
         link=entry.get("link", ""),

@@ -8,6 +8,7 @@ networks, versions and formats, and the authorizer, are not there.
 
 from __future__ import annotations
 
+import operator
 import re
 from functools import cache
 from typing import Any, Final
@@ -40,18 +41,6 @@ def _order(one: float, other: float) -> int:
     return (one > other) - (one < other)
 
 
-def _greater(one: float, other: float) -> bool:
-    return one > other
-
-
-def _less(one: float, other: float) -> bool:
-    return one < other
-
-
-def _same(one: float) -> float:
-    return one
-
-
 def _find(text: str, pattern: str) -> str:
     found = re.search(pattern, text)
     return found[0] if found else ""
@@ -75,9 +64,9 @@ def _environment() -> cel.Env:
         _function("quantity", number, [text], _number, member=False),
         _function("isQuantity", truth, [text], _is_number, member=False),
         _function("compareTo", whole, [number, number], _order, member=True),
-        _function("isGreaterThan", truth, [number, number], _greater, member=True),
-        _function("isLessThan", truth, [number, number], _less, member=True),
-        _function("asApproximateFloat", number, [number], _same, member=True),
+        _function("isGreaterThan", truth, [number, number], operator.gt, member=True),
+        _function("isLessThan", truth, [number, number], operator.lt, member=True),
+        _function("asApproximateFloat", number, [number], float, member=True),
         _function("find", text, [text, text], _find, member=True),
         _function("findAll", listed, [text, text], _find_all, member=True),
         _function("min", element, [listed], min, member=True),

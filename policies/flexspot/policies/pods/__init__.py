@@ -1,1 +1,1 @@
-"""What rules ask about pods: where they can run, what interrupts them, which of them are meant, what they mount."""
+"""What rules ask about pods: where they can run, what interrupts them, which of them are meant."""

@@ -1,24 +1,31 @@
-"""Where pods can run, which taints keep them away, and what their priority does to them and to others."""
+"""Where pods can run, which taints keep them away, and what ends their work: the cloud, that takes their nodes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.accelerators import RESOURCES
 from flexspot.capacity.catalog.node_labels import COMPUTE_CLASS_LABEL, GKE_POOL_LABEL, GKE_QUEUED_LABEL
-from flexspot.policies.inventory.objects import ComputeClassView, KarpenterControllerView, KarpenterNodePool, PriorityClass
 from flexspot.policies.inventory.pod_gpus import REQUIRED_TERMS
-from flexspot.policies.inventory.reading.gke import FLEX_START_LABEL
-from flexspot.policies.inventory.views import GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool, PoolTaint
-from flexspot.policies.pods.scheduling_options import KEEPS_AWAY, SchedulingOption, options_of, tolerates
+from flexspot.policies.inventory.reading.gke import FLEX_START_LABEL, PROVISIONING_LABEL
+from flexspot.policies.inventory.views import GpuPool, Inventory, NodeAutoProvisioning, PodSet, Pool
+from flexspot.policies.pods.scheduling_options import (
+    BY_AFFINITY,
+    BY_SELECTOR,
+    KEEPS_AWAY,
+    SchedulingOption,
+    options_of,
+    selects_spot,
+    tolerates,
+)
 from flexspot.policies.pools import PoolIndex, index_of
 from flexspot.policies.values.field import UNKNOWN, Field, Parts, Tri, Unknown, all_of, any_of, negated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from decimal import Decimal
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,7 @@ class PoolMatch:
     pool: GpuPool
     suits: Tri
     away: Tri
-    taint: PoolTaint | None
+    taint: Field | None
 
     @property
     def possible(self) -> Tri:
@@ -100,8 +107,7 @@ class PoolsByTaint:
             if keys:
                 self._by_key.setdefault(min(keys, key=lambda key: (times[key], str(key))), []).append(number)
             # Each taint once, for who asks whether there is one.
-            for taint in pool.taints:
-                looks = (taint.key.text(), taint.value.text(), taint.effect.text())
+            for looks in _looks_of_taints(pool):
                 if looks not in seen:
                     seen.add(looks)
                     self._by_key.setdefault(looks[0], []).append(number)
@@ -119,14 +125,24 @@ class PoolsByTaint:
 
 def _keeping(pool: GpuPool) -> set[object]:
     """The keys of taints that keep pods off which do not tolerate them; none where that is not known of the pool."""
-    keys: set[object] = {taint.key.text() for taint in pool.taints if taint.effect.equals(*KEEPS_AWAY) is True}
+    keys: set[object] = {taint.at("key").text() for taint in pool.taints.fields if taint.at("effect").equals(*KEEPS_AWAY) is True}
     return set() if UNKNOWN in keys or pool.concerned is not True else keys - {*RESOURCES, GKE_QUEUED_LABEL}
+
+
+def _looks_of_taints(pool: GpuPool) -> tuple[tuple[object, ...], ...]:
+    return tuple(tuple(taint.at(field).text() for field in ("key", "value", "effect")) for taint in pool.taints.fields)
 
 
 def _looks(pool: GpuPool) -> tuple[object, ...]:
     """All of a pool that is asked of it where its labels are not."""
-    taints = tuple((each.key.text(), each.value.text(), each.effect.text()) for each in pool.taints)
-    return pool.concerned, taints, pool.taints_complete, pool.spot, pool.notice_seconds, repr(pool.offer.fixed.get(FLEX_START_LABEL))
+    return (
+        pool.concerned,
+        _looks_of_taints(pool),
+        pool.taints.complete,
+        pool.spot,
+        pool.notice_seconds,
+        repr(pool.offer.fixed.get(FLEX_START_LABEL)),
+    )
 
 
 def _places_of(terms: Parts, index: PoolIndex[GpuPool]) -> list[list[int]] | None:
@@ -163,7 +179,7 @@ def _term_fits(term: Field, pool: GpuPool) -> Tri:
     return all_of([True, *(pool.offer.meets(each) for each in expressions.fields)]) if expressions.complete else UNKNOWN
 
 
-def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, PoolTaint | None]:
+def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, Field | None]:
     """Whether a taint of the pool keeps GPU pods of this option off it, and the first that does.
 
     The taint on nvidia.com/gpu, or on what else pods ask for, keeps none of them away: GKE and EKS add its toleration
@@ -171,15 +187,21 @@ def repelling(option: SchedulingOption, pool: GpuPool) -> tuple[Tri, PoolTaint |
     ProvisioningRequest.
     """
     given = {*RESOURCES, GKE_QUEUED_LABEL} | ({COMPUTE_CLASS_LABEL} & option.selector.keys())
-    answers: list[tuple[Tri, PoolTaint | None]] = [] if pool.taints_complete else [(UNKNOWN, None)]
-    for taint in pool.taints:
-        if taint.key.text() in given:
+    answers: list[tuple[Tri, Field | None]] = [] if pool.taints.complete else [(UNKNOWN, None)]
+    for taint in pool.taints.fields:
+        if taint.at("key").text() in given:
             continue
-        tolerated = any_of([*(tolerates(each, taint.as_field) for each in option.tolerations), *([] if option.complete else [UNKNOWN])])
-        away = all_of([taint.effect.equals(*KEEPS_AWAY), UNKNOWN if tolerated is UNKNOWN else not tolerated])
+        tolerated = any_of([*(tolerates(each, taint) for each in option.tolerations), *([] if option.complete else [UNKNOWN])])
+        away = all_of([taint.at("effect").equals(*KEEPS_AWAY), UNKNOWN if tolerated is UNKNOWN else not tolerated])
         answers.append((away, taint))
     found = any_of(answer for answer, _ in answers)
     return found, next((taint for answer, taint in answers if answer is found), None)
+
+
+def described(taint: Field) -> str:
+    """The taint as messages name it."""
+    key, value, effect = (taint.at(field).text() for field in ("key", "value", "effect"))
+    return f"{key}={value}:{effect}" if isinstance(value, str) else f"{key}:{effect}"
 
 
 def may_be_provisioned(option: SchedulingOption, inventory: Inventory) -> bool:
@@ -187,47 +209,109 @@ def may_be_provisioned(option: SchedulingOption, inventory: Inventory) -> bool:
     return bool(inventory.of(NodeAutoProvisioning)) and GKE_POOL_LABEL not in option.selector
 
 
-SCALE_UP_CUT_OFF = -10
-"""Below it the cluster autoscaler makes no node; flexspot.capacity.catalog.workload_classes has it too, in models that lint never loads."""
+@dataclass(frozen=True)
+class SpotExposure:
+    """`possible` is whether pods may run on Spot nodes. `pools` are those of which that is certain; `by` says where it shows.
+
+    `notices` are the seconds that pods have on these pools, each number once.
+    """
+
+    possible: Tri
+    pools: tuple[GpuPool, ...]
+    by: str
+    notices: tuple[Decimal | Unknown | None, ...] = ()
 
 
-def is_of_pods(priority: PriorityClass) -> bool:
-    """Whether it is Kubernetes' own PriorityClass, and none of Kubernetes' system classes."""
-    return priority.group == "scheduling.k8s.io" and not priority.identity.name.startswith("system-")
+def interruption_of(pods: PodSet, inventory: Inventory) -> SpotExposure:
+    """What can be said of pods that ask for GPUs.
+
+    What the pods themselves select is enough, wherever a queue leads them besides. Else the pools must be among what was given: they are
+    Spot or they are not.
+    """
+    return inventory.once("interruption of pods", pods, lambda: _interruption_of(pods, inventory))
 
 
-def value_of(priority: PriorityClass) -> Decimal | Unknown:
-    """The priority that it gives; 0 where none is written."""
-    value = priority.fields.at("value")
-    number = value.number()
-    return Decimal(0) if number is None else number
+def _interruption_of(pods: PodSet, inventory: Inventory) -> SpotExposure:
+    options = options_of(pods, inventory)
+    if options is None:
+        selects, field = selects_spot(pods)
+        if selects is True:
+            return SpotExposure(True, (), f"{field} names Spot nodes")
+        return SpotExposure(UNKNOWN, (), "its queue, or what the queue leads to, is not in the input")
+    found = pool_matches(pods, inventory)
+    shared = inventory.once("interruption", (id(options), id(found)), lambda: _interruption(options, found, inventory))
+    if shared.possible is True or selects_spot(pods) != (True, BY_AFFINITY):
+        return shared
+    return replace(shared, possible=True, by=f"{BY_AFFINITY} names Spot nodes")
 
 
-def below_scale_up(priority: PriorityClass, inventory: Inventory) -> Tri:
-    """Whether no autoscaler makes a node for its pods. Karpenter knows no such line, and a run that has no pools does not say who does."""
-    value = value_of(priority)
-    if value is UNKNOWN:
-        return UNKNOWN
-    others = [
-        pool for pool in inventory.of(Pool) if pool.identity.kind != "NodePool" or not pool.identity.api_version.startswith("karpenter.sh")
+def _interruption(options: list[SchedulingOption], found: list[PoolMatch], inventory: Inventory) -> SpotExposure:
+    answers: list[Tri] = [option.names_spot for option in options]
+    by = next((f"{option.via or BY_SELECTOR} names Spot nodes" for option in options if option.names_spot is True), "")
+    pools: list[GpuPool] = []
+    for pool_match in found:
+        if pool_match.possible is False:
+            continue
+        if pool_match.pool.spot is True and pool_match.possible is True:
+            pools.append(pool_match.pool)
+        answers.append(False if pool_match.pool.spot is False else (pool_match.pool.spot if pool_match.possible is True else UNKNOWN))
+    answers += [UNKNOWN for option in options if may_be_provisioned(option, inventory)]
+    if not inventory.tells(Pool):
+        answers.append(UNKNOWN)
+    by = by or next((f"it may run on {pool.identity.described}, which is Spot" for pool in pools), "where it runs is not known")
+    return SpotExposure(any_of(answers), tuple(pools), by, tuple(dict.fromkeys(pool.notice_seconds for pool in pools)))
+
+
+def ignores_interruptions(job: Field) -> Tri:
+    """Whether a Job counts a pod that an interruption ended neither as failed nor as done, so that it goes on with another."""
+
+    def ignores(entry: Field) -> Tri:
+        of_disruption = entry.at("onPodConditions").parts().any(lambda each: each.at("type").equals("DisruptionTarget"))
+        return all_of([entry.at("action").equals("Ignore"), of_disruption])
+
+    return job.at("podFailurePolicy", "rules").parts().any(ignores)
+
+
+LONGEST_SECONDS = 604_800
+"""Seven days: the longest run that flex-start gives a node, which it also gives where nobody says less.
+
+Source: GoogleCloudPlatform/cluster-autoscaler (2026-08).
+"""
+
+
+NAMES_FLEX = "{via} names flex-start nodes"
+ON_FLEX = "it may run on {pool}, which is flex-start"
+
+
+def flex_start_of(pods: PodSet, inventory: Inventory) -> tuple[Tri, str]:
+    """Whether pods that ask for GPUs may run there, and where it shows. A selector that names such nodes is enough."""
+    options = options_of(pods, inventory)
+    if options is None:
+        return UNKNOWN, "its queue, or what the queue leads to, is not in the input"
+    found = pool_matches(pods, inventory)
+    return inventory.once("flex-start", (id(options), id(found)), lambda: _flex_start(options, found, inventory))
+
+
+def _flex_start(options: list[SchedulingOption], found: list[PoolMatch], inventory: Inventory) -> tuple[Tri, str]:
+    answers: list[tuple[Tri, str]] = [(_names_flex(option), NAMES_FLEX.format(via=option.via or "its nodeSelector")) for option in options]
+    answers += [(all_of([each.possible, is_flex_start(each.pool)]), ON_FLEX.format(pool=each.pool.identity.described)) for each in found]
+    elsewhere = [option for option in options if option.names_spot is not True]
+    unknown = [option for option in elsewhere if may_be_provisioned(option, inventory)] if inventory.tells(Pool) else elsewhere
+    answers += [(UNKNOWN, "where it runs is not known") for _ in unknown]
+    possible = any_of(answer for answer, _ in answers)
+    return possible, next((by for answer, by in answers if answer is possible), "")
+
+
+def is_flex_start(pool: Pool) -> Tri:
+    """Whether a pool's nodes are of flex-start; those that come by request alone, behind the taint of queued capacity, are."""
+    marked = pool.offer.fixed.get(FLEX_START_LABEL)
+    return any_of([marked.equals("true") if marked else False, *(taint.at("key").equals(GKE_QUEUED_LABEL) for taint in pool.taints.fields)])
+
+
+def _names_flex(option: SchedulingOption) -> Tri:
+    named = [
+        option.selector[key].equals(value)
+        for key, value in ((FLEX_START_LABEL, "true"), (PROVISIONING_LABEL, "flex-start"))
+        if key in option.selector
     ]
-    if value >= SCALE_UP_CUT_OFF or others or inventory.of(ComputeClassView):
-        return value < SCALE_UP_CUT_OFF
-    karpenter = inventory.of(KarpenterNodePool) or inventory.of(KarpenterControllerView)
-    return False if karpenter else inventory.closed or UNKNOWN
-
-
-def defaults(inventory: Inventory) -> tuple[PriorityClass, ...]:
-    """The classes that pods without one get."""
-
-    def found() -> tuple[PriorityClass, ...]:
-        classes = (each for each in inventory.of(PriorityClass) if is_of_pods(each))
-        return tuple(each for each in classes if each.fields.at("globalDefault").equals("true") is True)
-
-    return inventory.once("default priority classes", None, found)
-
-
-def users_of(priority: PriorityClass, inventory: Inventory) -> list[PodSet]:
-    """The pod sets that name the class."""
-    by_class = inventory.by("priority class", PodSet, lambda each: each.pod.at("priorityClassName").text())
-    return by_class.get(priority.name.text(), [])
+    return all_of([any_of(named), negated(option.names_spot)])

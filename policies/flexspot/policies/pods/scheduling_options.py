@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.accelerators import RESOURCES
-from flexspot.capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL
-from flexspot.capacity.catalog.work_labels import QUEUE_LABEL
+from flexspot.capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, GKE_SPOT_LABEL, QUEUE_LABEL
 from flexspot.policies.inventory.node_offer import NodeOffer
 from flexspot.policies.inventory.objects import ClusterQueue, LocalQueue, ResourceFlavor
 from flexspot.policies.inventory.pod_gpus import REQUIRED_TERMS

@@ -1,20 +1,21 @@
-"""The rules, one a file: the file is named after the rule and holds it as RULE."""
+"""The rules, each a function that `Rule` describes; a file holds those of one subject."""
+
+from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import cast
 
-from flexspot.policies.judging import AnyRule, Rule
+from flexspot.policies.judging import Rule
 
 
 @cache
-def all_rules() -> tuple[AnyRule, ...]:
+def all_rules() -> tuple[Rule, ...]:
     """Every rule, by code. Raises TypeError for a file in this folder that holds none."""
-    found: list[AnyRule] = []
+    found: list[Rule] = []
     for module in iter_modules(__path__):
-        rule = getattr(import_module(f"{__name__}.{module.name}"), "RULE", None)
-        if not isinstance(rule, Rule):
-            raise TypeError(f"flexspot/policies/rules/{module.name}.py holds no RULE")
-        found.append(cast("AnyRule", rule))
+        held = [each for each in vars(import_module(f"{__name__}.{module.name}")).values() if isinstance(each, Rule)]
+        if not held:
+            raise TypeError(f"flexspot/policies/rules/{module.name}.py holds no rule")
+        found += held
     return tuple(sorted(found, key=lambda rule: rule.code))

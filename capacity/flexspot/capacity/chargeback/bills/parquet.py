@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as of
 
 from flexspot.capacity.chargeback.bills.entries import BillError
-from flexspot.capacity.chargeback.bills.forms import MAX_COLUMNS, MAX_EXPANSION, BillForm, form_of, most_unpacked
+from flexspot.capacity.chargeback.bills.focus import MAX_COLUMNS, MAX_EXPANSION, BillForm, form_of, most_unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

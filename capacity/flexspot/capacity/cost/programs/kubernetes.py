@@ -8,9 +8,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from flexspot.capacity.catalog.capacity_type import CapacityType
-from flexspot.capacity.catalog.machine_list import machine_list, vcpu_of
 from flexspot.capacity.catalog.machines import Vendor, machines_of
-from flexspot.capacity.catalog.price_book import ServiceItem
+from flexspot.capacity.catalog.price_book import ServiceItem, machine_list, vcpu_of
 from flexspot.capacity.cost.programs import aws, google
 from flexspot.capacity.cost.programs.declared import NONE, Billed, Limit, MachinePart, UnitCounts, fixed, number_of, region_of
 from flexspot.capacity.values.quantities import quantity

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.capacity_type import CapacityType
 from flexspot.capacity.catalog.data_files import Record, read_records
-from flexspot.capacity.catalog.machine_list import listed_price
 from flexspot.capacity.catalog.machines import Vendor
-from flexspot.capacity.catalog.price_book import HOURS_OF_A_LONG_MONTH, HOURS_OF_A_MONTH, Measure
+from flexspot.capacity.catalog.price_book import HOURS_OF_A_LONG_MONTH, HOURS_OF_A_MONTH, Measure, listed_price
 from flexspot.capacity.cost.figures import NOTHING, Figures, PriceUsed, in_cents, price_used, service_price_used, total
 from flexspot.capacity.cost.programs import aws, google, kubernetes
 from flexspot.capacity.cost.programs.declared import NONE, Billed, MachinePart, ServiceUnits

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.accelerators import NVIDIA
 from flexspot.capacity.catalog.data_files import Record
+from flexspot.capacity.catalog.machines import is_zone_id
 from flexspot.capacity.catalog.versions import auto_mode
-from flexspot.capacity.catalog.zone_ids import is_zone_id
 from flexspot.capacity.settings.cluster import EksClusterSettings, SystemPool
 from flexspot.capacity.settings.controllers import EksControllers
 from flexspot.capacity.settings.platform import EksSettings
@@ -174,13 +174,3 @@ def work_ends_before_its_node(resolved: ResolvedSettings) -> Iterator[SettingsPr
             remedy = f"set it to {most} or less, or let the class write checkpoints"
             path = f"classes.{name}.run_limit_hours"
             yield SettingsProblem(path, limit, problem, remedy, "run-limit-beyond-auto-mode", refused=not each.checkpoint)
-
-
-CHECKS = (
-    settings_are_ones_that_auto_mode_has,
-    names_are_not_eks_own,
-    zones_are_names,
-    machines_are_launched,
-    accelerators_are_told_of,
-    work_ends_before_its_node,
-)

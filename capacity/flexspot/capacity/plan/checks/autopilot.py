@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from flexspot.capacity.catalog.data_files import Record
 from flexspot.capacity.catalog.machines import Architecture
 from flexspot.capacity.catalog.workload_classes import Fallback
-from flexspot.capacity.plan.pools import asked_for, compute_class_of, shared_labels, taints_by_gke
+from flexspot.capacity.plan.pools import asked_for, compute_class_of, taints_by_gke
+from flexspot.capacity.plan.queues import shared_labels
 from flexspot.capacity.settings.pools import GkePool, GpuDriver, ReservationUse, SharingStrategy
 from flexspot.capacity.settings.stack_file import shown
 from flexspot.capacity.values.errors import SettingsProblem
@@ -205,12 +206,3 @@ def _refused(path: str, written: str, lacking: _AutopilotLacking) -> SettingsPro
 
 def _written(value: object) -> str:
     return shown(list(value) if isinstance(value, tuple) else value.model_dump() if isinstance(value, Record) else value)
-
-
-CHECKS = (
-    what_caps_spend_is_said,
-    pools_can_be_told_apart,
-    classes_ask_for_their_own_pools,
-    capacity_types_are_ones_that_autopilot_gives,
-    options_are_ones_that_autopilot_has,
-)

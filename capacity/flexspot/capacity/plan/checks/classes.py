@@ -110,12 +110,11 @@ def priority_classes_are_not_the_clusters_own(resolved: ResolvedSettings) -> Ite
             yield SettingsProblem(path, repr(each.priority_class), "is reserved for the cluster", "choose another name", "reserved-name")
 
 
-def flavors_do_not_take_a_pools_name(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def flavors_do_not_take_a_pools_name(pool: ResolvedPool) -> Iterator[SettingsProblem]:
     """`any-...` is what a flavor of several pools is called."""
-    for pool in resolved.pools.values():
-        if pool.name.startswith("any-"):
-            remedy = "choose a name that does not begin with any-"
-            yield SettingsProblem(f"{pool.path}.name", repr(pool.name), "is reserved for flavors of several pools", remedy, "reserved-name")
+    if pool.name.startswith("any-"):
+        remedy = "choose a name that does not begin with any-"
+        yield SettingsProblem(f"{pool.path}.name", repr(pool.name), "is reserved for flavors of several pools", remedy, "reserved-name")
 
 
 def pools_do_not_take_a_name_of_the_platform(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -148,40 +147,37 @@ def every_class_has_a_pool(resolved: ResolvedSettings) -> Iterator[SettingsProbl
             yield SettingsProblem(f"classes.{name}", "", "no pool serves it", remedy, "class-without-pool")
 
 
-def pools_are_in_the_order_of_their_classes(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def pools_are_in_the_order_of_their_classes(resolved: ResolvedSettings, pool: ResolvedPool) -> Iterator[SettingsProblem]:
     """A class uses the capacity types of its order alone: falling back on on-demand is written down, in the class and in a pool."""
-    for pool in resolved.pools.values():
-        for name, each in _served(resolved, pool):
-            if pool.settings.capacity_type not in each.capacity:
-                problem = f"class {name} does not use {pool.settings.capacity_type} capacity; its order is {', '.join(each.capacity)}"
-                remedy = f"add {pool.settings.capacity_type} to classes.{name}.capacity, at its place in the order"
-                yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "capacity-outside-class-order")
+    for name, each in _served(resolved, pool):
+        if pool.settings.capacity_type not in each.capacity:
+            problem = f"class {name} does not use {pool.settings.capacity_type} capacity; its order is {', '.join(each.capacity)}"
+            remedy = f"add {pool.settings.capacity_type} to classes.{name}.capacity, at its place in the order"
+            yield SettingsProblem(f"{pool.path}.serves", name, problem, remedy, "capacity-outside-class-order")
 
 
-def a_shared_pool_says_how_it_is_split(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def a_shared_pool_says_how_it_is_split(resolved: ResolvedSettings, pool: ResolvedPool) -> Iterator[SettingsProblem]:
     """A queue would promise GPUs that an unqueued class has taken, unless it is known how many that can be."""
-    for pool in resolved.pools.values():
-        if pool.queued and pool.unqueued and not resolved.unqueued_gpus[pool.name]:
-            problem = "mixes queued and unqueued classes"
-            remedy = f"split the pool, or set in unqueued.{pool.name} how many of its GPUs each team's unqueued classes may use"
-            written = ", ".join(pool.settings.serves)
-            yield SettingsProblem(f"{pool.path}.serves", written, problem, remedy, "shared-pool-not-split")
+    if pool.queued and pool.unqueued and not resolved.unqueued_gpus[pool.name]:
+        problem = "mixes queued and unqueued classes"
+        remedy = f"split the pool, or set in unqueued.{pool.name} how many of its GPUs each team's unqueued classes may use"
+        written = ", ".join(pool.settings.serves)
+        yield SettingsProblem(f"{pool.path}.serves", written, problem, remedy, "shared-pool-not-split")
 
 
-def a_pool_has_one_decider(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def a_pool_has_one_decider(resolved: ResolvedSettings, pool: ResolvedPool) -> Iterator[SettingsProblem]:
     """Either quota or a stock-out moves the classes of a pool on; with both, each would undo what the other decided."""
-    for pool in resolved.pools.values():
-        deciders = {each.fallback for _, each in _served(resolved, pool)}
-        if len(deciders) > 1:
-            written = ", ".join(f"{name} ({each.fallback})" for name, each in _served(resolved, pool))
-            problem = "serves classes that fall back for different reasons"
-            yield SettingsProblem(f"{pool.path}.serves", written, problem, "split the pool", "shared-pool-with-conflicting-classes")
-        unqueued = [name for name, each in _served(resolved, pool) if not each.queued]
-        if pool.settings.capacity_type is CapacityType.QUEUED and (Fallback.STOCK_OUT in deciders or unqueued):
-            problem = "queued capacity comes through a queue, and its classes fall back only by quota"
-            remedy = "let it serve queued classes with fallback: quota"
-            written = ", ".join(pool.settings.serves)
-            yield SettingsProblem(f"{pool.path}.serves", written, problem, remedy, "queued-capacity-without-queue")
+    deciders = {each.fallback for _, each in _served(resolved, pool)}
+    if len(deciders) > 1:
+        written = ", ".join(f"{name} ({each.fallback})" for name, each in _served(resolved, pool))
+        problem = "serves classes that fall back for different reasons"
+        yield SettingsProblem(f"{pool.path}.serves", written, problem, "split the pool", "shared-pool-with-conflicting-classes")
+    unqueued = [name for name, each in _served(resolved, pool) if not each.queued]
+    if pool.settings.capacity_type is CapacityType.QUEUED and (Fallback.STOCK_OUT in deciders or unqueued):
+        problem = "queued capacity comes through a queue, and its classes fall back only by quota"
+        remedy = "let it serve queued classes with fallback: quota"
+        written = ", ".join(pool.settings.serves)
+        yield SettingsProblem(f"{pool.path}.serves", written, problem, remedy, "queued-capacity-without-queue")
 
 
 def stock_outs_are_watched_where_flavors_are_pools(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
@@ -284,24 +280,3 @@ def what_is_interrupted_can_go_on(resolved: ResolvedSettings) -> Iterator[Settin
 
 def _served(resolved: ResolvedSettings, pool: ResolvedPool) -> list[tuple[str, WorkloadClass]]:
     return [(name, resolved.classes[name]) for name in sorted(set(pool.settings.serves)) if name in resolved.classes]
-
-
-CHECKS = (
-    names_are_unique,
-    alternatives_are_other_machines,
-    teams_do_not_take_a_namespace_of_the_cluster,
-    priority_classes_are_not_the_clusters_own,
-    pods_of_queued_classes_preempt_none,
-    flavors_do_not_take_a_pools_name,
-    pools_do_not_take_a_name_of_the_platform,
-    pools_serve_classes_that_exist,
-    every_class_has_a_pool,
-    pools_are_in_the_order_of_their_classes,
-    a_shared_pool_says_how_it_is_split,
-    a_pool_has_one_decider,
-    stock_outs_are_watched_where_flavors_are_pools,
-    orders_do_not_contradict,
-    compute_classes_do_not_share_pools,
-    a_class_has_one_kind_of_accelerator,
-    what_is_interrupted_can_go_on,
-)

@@ -9,6 +9,7 @@ from flexspot.capacity.catalog.accelerators import NVIDIA
 from flexspot.capacity.catalog.data_files import Record
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings
 from flexspot.capacity.settings.stack_file import shown
+from flexspot.capacity.settings.storage import EFS_TEAMS, LustreDeployment, StorageKind
 from flexspot.capacity.values.errors import SettingsProblem
 
 if TYPE_CHECKING:
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
 _KARPENTER, _OPERATOR = "cluster.existing_karpenter", "cluster.existing_gpu_operator"
 
 
-def another_karpenter_is_on_its_own_cluster(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def another_karpenter_is_on_its_own_cluster(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
     """A cluster that is made here has no Karpenter but ours, and feature gates are those of whose Karpenter it is."""
-    settings = resolved.settings
     # Auto Mode refuses the setting itself.
-    if not isinstance(settings, EksSettings) or resolved.auto_mode or (theirs := settings.cluster.existing_karpenter) is None:
+    if resolved.auto_mode or (theirs := settings.cluster.existing_karpenter) is None:
         return
     if settings.cluster.existing is None:
         problem = "is the Karpenter of an existing cluster, but the stack creates its cluster"
@@ -36,10 +36,9 @@ def another_karpenter_is_on_its_own_cluster(resolved: ResolvedSettings) -> Itera
         yield SettingsProblem("cluster.node_repair", "false", problem, "leave it out", "setting-of-existing-part")
 
 
-def a_gpu_operator_is_where_it_works(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def a_gpu_operator_is_where_it_works(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
     """Two device plugins of one kind on a node take its GPUs from each other."""
-    settings = resolved.settings
-    if not isinstance(settings, EksSettings) or resolved.auto_mode or not settings.cluster.existing_gpu_operator:
+    if resolved.auto_mode or not settings.cluster.existing_gpu_operator:
         return
     if settings.cluster.image.startswith("bottlerocket@"):
         problem = "includes NVIDIA's device plugin, which would run next to the GPU operator's"
@@ -191,4 +190,55 @@ def _written(settings: Record, path: str) -> bool:
     return value is not None
 
 
-CHECKS = (another_karpenter_is_on_its_own_cluster, a_gpu_operator_is_where_it_works, what_nothing_reads_is_told)
+def file_systems_have_subnets(settings: EksSettings) -> Iterator[SettingsProblem]:
+    """A file system is reached in subnets, and those of a cluster that is there already are known to its owner alone."""
+    if settings.cluster.existing is not None and not settings.network.existing_private_subnets:
+        for purpose, kind in settings.storage.file_systems.items():
+            needed = "a mount target in each zone" if kind is StorageKind.EFS else "a subnet"
+            problem = f"needs {needed}, but the subnets of an existing cluster are not known"
+            remedy = "name its VPC in network.existing_vpc and the nodes' subnets in network.existing_private_subnets"
+            yield SettingsProblem(f"storage.{purpose}", repr(kind.value), problem, remedy, f"{kind.value}-without-subnets")
+
+
+def file_systems_have_room_for_all_teams(settings: EksSettings) -> Iterator[SettingsProblem]:
+    """The policy of a file system names the access point of every team."""
+    if settings.storage.has_efs and (teams := len(settings.teams)) > EFS_TEAMS:
+        for purpose in settings.storage.in_efs:
+            problem = f"supports up to {EFS_TEAMS} teams, as its policy names each team's access point, but there are {teams}"
+            remedy = "use s3, or split the teams over two platforms"
+            yield SettingsProblem(f"storage.{purpose}", repr(StorageKind.EFS.value), problem, remedy, "efs-teams")
+
+
+def days_are_those_of_buckets(settings: EksSettings) -> Iterator[SettingsProblem]:
+    """EFS deletes nothing: who writes days expects that what is older goes."""
+    if settings.storage.checkpoints is not StorageKind.EFS:
+        return
+    if "checkpoint_days" in settings.storage.model_fields_set:
+        problem = "deletes checkpoints only in the bucket, but workloads write theirs to EFS, which keeps files until somebody deletes them"
+        remedy = "have the workloads delete their older checkpoints, and leave this out if nothing writes to the bucket"
+        days = str(settings.storage.checkpoint_days)
+        yield SettingsProblem("storage.checkpoint_days", days, problem, remedy, "checkpoints-kept-in-efs", refused=False)
+
+
+def file_systems_are_used(settings: EksSettings) -> Iterator[SettingsProblem]:
+    """What is said of a file system that is not there does nothing."""
+    for kind, where in ((StorageKind.EFS, "storage.checkpoints or storage.datasets"), (StorageKind.LUSTRE, "storage.datasets")):
+        if kind in settings.storage.model_fields_set and kind not in settings.storage.file_systems.values():
+            problem, remedy = "configures a file system, but there is none", f"set {where} to {kind}, or leave this out"
+            yield SettingsProblem(f"storage.{kind}", "set", problem, remedy, f"{kind}-not-used", refused=False)
+
+
+def lustre_is_in_a_zone_of_the_nodes(settings: EksSettings) -> Iterator[SettingsProblem]:
+    """It is in the private subnet of its zone."""
+    if (zone := settings.storage.lustre.zone) is not None and zone not in settings.zones:
+        problem = "is not one of the platform's zones, and only those have a subnet"
+        yield SettingsProblem("storage.lustre.zone", repr(zone), problem, f"use one of {', '.join(settings.zones)}", "lustre-zone")
+
+
+def lustre_takes_the_key(settings: EksSettings) -> Iterator[SettingsProblem]:
+    """Who names a key expects that all is encrypted with it."""
+    if not settings.storage.has_lustre or settings.storage.encryption_key is None:
+        return
+    if settings.storage.lustre.deployment is LustreDeployment.SCRATCH_2:
+        problem = "is encrypted with keys of FSx, which accepts storage.encryption_key only for PERSISTENT_2"
+        yield SettingsProblem("storage.lustre.deployment", "SCRATCH_2", problem, "use PERSISTENT_2", "lustre-without-the-key")

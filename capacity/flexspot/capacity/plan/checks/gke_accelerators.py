@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.accelerators import TPU
 from flexspot.capacity.catalog.capacity_type import CapacityType
-from flexspot.capacity.catalog.gpudirect import gpudirect
+from flexspot.capacity.catalog.gke_accelerators import gpudirect
 from flexspot.capacity.catalog.workload_classes import Fallback
 from flexspot.capacity.settings.network import gpudirect_ranges
 from flexspot.capacity.settings.platform import GkeSettings
@@ -151,15 +151,3 @@ def whole_hosts_are_given_away(resolved: ResolvedSettings) -> Iterator[SettingsP
                     near = f"{lower} or {lower + unit}" if lower + unit <= pool.ceiling.gpus else str(lower)
                     path = f"{kind}.{number}.{field}.{name}"
                     yield SettingsProblem(path, str(chips), problem, f"allowed: {near}", "part-of-a-tpu-host")
-
-
-CHECKS = (
-    the_machine_has_cards_for_it,
-    they_are_in_one_zone,
-    the_cluster_is_made_with_it,
-    its_networks_have_room,
-    its_nodes_are_near_each_other,
-    tpus_are_in_pools_of_our_own,
-    slices_are_for_jobs_alone,
-    whole_hosts_are_given_away,
-)

@@ -77,10 +77,9 @@ def _ranges_are_somebodys(settings: GkeSettings | EksSettings) -> bool:
     return settings.cluster.existing is not None or _is_there_already(settings)
 
 
-def gke_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def gke_ranges_have_room(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
     """Each node takes an address of the node range and a block of the pod range, twice as large as its pods and a power of two."""
-    settings = resolved.settings
-    if not isinstance(settings, GkeSettings) or _ranges_are_somebodys(settings):
+    if _ranges_are_somebodys(settings):
         return
     net = settings.network
     nodes = _gke_nodes(resolved)
@@ -103,10 +102,9 @@ def _gke_nodes(resolved: ResolvedSettings) -> int:
     return pools + resolved.settings.cluster.system_pool.max_nodes + _SURGE
 
 
-def somebodys_vpc_has_a_subnet_in_each_zone(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def somebodys_vpc_has_a_subnet_in_each_zone(settings: EksSettings) -> Iterator[SettingsProblem]:
     """Subnets are named in the order of the zones."""
-    settings = resolved.settings
-    if not isinstance(settings, EksSettings) or not _is_there_already(settings):
+    if not _is_there_already(settings):
         return
     subnets, zones = settings.network.existing_private_subnets, settings.zones
     if len(subnets) < len(zones):
@@ -115,11 +113,8 @@ def somebodys_vpc_has_a_subnet_in_each_zone(resolved: ResolvedSettings) -> Itera
         yield SettingsProblem(path, ", ".join(subnets), problem, "name one for each zone", "range-too-small")
 
 
-def eks_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def eks_ranges_have_room(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
     """Nodes and pods alike take an address of a private range; every zone must have one, and each zone's pools must fit."""
-    settings = resolved.settings
-    if not isinstance(settings, EksSettings):
-        return
     net, zones = settings.network, settings.zones
     if _ranges_are_somebodys(settings):
         return
@@ -151,30 +146,27 @@ def eks_ranges_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem
             )
 
 
-def access_fits_the_cloud(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def access_fits_the_cloud(settings: EksSettings) -> Iterator[SettingsProblem]:
     """The DNS endpoint behind IAM is GKE's."""
-    settings = resolved.settings
-    if isinstance(settings, EksSettings) and settings.control_plane.access is Access.DNS_IAM:
+    if settings.control_plane.access is Access.DNS_IAM:
         allowed = f"allowed: {Access.PRIVATE}, {Access.PUBLIC_CIDRS}"
         yield SettingsProblem("control_plane.access", "'dns_iam'", "is not supported on EKS", allowed, "access-of-another-cloud")
 
 
-def runners_have_an_address_to_reach(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def runners_have_an_address_to_reach(settings: GkeSettings) -> Iterator[SettingsProblem]:
     """By the DNS name Google's IAM decides who gets in, and the API server has no address whose callers' ranges could count."""
-    settings = resolved.settings
-    if isinstance(settings, GkeSettings) and settings.network.runner_cidrs and settings.access is Access.DNS_IAM:
+    if settings.network.runner_cidrs and settings.access is Access.DNS_IAM:
         problem = f"says who can reach an address, but with {Access.DNS_IAM} the API server has none"
         remedy = f"remove it, or choose control_plane.access {Access.PRIVATE}"
         yield SettingsProblem("network.runner_cidrs", ", ".join(settings.network.runner_cidrs), problem, remedy, "runners-without-address")
 
 
-def somebody_reaches_the_api_server(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def somebody_reaches_the_api_server(settings: GkeSettings | EksSettings) -> Iterator[SettingsProblem]:
     """`up` makes the objects inside the cluster through its API server; in a network that the same `up` makes there is no runner yet.
 
     Nor is a network there that could be connected with it, so ranges of runners elsewhere help only later.
     """
-    settings = resolved.settings
-    if not isinstance(settings, GkeSettings | EksSettings) or settings.access is not Access.PRIVATE:
+    if settings.access is not Access.PRIVATE:
         return
     if settings.cluster.existing is None and not _is_there_already(settings):
         problem = "lets in only the network that this stack creates: the first `up` stops at the first object inside the cluster"
@@ -208,10 +200,9 @@ def the_boundary_is_of_the_account(resolved: ResolvedSettings) -> Iterator[Setti
         yield SettingsProblem("iam.permissions_boundary", boundary, problem, "name a policy of that account", "boundary-of-another-account")
 
 
-def images_are_pinned(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def images_are_pinned(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
     """With `@latest` every release of an AMI is drift, and drift replaces nodes."""
-    settings = resolved.settings
-    if isinstance(settings, EksSettings) and settings.cluster.has_own_image and settings.cluster.image.endswith("@latest"):
+    if settings.cluster.has_own_image and settings.cluster.image.endswith("@latest"):
         remedy = f"pin a release; {_images_for(resolved, settings)}"
         refused = is_production(settings.environment)
         yield SettingsProblem(
@@ -219,14 +210,13 @@ def images_are_pinned(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
         )
 
 
-def images_are_of_the_version(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def images_are_of_the_version(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
     """Karpenter looks for the alias's images by the cluster's version, and launches no node where there are none.
 
     "failed to discover any AMIs for alias" (pkg/providers/amifamily/al2023.go of github.com/aws/karpenter-provider-aws). The version of a
     cluster that is there already is not known here.
     """
-    settings = resolved.settings
-    if not isinstance(settings, EksSettings) or not settings.cluster.has_own_image or settings.cluster.image.endswith("@latest"):
+    if not settings.cluster.has_own_image or settings.cluster.image.endswith("@latest"):
         return
     ami, version = settings.cluster.image, settings.cluster.version
     has = resolved.images.versions_of(ami)
@@ -261,10 +251,9 @@ def neuron_nodes_have_an_image(resolved: ResolvedSettings) -> Iterator[SettingsP
         yield SettingsProblem("cluster.ami", repr(ami), problem, remedy, "ami-neuron-not-read", refused=False)
 
 
-def the_efa_plugins_image_can_be_pulled(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def the_efa_plugins_image_can_be_pulled(resolved: ResolvedSettings, settings: EksSettings) -> Iterator[SettingsProblem]:
     """Its chart's own image is in one region of the partition aws, and a node of another partition cannot pull it."""
-    settings = resolved.settings
-    if not isinstance(settings, EksSettings) or resolved.auto_mode:
+    if resolved.auto_mode:
         return
     used, written, path = any(pool.efa for pool in settings.pools), settings.controllers.efa_device_plugin.image, _EFA_IMAGE
     partition = partition_of(settings.region)
@@ -356,14 +345,11 @@ def leases_are_longer_than_the_grace(resolved: ResolvedSettings) -> Iterator[Set
             yield SettingsProblem(path, str(team.work_queue.lease_seconds), problem, remedy, "lease-within-grace")
 
 
-def names_are_not_googles_own(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def names_are_not_googles_own(settings: GkeSettings) -> Iterator[SettingsProblem]:
     """Buckets and work queues are called after project and environment, and Google keeps names with its own in them.
 
     https://docs.cloud.google.com/storage/docs/buckets#naming, https://docs.cloud.google.com/pubsub/docs/pubsub-basics#resource_names
     """
-    settings = resolved.settings
-    if not isinstance(settings, GkeSettings):
-        return
     has_queues = any(team.work_queue is not None for team in settings.teams)
     for path, name, begins in (("project", settings.project, True), ("environment", settings.environment, has_queues)):
         if "google" in name or (begins and name.startswith("goog")):
@@ -373,11 +359,8 @@ def names_are_not_googles_own(resolved: ResolvedSettings) -> Iterator[SettingsPr
             yield SettingsProblem(path, repr(name), problem, "choose a name without it", "name-with-google")
 
 
-def the_network_and_its_subnetwork_belong_together(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def the_network_and_its_subnetwork_belong_together(settings: GkeSettings) -> Iterator[SettingsProblem]:
     """What one name says of project and region, the other and the stack say too."""
-    settings = resolved.settings
-    if not isinstance(settings, GkeSettings):
-        return
     network, subnetwork = settings.network.existing_network, settings.network.existing_subnetwork
     if network is None or subnetwork is None:
         return
@@ -417,26 +400,3 @@ def _projects(own: str, network: NetworkName | None, subnetwork: NetworkName | N
         path, problem = "network.existing_subnetwork", f"is in project {of_subnetwork}, but its network is in {of_network}"
         remedy = "name both from one project, the host project of the Shared VPC"
     yield SettingsProblem(path, "", problem, remedy, "subnetwork-of-another-project")
-
-
-CHECKS = (
-    ranges_do_not_overlap,
-    gke_ranges_have_room,
-    somebodys_vpc_has_a_subnet_in_each_zone,
-    eks_ranges_have_room,
-    access_fits_the_cloud,
-    runners_have_an_address_to_reach,
-    somebody_reaches_the_api_server,
-    system_nodes_reach_every_zone,
-    the_boundary_is_of_the_account,
-    images_are_pinned,
-    images_are_of_the_version,
-    neuron_nodes_have_an_image,
-    the_efa_plugins_image_can_be_pulled,
-    the_system_machine_exists,
-    buckets_are_in_the_region,
-    keys_are_in_the_region,
-    leases_are_longer_than_the_grace,
-    names_are_not_googles_own,
-    the_network_and_its_subnetwork_belong_together,
-)

@@ -8,11 +8,12 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
 from flexspot.capacity.catalog.capacity_type import CloudQuota
-from flexspot.capacity.catalog.platform import PrometheusKind
+from flexspot.capacity.catalog.platform import PrometheusKind, partition_of
 from flexspot.capacity.catalog.price_book import HOURS_OF_A_MONTH
 from flexspot.capacity.plan.cpu_work import CPU_QUEUE, cpu_names, has_room, room_of
+from flexspot.capacity.plan.teams import is_role
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings, LocalSettings
-from flexspot.capacity.settings.teams import CohortSettings, Stop
+from flexspot.capacity.settings.teams import RESERVED_GROUPS, AdmissionMode, CohortSettings, Stop
 from flexspot.capacity.values.errors import SettingsProblem, nearest
 
 if TYPE_CHECKING:
@@ -217,11 +218,8 @@ def _over(path: str, budget: int, cost: Decimal, unknown: list[str]) -> Iterator
     yield SettingsProblem(path, str(budget), problem, "lower shares or ceilings, or raise it", "budget-below-guarantee", refused=False)
 
 
-def cloud_quota_covers_the_ceilings(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def cloud_quota_covers_the_ceilings(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
     """The project's GPU quota, where the settings say it: Spot, flex-start and queued capacity all use the preemptible one."""
-    settings = resolved.settings
-    if not isinstance(settings, GkeSettings):
-        return
     used: dict[tuple[str, CloudQuota], dict[str, int]] = {}
     for pool in resolved.pools.values():
         quota = resolved.facts[pool.settings.capacity_type].quota
@@ -243,10 +241,9 @@ def cloud_quota_covers_the_ceilings(resolved: ResolvedSettings) -> Iterator[Sett
                 )
 
 
-def managed_prometheus_is_on(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def managed_prometheus_is_on(settings: GkeSettings) -> Iterator[SettingsProblem]:
     """Google's objects are read by Google's service alone."""
-    settings = resolved.settings
-    if not isinstance(settings, GkeSettings) or settings.observability.managed_prometheus:
+    if settings.observability.managed_prometheus:
         return
     if settings.measurement.prometheus is PrometheusKind.MANAGED:
         problem = "does not exist with observability.managed_prometheus: false"
@@ -254,11 +251,8 @@ def managed_prometheus_is_on(resolved: ResolvedSettings) -> Iterator[SettingsPro
         yield SettingsProblem("measurement.prometheus", PrometheusKind.MANAGED, problem, remedy, "prometheus-not-managed")
 
 
-def monitor_labels_are_read(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def monitor_labels_are_read(settings: GkeSettings | EksSettings) -> Iterator[SettingsProblem]:
     """Labels select objects of the Prometheus operator."""
-    settings = resolved.settings
-    if not isinstance(settings, GkeSettings | EksSettings):
-        return
     wanted = settings.measurement
     if wanted.monitor_labels and wanted.prometheus is not PrometheusKind.OPERATOR:
         problem = f"select nothing with prometheus {wanted.prometheus}"
@@ -310,19 +304,57 @@ def names_of_cpu_queues_are_free(resolved: ResolvedSettings) -> Iterator[Setting
             yield SettingsProblem(f"pools.{number}.name", repr(name), problem, remedy, "name-of-cpu-queue")
 
 
-CHECKS = (
-    parents_exist_and_end_at_the_root,
-    borrowing_has_somebody_to_borrow_from,
-    what_is_stopped_is_a_queue,
-    shares_are_of_queued_pools,
-    limits_are_of_shares,
-    shares_fit_into_their_pool,
-    unqueued_gpus_are_of_unqueued_pools,
-    every_queued_pool_has_an_owner_or_a_borrower,
-    budgets_cover_what_is_guaranteed,
-    cloud_quota_covers_the_ceilings,
-    managed_prometheus_is_on,
-    monitor_labels_are_read,
-    cpu_work_fits_into_its_room,
-    names_of_cpu_queues_are_free,
-)
+def roles_are_of_the_clusters_partition(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """AWS's partitions know nothing of each other's roles, and other clouds nothing of any."""
+    settings = resolved.settings
+    for path, role in [*_members(resolved, roles=True), *_admins(resolved)]:
+        if not isinstance(settings, EksSettings):
+            yield SettingsProblem(path, role, "is an IAM role, which only EKS can map to a group", "name a group", "role-without-eks")
+        elif role.split(":")[1] != (partition := partition_of(settings.region)):
+            problem = f"is a role of another partition: {settings.region} is in {partition}"
+            yield SettingsProblem(path, role, problem, f"name a role, arn:{partition}:iam::...", "role-of-another-partition")
+
+
+def roles_have_one_access_entry(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """EKS refuses a second access entry of a role; an administrator may do all that a team may."""
+    admins: set[str] = set()
+    for path, role in _admins(resolved):
+        if role in admins:
+            yield SettingsProblem(path, role, "is named twice", "name it once", "duplicate-name")
+        admins.add(role)
+    for path, role in _members(resolved, roles=True):
+        if role in admins:
+            problem = "is one of cluster.admin_roles, which may do all that a team may"
+            yield SettingsProblem(path, role, problem, "remove it from one of the two", "role-is-administrator")
+
+
+def groups_can_have_members(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """EKS takes no access entry with a group of a reserved name, so nobody would be in it."""
+    if not isinstance(resolved.settings, EksSettings):
+        return
+    for path, group in _members(resolved, roles=False):
+        if group.startswith(RESERVED_GROUPS):
+            problem = f"is a group that no access entry may name: EKS reserves {', '.join(RESERVED_GROUPS)}"
+            yield SettingsProblem(path, group, problem, "choose another name, or name an IAM role", "reserved-name")
+
+
+def the_api_server_holds_what_is_guaranteed(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+    """Without the policies whoever may make Jobs gets GPUs that no queue counts."""
+    mode = resolved.settings.admission.mode
+    if mode is not AdmissionMode.ENFORCE and len(resolved.settings.teams) > 1:
+        problem = "refuses nothing, so members of one team can take GPUs that are guaranteed to another"
+        yield SettingsProblem(
+            "admission.mode", repr(mode.value), problem, f"use {AdmissionMode.ENFORCE}", "guarantee-not-held", refused=False
+        )
+
+
+def _members(resolved: ResolvedSettings, *, roles: bool) -> Iterator[tuple[str, str]]:
+    for number, team in enumerate(resolved.settings.teams):
+        for field, members in (("submitters", team.submitters), ("viewers", team.viewers)):
+            yield from ((f"teams.{number}.{field}.{each}", member) for each, member in enumerate(members) if is_role(member) == roles)
+
+
+def _admins(resolved: ResolvedSettings) -> Iterator[tuple[str, str]]:
+    """Those of a cluster that the stack makes: on another one their access is its owner's."""
+    if isinstance(resolved.settings, EksSettings) and resolved.settings.cluster.existing is None:
+        yield from ((f"cluster.admin_roles.{number}", role) for number, role in enumerate(resolved.settings.cluster.admin_roles))

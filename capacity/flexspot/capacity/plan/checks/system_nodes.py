@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from flexspot.capacity.plan.resolve import ResolvedSettings
 
 
-def controllers_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def controllers_have_room(resolved: ResolvedSettings, settings: GkeSettings | EksSettings) -> Iterator[SettingsProblem]:
     """A pod of the system that finds no node stays Pending, and the `up` that waits for it fails; also once a node is lost."""
-    settings = resolved.settings
-    if not isinstance(settings, GkeSettings | EksSettings) or settings.cluster.existing or resolved.autopilot:
+    if settings.cluster.existing or resolved.autopilot:
         return
     pool = settings.cluster.system_pool
     machine = resolved.machines.get(pool.machine)
@@ -48,10 +47,9 @@ def controllers_have_room(resolved: ResolvedSettings) -> Iterator[SettingsProble
         yield SettingsProblem(path, str(room.nodes), problem, remedy, "system-pool-without-spare", refused=False)
 
 
-def confidential_controllers_have_the_machine(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def confidential_controllers_have_the_machine(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
     """Not every processor encrypts the memory of its machine."""
-    settings = resolved.settings
-    if not isinstance(settings, GkeSettings) or settings.cluster.existing or resolved.autopilot:
+    if settings.cluster.existing or resolved.autopilot:
         return
     pool = settings.cluster.system_pool
     machine = resolved.machines.get(pool.machine)
@@ -59,11 +57,8 @@ def confidential_controllers_have_the_machine(resolved: ResolvedSettings) -> Ite
         yield from confidential_refusals("cluster.system_pool.confidential_nodes", pool.confidential_nodes, machine)
 
 
-def what_secures_a_cluster_is_of_one_that_is_made(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def what_secures_a_cluster_is_of_one_that_is_made(settings: GkeSettings) -> Iterator[SettingsProblem]:
     """Of a cluster that is there already nothing is changed, and nobody should believe that it is secured."""
-    settings = resolved.settings
-    if not isinstance(settings, GkeSettings):
-        return
     security = settings.cluster.security
     if settings.cluster.existing is not None:
         for name in ("secrets_kms_key", "posture", "vulnerability_scanning", "binary_authorization"):
@@ -86,13 +81,12 @@ def _named(waiting: list[SystemPod]) -> str:
     return ", ".join(counted)
 
 
-def former_accelerators_have_no_pool(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def former_accelerators_have_no_pool(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
     """The least limit of a GPU would hold back the pools that have it, too: limits are of the whole cluster.
 
     One whose machines GKE could not boot has no limit but by this name, and has then that of its pools.
     """
-    settings = resolved.settings
-    if not isinstance(settings, GkeSettings) or settings.cluster.existing is not None or resolved.autopilot:
+    if settings.cluster.existing is not None or resolved.autopilot:
         return
     known = {each.gpu.name for each in resolved.machines.values() if each.gpu is not None}
     used = {pool.gpu.name for pool in resolved.pools.values()}
@@ -103,11 +97,3 @@ def former_accelerators_have_no_pool(resolved: ResolvedSettings) -> Iterator[Set
         elif name in used and gke_could_boot(resolved, name):
             problem = "is the GPU of a pool, and a limit of 1 would cap the pool"
             yield SettingsProblem(path, name, problem, "remove it: the limit is then what its pools may have", "accelerator-with-pool")
-
-
-CHECKS = (
-    controllers_have_room,
-    confidential_controllers_have_the_machine,
-    what_secures_a_cluster_is_of_one_that_is_made,
-    former_accelerators_have_no_pool,
-)

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flexspot.capacity.catalog.gke_versions import GkeFeature, gke_floors, is_below, names_a_patch
-from flexspot.capacity.catalog.versions import RECOMMENDED, Addon, minor_version, shipped_versions, version_order
+from flexspot.capacity.catalog.capacity_type import CapacityType
+from flexspot.capacity.catalog.versions import (
+    RECOMMENDED,
+    Addon,
+    GkeFeature,
+    gke_floors,
+    is_below,
+    minor_version,
+    names_a_patch,
+    shipped_versions,
+    version_order,
+)
 from flexspot.capacity.plan.needs import gke_features
 from flexspot.capacity.plan.pools import compute_class_of
 from flexspot.capacity.plan.versions import EKS_DEFAULT
+from flexspot.capacity.settings.maintenance import WITHOUT_UPGRADES, WITHOUT_UPGRADES_DAYS, ExclusionScope
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings
+from flexspot.capacity.settings.pools import GkePool
 from flexspot.capacity.values.errors import SettingsProblem
 
 if TYPE_CHECKING:
@@ -85,10 +97,9 @@ def karpenter_works_with_the_version(resolved: ResolvedSettings) -> Iterator[Set
         )
 
 
-def kueue_works_with_the_version(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def kueue_works_with_the_version(resolved: ResolvedSettings, settings: GkeSettings | EksSettings) -> Iterator[SettingsProblem]:
     """Kueue needs an API of Kubernetes, and the queues need one of Kueue."""
-    settings = resolved.settings
-    if not isinstance(settings, EksSettings | GkeSettings) or settings.queueing.existing_kueue:
+    if settings.queueing.existing_kueue:
         return
     table, own = shipped_versions().kueue, settings.controllers.kueue.version
     cluster, written = _cluster_version(resolved) or _gke_version(resolved), table.chart.version
@@ -107,10 +118,9 @@ def kueue_works_with_the_version(resolved: ResolvedSettings) -> Iterator[Setting
         yield SettingsProblem(path, repr(own), problem, "leave it out, or read its release notes", "kueue-of-another-minor", refused=False)
 
 
-def jobset_is_the_one_that_is_rendered_for(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def jobset_is_the_one_that_is_rendered_for(settings: GkeSettings | EksSettings) -> Iterator[SettingsProblem]:
     """JobSets are rendered as one minor version reads them, which is the one that Kueue is built with."""
-    settings = resolved.settings
-    if not isinstance(settings, EksSettings | GkeSettings) or not (wanted := settings.controllers.jobset).install:
+    if not (wanted := settings.controllers.jobset).install:
         return
     written, own = shipped_versions().jobset.version, wanted.version
     if own is not None and minor_version(own) != minor_version(written):
@@ -119,10 +129,9 @@ def jobset_is_the_one_that_is_rendered_for(resolved: ResolvedSettings) -> Iterat
         yield SettingsProblem(path, repr(own), problem, remedy, "jobset-of-another-minor", refused=False)
 
 
-def load_balancer_controller_has_its_policy(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def load_balancer_controller_has_its_policy(settings: EksSettings) -> Iterator[SettingsProblem]:
     """Each minor version may ask AWS for more; its role has what the version asks for that the platform is written for."""
-    settings = resolved.settings
-    if not isinstance(settings, EksSettings) or not (wanted := settings.controllers.load_balancer_controller).install:
+    if not (wanted := settings.controllers.load_balancer_controller).install:
         return
     written, own = shipped_versions().load_balancer_controller.version, wanted.version
     if own is not None and minor_version(own) != minor_version(written):
@@ -132,10 +141,9 @@ def load_balancer_controller_has_its_policy(resolved: ResolvedSettings) -> Itera
         yield SettingsProblem(path, repr(own), problem, remedy, "load-balancer-controller-of-another-minor", refused=False)
 
 
-def gke_has_what_is_used(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def gke_has_what_is_used(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
     """What a pool asks for has a first version of GKE; of a cluster that is there already the version is not known."""
-    settings = resolved.settings
-    if not isinstance(settings, GkeSettings) or settings.cluster.existing is not None:
+    if settings.cluster.existing is not None:
         return
     version, path = settings.cluster.min_version, "cluster.min_version"
     for user, feature in _gke_features(resolved):
@@ -197,14 +205,38 @@ def _pins(resolved: ResolvedSettings) -> dict[Addon, str]:
     return {name: version for name, version in settings.cluster.addon_versions.items() if version not in {EKS_DEFAULT, RECOMMENDED}}
 
 
-CHECKS = (
-    addons_are_not_too_old,
-    kube_proxy_follows_the_cluster,
-    addons_are_known_for_the_version,
-    karpenter_works_with_the_version,
-    kueue_works_with_the_version,
-    jobset_is_the_one_that_is_rendered_for,
-    load_balancer_controller_has_its_policy,
-    gke_has_what_is_used,
-    gke_version_stays_on_offer,
-)
+def upgrades_leave_runs_their_time(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
+    """A run that is longer than the time between two windows meets one, and GKE may replace its nodes then.
+
+    Spot nodes go at any time anyway, and those of DWS are not upgraded.
+    """
+    if resolved.autopilot or settings.cluster.existing is not None:
+        return
+    maintenance = settings.cluster.maintenance
+    between = maintenance.hours_between_windows
+    longest = [name for name, each in resolved.classes.items() if each.queued and (each.run_limit_hours or between + 1) > between]
+    for pool in resolved.pools.values():
+        upgraded = pool.settings.capacity_type in {CapacityType.ON_DEMAND, CapacityType.RESERVED} and not maintenance.holds_nodes
+        met = sorted(set(pool.settings.serves) & set(longest))
+        if upgraded and met and isinstance(pool.settings, GkePool) and not pool.settings.hold_upgrades:
+            problem = f"a window opens every {between} hours, but runs of {', '.join(met)} on {pool.name} are longer: an upgrade stops them"
+            remedy = "open it on fewer days, set hold_upgrades on the pool, or give the class a shorter run_limit_hours"
+            written = ", ".join(maintenance.days) or "every day"
+            yield SettingsProblem("cluster.maintenance", written, problem, remedy, "upgrade-within-a-run", refused=False)
+
+
+def exclusions_are_short_enough(settings: GkeSettings) -> Iterator[SettingsProblem]:
+    """Said and not refused: GKE may have raised its bounds since they were read."""
+    if settings.cluster.existing is not None:
+        return
+    whole = [(at, each) for at, each in enumerate(settings.cluster.maintenance.exclusions) if each.scope is ExclusionScope.NO_UPGRADES]
+    for at, each in whole:
+        if each.days is not None and each.days > WITHOUT_UPGRADES_DAYS:
+            problem = f"is {each.days} days long; GKE's documentation allows {WITHOUT_UPGRADES_DAYS} days without any upgrade"
+            remedy = f"use {ExclusionScope.NO_MINOR_OR_NODE_UPGRADES}, which replaces no nodes either"
+            yield SettingsProblem(f"cluster.maintenance.exclusions.{at}", each.name, problem, remedy, "exclusion-too-long", refused=False)
+    if len(whole) > WITHOUT_UPGRADES:
+        problem = f"has {len(whole)} exclusions of all upgrades; GKE's documentation allows {WITHOUT_UPGRADES}"
+        names = ", ".join(each.name for _, each in whole)
+        remedy = f"use {ExclusionScope.NO_MINOR_OR_NODE_UPGRADES} for the others"
+        yield SettingsProblem("cluster.maintenance.exclusions", names, problem, remedy, "exclusion-too-long", refused=False)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flexspot.capacity.catalog.machines import ZONE_SEPARATORS, ZONES_WITHOUT_EKS, Vendor, zone_id_prefix, zone_in_region
-from flexspot.capacity.catalog.zone_ids import is_zone_id
+from flexspot.capacity.catalog.machines import ZONE_SEPARATORS, ZONES_WITHOUT_EKS, Vendor, is_zone_id, zone_id_prefix, zone_in_region
 from flexspot.capacity.settings.network import EKS_ZONES
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings, ZoneMachines
 from flexspot.capacity.values.errors import SettingsProblem, nearest
@@ -17,10 +16,9 @@ if TYPE_CHECKING:
     from flexspot.capacity.settings.machines import DescribedMachine
 
 
-def zones_are_two_to_six(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def zones_are_two_to_six(settings: EksSettings) -> Iterator[SettingsProblem]:
     """EKS wants its control plane in two zones at least, and there are not more than six."""
-    settings = resolved.settings
-    if isinstance(settings, EksSettings) and len(settings.zones) not in EKS_ZONES:
+    if len(settings.zones) not in EKS_ZONES:
         problem = f"EKS needs at least {EKS_ZONES[0]} zones" if len(settings.zones) < EKS_ZONES[0] else "no region of AWS has so many"
         rule = "too-few-zones" if len(settings.zones) < EKS_ZONES[0] else "too-many-zones"
         yield SettingsProblem("zones", ", ".join(settings.zones), problem, f"name {EKS_ZONES[0]} to {EKS_ZONES[-1]}", rule)
@@ -53,13 +51,12 @@ def zones_are_in_the_region(resolved: ResolvedSettings) -> Iterator[SettingsProb
 _OF_GKE = "cluster.zone"
 
 
-def zonal_clusters_are_there_already(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def zonal_clusters_are_there_already(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator[SettingsProblem]:
     """A cluster that is made here is regional, and so is every one on Autopilot.
 
     docs.cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters says so of Autopilot; read 2026-11-25.
     """
-    settings = resolved.settings
-    if not isinstance(settings, GkeSettings) or (zone := settings.cluster.zone) is None:
+    if (zone := settings.cluster.zone) is None:
         return
     if settings.cluster.existing is None:
         problem = "is for an existing cluster; a new one is regional"
@@ -161,10 +158,9 @@ def _without(resolved: ResolvedSettings, path: str, written: str, problem: str, 
     return SettingsProblem(path, written, problem, remedy, "zone-without-machine", refused=resolved.zones_are_known)
 
 
-def control_planes_have_zones(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
+def control_planes_have_zones(settings: EksSettings) -> Iterator[SettingsProblem]:
     """EKS wants two zones for a control plane, with a range in each, and takes no subnet of some old zones for it."""
-    settings = resolved.settings
-    if not isinstance(settings, EksSettings) or settings.cluster.existing is not None or settings.network.existing_vpc is not None:
+    if settings.cluster.existing is not None or settings.network.existing_vpc is not None:
         return
     named = settings.network.control_plane_zones
     if len(named) == 1:
@@ -188,13 +184,3 @@ def _zones(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[str, ...]:
     if resolved.zones and not set(pool.settings.zones) <= set(resolved.zones):
         return ()
     return pool.settings.zones or resolved.zones
-
-
-CHECKS = (
-    zones_are_two_to_six,
-    zones_are_in_the_region,
-    zonal_clusters_are_there_already,
-    the_region_has_the_machine,
-    each_zone_of_a_pool_has_its_machine,
-    control_planes_have_zones,
-)

@@ -16,10 +16,18 @@ from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
 from flexspot.capacity.catalog.data_files import read_records
 from flexspot.capacity.catalog.machines import machines_of
 from flexspot.capacity.catalog.price_book import FACTS_OF_CLOUD
-from flexspot.capacity.cost import unit_costs
-from flexspot.capacity.cost.advice import Advice, JobMix, advise, advise_mix
+from flexspot.capacity.cost.advice import (
+    Advice,
+    DevelopmentUse,
+    JobMix,
+    advise,
+    advise_mix,
+    gpu_hours_per_1000_requests,
+    scaled_to_zero,
+    usd_per_1000_requests,
+)
 from flexspot.capacity.cost.estimates import JobNeeds, spot_plan
-from flexspot.capacity.cost.replay import Job, Rates, read_traces
+from flexspot.capacity.cost.replay import Job, Rates, compare, read_traces
 from flexspot.capacity.cost.spot_arithmetic import (
     best_interval_hours,
     break_even_interruptions_per_node_hour,
@@ -29,7 +37,6 @@ from flexspot.capacity.cost.spot_arithmetic import (
     spot_run,
     usd_per_useful_hour,
 )
-from flexspot.capacity.cost.strategies import compare
 from flexspot.capacity.settings.stack_file import said, shown
 from flexspot.capacity.values.errors import ExitCode, ExplainedError, SettingsProblem
 from flexspot.capacity.values.quantities import HOURS_OF_A_YEAR, usd_of_hours
@@ -57,7 +64,7 @@ if TYPE_CHECKING:
     from flexspot.capacity.catalog.capacity_type import CapacityTypeFacts
     from flexspot.capacity.cost.costed_plan import MachinePrices
     from flexspot.capacity.cost.estimates import Estimate
-    from flexspot.capacity.cost.strategies import Comparison
+    from flexspot.capacity.cost.replay import Comparison
 
 
 @with_options("work", job_options)
@@ -197,7 +204,7 @@ class _Arithmetic:
             if experiment_hours is not None:
                 row["usd_per_experiment"] = money(usd_of_hours(hour, experiment_hours, gpus))
             if requests is not None:
-                served = unit_costs.usd_per_1000_requests(hour, unit_costs.gpu_hours_per_1000_requests(requests), busy_share)
+                served = usd_per_1000_requests(hour, gpu_hours_per_1000_requests(requests), busy_share)
                 row["usd_per_1000_requests"] = str(served.quantize(Decimal("0.000001")))
             rows[name] = row
         return rows
@@ -205,10 +212,10 @@ class _Arithmetic:
     def idle(self, active_hours: float, sessions: float, idle_minutes: float) -> dict[str, Any]:
         """Return what a development pool saves in a month when idle nodes are removed, by way of buying."""
         start_minutes = spot_plan(self.needs).conditions.restart_hours * 60
-        use = unit_costs.DevelopmentUse(self.needs.nodes, active_hours, sessions, start_minutes, idle_minutes)
+        use = DevelopmentUse(self.needs.nodes, active_hours, sessions, start_minutes, idle_minutes)
         found: dict[str, Any] = {"on-demand": None, "spot": None}
         for name, price in self._bought():
-            each = unit_costs.scaled_to_zero(use, self.prices.on_demand_usd_per_hour, price)
+            each = scaled_to_zero(use, self.prices.on_demand_usd_per_hour, price)
             found["always_on_usd"] = money(each.always_on_usd)
             found[name] = {
                 "hours": f"{each.hours:.1f}",

@@ -18,12 +18,11 @@ from rich.text import Text
 from flexspot.capacity.catalog.data_files import read_records
 from flexspot.capacity.catalog.price_book import PriceFile
 from flexspot.capacity.chargeback.charging import charge
-from flexspot.capacity.chargeback.consumers import MOST_CONSUMERS, TOP_CONSUMERS
 from flexspot.capacity.chargeback.credits import moments_of, read_credits
 from flexspot.capacity.chargeback.ledger import Ledger
 from flexspot.capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from flexspot.capacity.chargeback.queries import queries
-from flexspot.capacity.chargeback.report import IdlePolicy, read_extra_costs
+from flexspot.capacity.chargeback.report import MOST_CONSUMERS, TOP_CONSUMERS, IdlePolicy, read_extra_costs
 from flexspot.capacity.chargeback.samples import BRIDGED_STEPS, Period, PeriodError, month_period, period_between
 from flexspot.capacity.telemetry import rules_yaml
 from flexspot.capacity.values.errors import ExplainedError

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from flexspot.capacity.chargeback.consumers import TOP_CONSUMERS
 from flexspot.capacity.chargeback.nodes import UNKNOWN
-from flexspot.capacity.chargeback.report import DIMENSIONS, HOUR
+from flexspot.capacity.chargeback.report import DIMENSIONS, HOUR, TOP_CONSUMERS
 from flexspot.capacity.values.shown_text import spreadsheet_cell
 from flexspot.infra.cli.console import TabularReport, as_csv, as_json
 from flexspot.infra.cli.money import chargeback_tables as words

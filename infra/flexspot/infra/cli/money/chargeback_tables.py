@@ -8,10 +8,9 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from flexspot.capacity.chargeback.consumers import TOP_CONSUMERS, TopConsumers, top_consumers
 from flexspot.capacity.chargeback.nodes import UNKNOWN
 from flexspot.capacity.chargeback.queries import NO_USER, Workload
-from flexspot.capacity.chargeback.report import DIMENSIONS, HOUR, IdlePolicy, Totals, WorkLine
+from flexspot.capacity.chargeback.report import DIMENSIONS, HOUR, TOP_CONSUMERS, IdlePolicy, TopConsumers, Totals, WorkLine, top_consumers
 from flexspot.capacity.values.quantities import as_decimal
 from flexspot.capacity.values.shown_text import spreadsheet_cell
 from flexspot.infra.cli.console import Table, as_csv

@@ -13,13 +13,12 @@ import typer
 from rich.markup import escape
 
 from flexspot.capacity.catalog.platform import VOCABULARIES, Platform
-from flexspot.capacity.cost.budget_checks import BudgetStanding
-from flexspot.capacity.cost.costed_plan import plan_of, read_json, read_plan_file, read_use_file, shipped_use
+from flexspot.capacity.cost.costed_plan import BudgetStanding, plan_of, read_json, read_plan_file, read_use_file, shipped_use
 from flexspot.capacity.cost.figures import Scenario, day_of, days_of
 from flexspot.capacity.cost.plan_comparison import budget_checks, budgets_data, compared, comparison_data, plan_cost_data
 from flexspot.capacity.cost.plan_cost import plan_cost
 from flexspot.capacity.cost.programs.declared import is_program
-from flexspot.capacity.settings.spending import OnUnknownPrices
+from flexspot.capacity.settings.platform import OnUnknownPrices
 from flexspot.infra.cli.command_line import ReportFormat, expect, option, print_as
 from flexspot.infra.cli.console import Table, as_json, change, folded, literal, markdown_rows, out, print_table, shown_usd
 from flexspot.infra.cli.money.machine_prices import with_own
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import date
 
-    from flexspot.capacity.cost.budget_checks import BudgetCheck
+    from flexspot.capacity.cost.costed_plan import BudgetCheck
     from flexspot.capacity.cost.figures import CostLine, Figures, PriceUsed
     from flexspot.capacity.cost.plan_comparison import PlanComparison
     from flexspot.capacity.cost.plan_cost import PlanCost

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rich.markup import escape
 
 from flexspot.capacity.catalog.data_files import read_records
-from flexspot.capacity.catalog.machine_list import machine_list
 from flexspot.capacity.catalog.machines import Vendor
-from flexspot.capacity.catalog.price_book import PriceFile, prices_of
+from flexspot.capacity.catalog.price_book import PriceFile, machine_list, prices_of
 from flexspot.capacity.cost.costed_plan import read_json
 from flexspot.capacity.cost.figures import day_of, days_of, price_data
 from flexspot.capacity.cost.programs.declared import read_program

@@ -14,13 +14,12 @@ import typer
 from rich.text import Text
 
 from flexspot.capacity.catalog.price_book import HOURS_OF_A_MONTH
-from flexspot.capacity.chargeback.commitment_advice import TERM_YEARS, Terms, advise_commitments
+from flexspot.capacity.chargeback.commitment_advice import TERM_YEARS, Terms, advise_commitments, advise_reservation, read_use
 from flexspot.capacity.chargeback.machine_hours import MachineHoursReader, machine_hours_csv, node_queries, read_machine_hours
 from flexspot.capacity.chargeback.nodes import cloud_of
 from flexspot.capacity.chargeback.samples import Period
 from flexspot.capacity.cost.costed_plan import MachinePrices
 from flexspot.capacity.cost.figures import price_used
-from flexspot.capacity.cost.reservation import advise_reservation, read_use
 from flexspot.capacity.values.quantities import as_decimal
 from flexspot.infra.cli.command_line import AsFormat, bad_usage, expect, option, with_options, write_whole
 from flexspot.infra.cli.console import Table, out, print_table, show, shown_usd
@@ -43,9 +42,8 @@ if TYPE_CHECKING:
 
     from flexspot.capacity.catalog.machines import Vendor
     from flexspot.capacity.catalog.price_book import PriceBook
-    from flexspot.capacity.chargeback.commitment_advice import CommitmentAdvice, CommittedLevel, MachineAdvice, Reach
+    from flexspot.capacity.chargeback.commitment_advice import CommitmentAdvice, CommittedLevel, MachineAdvice, Reach, ReservationAdvice
     from flexspot.capacity.chargeback.machine_hours import MachineHours
-    from flexspot.capacity.cost.reservation import ReservationAdvice
 
 
 def show_commitments(advice: CommitmentAdvice, notes: list[str], book: Callable[[Vendor], PriceBook], form: str) -> None:

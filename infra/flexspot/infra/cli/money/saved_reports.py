@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from flexspot.capacity.chargeback import reconciling
 from flexspot.capacity.chargeback.bills.entries import Bill, BillError
-from flexspot.capacity.chargeback.bills.files import is_parquet
-from flexspot.capacity.chargeback.bills.folders import parts_of, read_delivery
+from flexspot.capacity.chargeback.bills.folders import is_parquet, parts_of, read_delivery
 from flexspot.capacity.chargeback.bills.gcp import FAMILY
 from flexspot.capacity.chargeback.reconciling import Reason
 from flexspot.capacity.chargeback.saved_report import read_report, read_teams, trend_of
@@ -19,7 +18,7 @@ from flexspot.infra.cli.command_line import ReportFormat, bad_usage, expect, opt
 from flexspot.infra.cli.console import Table, TabularReport, as_csv, as_json
 from flexspot.infra.cli.money.chargeback_formats import utc
 from flexspot.infra.cli.money.machine_prices import ALL_PERCENT, number_option
-from flexspot.infra.optional_libraries import library
+from flexspot.infra.loading import library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

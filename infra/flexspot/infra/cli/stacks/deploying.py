@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.markup import escape
 
-from flexspot.capacity.catalog.platform import Platform
+from flexspot.capacity.catalog.platform import VOCABULARIES, Platform
 from flexspot.capacity.cost.costed_plan import costed, shipped_use
 from flexspot.capacity.cost.plan_cost import plan_cost
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings
@@ -28,8 +28,9 @@ from flexspot.infra.deployment import api_refusals, losses
 from flexspot.infra.deployment.api_refusals import ApiRefusals, check_tried
 from flexspot.infra.deployment.drift import Drifts
 from flexspot.infra.deployment.losses import Losses, check_permissions
+from flexspot.infra.deployment.state_file import SCHEME, deployed_resources
+from flexspot.infra.loading import require
 from flexspot.infra.project import STAND_IN, Project, project_here, without_secrets
-from flexspot.infra.state_file import SCHEME, deployed_resources
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from flexspot.capacity.plan.build import StackPlan
     from flexspot.infra.deployment.api_refusals import Refusal
     from flexspot.infra.deployment.drift import Drift
+    from flexspot.infra.deployment.engine import StackRun
     from flexspot.infra.deployment.losses import Loss
-    from flexspot.infra.engine import StackRun
     from flexspot.lab.tools.build import Tools
 
 
@@ -122,6 +123,14 @@ def _outputs(stack: str, lab: str) -> dict[str, Any]:
     return found
 
 
+def deployable(stack: str) -> StackPlan:
+    """The settings of a stack and their plan. Raises ExplainedError without the SDK that its program needs, and what `planned` raises."""
+    found = planned(stack)
+    if isinstance(found.settings, EksSettings | GkeSettings):
+        require(f"pulumi_{VOCABULARIES[found.settings.cloud].catalog}")
+    return found
+
+
 @contextmanager
 def stack_run(stack: str, found: StackPlan, lab: str) -> Generator[StackRun]:
     """The stack, checked, with everything that the engine needs to run over it."""
@@ -140,7 +149,7 @@ def stack_run(stack: str, found: StackPlan, lab: str) -> Generator[StackRun]:
 @contextmanager
 def offline_run(stack: str) -> Generator[StackRun]:
     """The stack over offline providers, with a backend that is thrown away afterwards."""
-    from flexspot.infra.engine import StackRun  # noqa: PLC0415
+    from flexspot.infra.deployment.engine import StackRun  # noqa: PLC0415
     from flexspot.lab.engine import offline_engine  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as folder, offline_engine(ready_engine) as engine:
@@ -165,8 +174,8 @@ def _say(notes: tuple[str, ...]) -> None:
 
 def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
     """A run against a lab: its state is kept with the lab's own, so that neither outlives the other."""
-    from flexspot.infra.engine import StackRun  # noqa: PLC0415
-    from flexspot.infra.program import KUBECONFIG_VARIABLE  # noqa: PLC0415
+    from flexspot.infra.declaring.program import KUBECONFIG_VARIABLE  # noqa: PLC0415
+    from flexspot.infra.deployment.engine import StackRun  # noqa: PLC0415
     from flexspot.lab.control_plane import LabControlPlane  # noqa: PLC0415
     from flexspot.lab.engine import engine_for, state_url  # noqa: PLC0415
 
@@ -340,7 +349,7 @@ def preview(
         raise bad_usage("--write-state without --refresh has nothing to write.", "add --refresh, or remove --write-state.")
     if (made or not_made) and not write_state:
         raise bad_usage("--made and --not-made change the state, and a preview leaves it as it is.", "add --refresh --write-state.")
-    found, heard, answers = planned(stack), Heard(), told_answers(made, not_made)
+    found, heard, answers = deployable(stack), Heard(), told_answers(made, not_made)
     with offline_run(stack) if offline else stack_run(stack, found, lab) as run:
         if write_state:
             run.settle(_tell, answers)
@@ -379,7 +388,7 @@ def up(
     check_permissions(allow_replace or ())
     check_tried(try_refused or ())
     require_somebody_to_ask("up", yes=yes)
-    found, heard = planned(stack), Heard()
+    found, heard = deployable(stack), Heard()
     answers = told_answers(made, not_made)
     with stack_run(stack, found, lab) as run:
         run.settle(_tell, answers)
@@ -435,7 +444,7 @@ def _previewed(run: StackRun, found: StackPlan, heard: Heard, *, plan_out: Path 
 
     Where it fails for what is protected, what would have gone is told before that.
     """
-    from flexspot.infra.program import PlannedResources, write_plan_file  # noqa: PLC0415
+    from flexspot.infra.declaring.program import PlannedResources, write_plan_file  # noqa: PLC0415
 
     resources = PlannedResources()
 

@@ -22,6 +22,7 @@ from flexspot.capacity.settings.platform import EksSettings, GkeSettings
 from flexspot.capacity.values.errors import ExplainedError, SettingsError
 from flexspot.infra.cli.command_line import Format, expect, option
 from flexspot.infra.cli.console import out, show
+from flexspot.infra.declaring.rules import checked_stack
 from flexspot.infra.deployment.prerequisites import (
     backend_of,
     command_line,
@@ -32,9 +33,8 @@ from flexspot.infra.deployment.prerequisites import (
     require_passphrase,
     sdk_version,
 )
-from flexspot.infra.optional_libraries import install
+from flexspot.infra.loading import install
 from flexspot.infra.project import project_here
-from flexspot.infra.rules import checked_stack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

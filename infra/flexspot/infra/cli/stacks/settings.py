@@ -17,8 +17,8 @@ from flexspot.capacity.settings.stack_schema import stack_file_schema
 from flexspot.capacity.values.errors import ExitCode, SettingsError
 from flexspot.infra.cli.command_line import AsFormat, Stack, bad_usage, planned
 from flexspot.infra.cli.console import as_json, out, show
+from flexspot.infra.declaring.rules import checked_stack, rules_in_words
 from flexspot.infra.project import project_here
-from flexspot.infra.rules import checked_stack, rules_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

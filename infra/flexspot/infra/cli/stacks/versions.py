@@ -23,7 +23,7 @@ from flexspot.capacity.settings.stack_file import read_stack_file
 from flexspot.capacity.values.errors import ExitCode, ExplainedError, SettingsError
 from flexspot.infra.cli.command_line import Stack, bad_usage, of_stack, option, write_whole
 from flexspot.infra.cli.console import err, out, show
-from flexspot.infra.optional_libraries import library
+from flexspot.infra.loading import library
 from flexspot.infra.price_lists import refused
 from flexspot.infra.project import project_here
 

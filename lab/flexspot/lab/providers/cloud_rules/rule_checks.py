@@ -384,16 +384,15 @@ def _converted(rules: ResourceRules, attribute: Attribute, value: Any) -> Any:
     return _read(attribute.element_type, value) if isinstance(value, str) else value
 
 
+_READERS: dict[str, Callable[[str], Any]] = {
+    "bool": lambda text: {"true": True, "false": False}.get(text, text),
+    "int": int,
+    "float": float,
+}
+
+
 def _read(kind: str, text: str) -> Any:
     try:
-        match kind:
-            case "bool":
-                return {"true": True, "false": False}.get(text, text)
-            case "int":
-                return int(text)
-            case "float":
-                return float(text)
-            case _:
-                return text
+        return _READERS[kind](text) if kind in _READERS else text
     except ValueError:
         return text

@@ -6,8 +6,7 @@ import ipaddress
 from typing import TYPE_CHECKING, Any
 
 from flexspot.lab.providers.cloud_rules.resource_rules import rules_by_type
-from flexspot.lab.providers.planning import ChangeKind, Difference, differences, replacing_fields
-from flexspot.lab.providers.settings import ProviderSettings
+from flexspot.lab.providers.planning import ChangeKind, Difference, ProviderSettings, differences, replacing_fields
 from flexspot.lab.providers.values import UNKNOWN, is_object, plain
 
 if TYPE_CHECKING:
@@ -29,13 +28,9 @@ def changes(token: str, old: dict[str, Any], new: dict[str, Any]) -> list[Differ
         elif not _means_nothing(attribute, each.change, before, after, each.path):
             unknown = each.change is not ChangeKind.DELETE and _value_at(after, each.path) is UNKNOWN
             touched = _touched(rules, attribute, each.change, unknown=unknown)
-            replaces = _always(rules) or any(_replaces(rules, part, before, after) for part in touched)
+            replaces = bool(rules.facts.get("no_update")) or any(_replaces(rules, part, before, after) for part in touched)
             found.append(Difference(each.path, each.change, replaces))
     return found
-
-
-def _always(rules: ResourceRules) -> bool:
-    return bool(rules.facts.get("no_update"))
 
 
 def _means_nothing(attribute: Attribute, change: ChangeKind, before: Any, after: Any, path: Path) -> bool:

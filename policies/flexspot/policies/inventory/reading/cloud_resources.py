@@ -78,13 +78,13 @@ def read_iam(source: ObjectSource) -> Iterator[IamDocument | IamGrant]:
     elif kind == ("iam.cnrm.cloud.google.com", "IAMPolicyMember"):
         yield _of_google(source, "spec.role", source.fields.at("spec"))
     elif source.family == "aws:iam" and source.kind in _ATTACHMENTS:
-        yield _of_amazon(source, "policyArn", source.fields.at("policyArn"))
+        yield IamGrant(*source.seen, IamGrant.AWS, "policyArn", source.fields.at("policyArn"), (), True)
     elif kind == ("aws:iam", "Role"):
         for place, arn in source.fields.at("managedPolicyArns").parts().named:
-            yield _of_amazon(source, f"managedPolicyArns[{place}]", arn)
+            yield IamGrant(*source.seen, IamGrant.AWS, f"managedPolicyArns[{place}]", arn, (), True)
     elif kind == ("iam.services.k8s.aws", "Role"):
         for place, arn in source.fields.at("spec", "policies").parts().named:
-            yield _of_amazon(source, f"spec.policies[{place}]", arn)
+            yield IamGrant(*source.seen, IamGrant.AWS, f"spec.policies[{place}]", arn, (), True)
 
 
 def _documents(source: ObjectSource) -> Iterator[IamDocument]:
@@ -92,34 +92,23 @@ def _documents(source: ObjectSource) -> Iterator[IamDocument]:
     for path, holder, named in _DOCUMENTS.get(kind, ()):
         document = source.fields.at(*path.split("."))
         if not document.absent:
-            yield _document(source, path, document, holder, source.fields.at(named) if named else _NOBODY)
+            yield IamDocument(*source.seen, path, document, holder, source.fields.at(named) if named else _NOBODY)
     if kind == ("aws:iam", "Role"):
         for place, inline in source.fields.at("inlinePolicies").parts().named:
-            yield _document(
-                source, f"inlinePolicies[{place}].policy", inline.at("policy"), Holder.ROLE, _role_name(source.fields.at("name"), source)
-            )
+            yield IamDocument(*source.seen, f"inlinePolicies[{place}].policy", inline.at("policy"), Holder.ROLE, _role_name(source, "name"))
     elif kind == ("iam.services.k8s.aws", "Role"):
         for key, inline in source.fields.at("spec", "inlinePolicies").parts().named:
-            yield _document(
-                source, f'spec.inlinePolicies["{key}"]', inline, Holder.ROLE, _role_name(source.fields.at("spec", "name"), source)
-            )
+            yield IamDocument(*source.seen, f'spec.inlinePolicies["{key}"]', inline, Holder.ROLE, _role_name(source, "spec", "name"))
 
 
-def _role_name(written: Field, source: ObjectSource) -> Field:
+def _role_name(source: ObjectSource, *path: str) -> Field:
     """What the documents that are written into one role have in common, be it that nobody named the role."""
+    written = source.fields.at(*path)
     return Field(f"{source.identity} as it will be named") if written.absent else written
-
-
-def _document(source: ObjectSource, where: str, document: Field, holder: Holder, holder_name: Field) -> IamDocument:
-    return IamDocument(source.identity, True, source.fields.partial, where, document, holder, holder_name)
 
 
 def _of_google(source: ObjectSource, where: str, fields: Field) -> IamGrant:
     members = fields.at("members").parts()
     one = fields.at("member")
     listed = members.fields if one.absent else (one,)
-    return IamGrant(source.identity, True, source.fields.partial, IamGrant.GCP, where, fields.at("role"), listed, members.complete)
-
-
-def _of_amazon(source: ObjectSource, where: str, arn: Field) -> IamGrant:
-    return IamGrant(source.identity, True, source.fields.partial, IamGrant.AWS, where, arn, (), True)
+    return IamGrant(*source.seen, IamGrant.GCP, where, fields.at("role"), listed, members.complete)

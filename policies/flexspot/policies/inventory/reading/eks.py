@@ -13,8 +13,8 @@ from flexspot.capacity.catalog.accelerators import NEURON, NVIDIA, ON_EC2, Accel
 from flexspot.capacity.catalog.node_labels import INSTANCE_TYPE_LABEL
 from flexspot.policies.inventory.gpu_machines import is_gpu_machine
 from flexspot.policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, most_node_gpus
-from flexspot.policies.inventory.views import Ceiling, GpuPool, Pool, PoolTaint
-from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, product
+from flexspot.policies.inventory.views import Ceiling, GpuPool, Pool
+from flexspot.policies.values.field import UNKNOWN, Field, Parts, Tri, Unknown, all_of, any_of, product
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -42,7 +42,6 @@ def read(source: ObjectSource) -> Iterator[Pool]:
     image = _gpu_image(group.at("amiType"))
     machines = _gpu_machines(group, group.at("amiType"))
     concerned = any_of([image, machines])
-    taints = group.at("taints").parts()
     named_machines = group.at("instanceTypes").parts()
     node_gpus = most_node_gpus(each.text() for each in named_machines.fields) if named_machines.complete else UNKNOWN
     most = group.at("scalingConfig", "maxSize").number()
@@ -51,8 +50,7 @@ def read(source: ObjectSource) -> Iterator[Pool]:
         concerned=True if concerned is False else concerned,
         partial=False,
         evidence=next((name for name, answer in ((named, machines), ("amiType", image)) if answer is concerned), ""),
-        taints=tuple(PoolTaint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
-        taints_complete=taints.complete,
+        taints=group.at("taints").parts(),
         taints_field="taints",
         effect_spelling="NO_SCHEDULE",
         bounds=((Ceiling("scalingConfig.maxSize", Ceiling.NODES, most),),),
@@ -180,6 +178,8 @@ _TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template/"
 kubernetes/autoscaler, cluster-autoscaler/cloudprovider/aws/README.md, "Auto-Discovery Setup" (2026-11-26).
 """
 
+_TAINTS: Final = f"{_TEMPLATE}taint/"
+
 
 def read_auto_scaling_group(source: ObjectSource) -> Iterator[Pool]:
     """The group, if its tags say that it is of a cluster; a GpuPool if it has GPUs.
@@ -196,7 +196,6 @@ def read_auto_scaling_group(source: ObjectSource) -> Iterator[Pool]:
         return
     machines, by = _machines(group, source.template)
     gpus = machines if machines is UNKNOWN else any_of(UNKNOWN if each is UNKNOWN else is_gpu_machine(str(each)) for each in machines)
-    taints = [_taint(key.removeprefix(f"{_TEMPLATE}taint/"), value) for key, value in tags.items() if key.startswith(f"{_TEMPLATE}taint/")]
     concerned = all_of([of_cluster, gpus])
     of_one = machines if machines is UNKNOWN else most_node_gpus(machines)
     most = group.at("maxSize").number()
@@ -205,9 +204,8 @@ def read_auto_scaling_group(source: ObjectSource) -> Iterator[Pool]:
         concerned=of_cluster if gpus is False else concerned,
         partial=True,
         evidence=by,
-        taints=tuple(taints),
-        taints_complete=False,
-        taints_field=f"tags {_TEMPLATE}taint/",
+        taints=Parts(tuple((key, _taint(key, value)) for key, value in tags.items() if key.startswith(_TAINTS)), complete=False),
+        taints_field=f"tags {_TAINTS}",
         effect_spelling="NoSchedule",
         bounds=((Ceiling("maxSize", Ceiling.NODES, most),),),
         offer=_group_offer(tags, machines),
@@ -239,12 +237,10 @@ def _machines(group: Field, template: Field) -> tuple[list[str | Unknown | None]
     return named if named and None not in named and overrides.complete else UNKNOWN, "mixedInstancesPolicy.launchTemplate.overrides"
 
 
-def _taint(key: str, value: Field) -> PoolTaint:
+def _taint(tag: str, value: Field) -> Field:
     text = value.text()
-    if not isinstance(text, str):
-        return PoolTaint(Field(key), Field(UNKNOWN), Field(UNKNOWN))
-    own, _, effect = text.rpartition(":")
-    return PoolTaint(Field(key), Field(own or None), Field(effect))
+    own, _, effect = text.rpartition(":") if isinstance(text, str) else (UNKNOWN, "", UNKNOWN)
+    return Field({"key": tag.removeprefix(_TAINTS), "value": own or None if isinstance(own, str) else own, "effect": effect})
 
 
 def _group_offer(tags: dict[str, Field], machines: list[str | Unknown | None] | Unknown) -> NodeOffer:

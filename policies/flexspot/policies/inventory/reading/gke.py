@@ -16,7 +16,7 @@ from flexspot.capacity.catalog.node_labels import (
 )
 from flexspot.policies.inventory.gpu_machines import is_gpu_machine
 from flexspot.policies.inventory.node_offer import CatalogMachine, NodeOffer, machines_of
-from flexspot.policies.inventory.views import Autopilot, Bounds, Ceiling, GkeNodePool, GpuPool, NodeAutoProvisioning, Pool, PoolTaint, View
+from flexspot.policies.inventory.views import Autopilot, Bounds, Ceiling, GkeNodePool, GpuPool, NodeAutoProvisioning, Pool, View
 from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, negated, product
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ def pool(source: ObjectSource, written: Field, where: str) -> Iterator[View]:
     node = written.at("nodeConfig")
     accelerators = node.at("guestAccelerators").parts().any(lambda each: negated(each.at("count").equals("0")))
     concerned = _makes_gpus(written)
-    taints = node.at("taints").parts()
     bounds = _pool_bounds(written, where)
     machine = node.at("machineType").text()
     # Of machines with GPUs attached, and of one that nobody knows yet, the devices are NVIDIA's.
@@ -66,8 +65,7 @@ def pool(source: ObjectSource, written: Field, where: str) -> Iterator[View]:
         concerned=True if concerned is False else concerned,
         partial=False,
         evidence=f"{where}nodeConfig.guestAccelerators" if accelerators is True else f"{where}nodeConfig.machineType",
-        taints=tuple(PoolTaint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
-        taints_complete=taints.complete,
+        taints=node.at("taints").parts(),
         taints_field=f"{where}nodeConfig.taints",
         effect_spelling="NO_SCHEDULE",
         bounds=bounds,

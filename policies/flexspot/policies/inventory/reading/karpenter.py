@@ -11,7 +11,7 @@ from flexspot.capacity.catalog.node_labels import CAPACITY_TYPE_LABEL, KARPENTER
 from flexspot.policies.inventory.gpu_machines import gpu_selection
 from flexspot.policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer, allows
 from flexspot.policies.inventory.objects import TerminationHandler
-from flexspot.policies.inventory.views import Ceiling, GpuPool, Pool, PoolTaint
+from flexspot.policies.inventory.views import Ceiling, GpuPool, Pool
 from flexspot.policies.values.field import UNKNOWN, Field, Tri, Unknown, all_of, any_of, negated
 
 if TYPE_CHECKING:
@@ -46,15 +46,13 @@ def read(source: ObjectSource) -> Iterator[Pool]:
     evidence = next((found for answer, found in by_kind.values() if answer is concerned), "")
     # One that may be any, as nothing is known of it yet, is taken for the usual one.
     kinds = [kind for kind, (answer, _) in by_kind.items() if answer is True] or [NVIDIA]
-    taints = spec.at("template", "spec", "taints").parts()
     offer = _offer(source)
     yield (Pool if concerned is False else GpuPool)(
         identity=source.identity,
         concerned=True if concerned is False else concerned,
         partial=source.fields.partial,
         evidence=evidence,
-        taints=tuple(PoolTaint(taint.at("key"), taint.at("value"), taint.at("effect")) for taint in taints.fields),
-        taints_complete=taints.complete,
+        taints=spec.at("template", "spec", "taints").parts(),
         taints_field="spec.template.spec.taints",
         effect_spelling="NoSchedule",
         bounds=(_ceilings(spec, kinds) if concerned is not False else _ceilings_without_gpus(spec),),
@@ -204,7 +202,7 @@ def _release(source: ObjectSource) -> TerminationHandler:
     switches = {name: values.at(name) for name in _VARIABLES.values()}
     selectors = [values.at(name) for name in _SELECTORS]
     selector = next((each for each in selectors if not each.absent), Field(None if complete else UNKNOWN))
-    return _handler(source, switches if complete else _or_elsewhere(switches), selector)
+    return TerminationHandler(*source.seen, _drains(switches if complete else _or_elsewhere(switches)), selector)
 
 
 def _workload(source: ObjectSource) -> Iterator[TerminationHandler]:
@@ -220,18 +218,13 @@ def _workload(source: ObjectSource) -> Iterator[TerminationHandler]:
         }
         switches = {name: written.get(name, Field(None)) for name in _VARIABLES.values()}
         complete = variables.complete and container.at("envFrom").absent
-        yield _handler(
-            source, switches if complete else _or_elsewhere(switches), source.fields.at("spec", "template", "spec", "nodeSelector")
-        )
+        drains = _drains(switches if complete else _or_elsewhere(switches))
+        yield TerminationHandler(*source.seen, drains, source.fields.at("spec", "template", "spec", "nodeSelector"))
 
 
 def _or_elsewhere(switches: Mapping[str, Field]) -> Mapping[str, Field]:
     """What is not written here may be written where nobody looks."""
     return {name: Field(UNKNOWN) if each.absent else each for name, each in switches.items()}
-
-
-def _handler(source: ObjectSource, switches: Mapping[str, Field], selector: Field) -> TerminationHandler:
-    return TerminationHandler(source.identity, True, source.fields.partial, _drains(switches), selector)
 
 
 def _drains(switches: Mapping[str, Field]) -> Tri:

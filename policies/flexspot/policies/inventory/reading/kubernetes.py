@@ -51,9 +51,7 @@ def read(source: ObjectSource) -> Iterator[View]:
     kind = (source.family, source.kind)
     other = objects.NodeClass if source.kind.endswith(_NODE_CLASS) else objects.KubernetesObject
     yield _KINDS.get(kind, other)(
-        identity=source.identity,
-        concerned=True,
-        partial=source.fields.partial,
+        *source.seen,
         group=source.family,
         version=source.identity.api_version.rpartition("/")[2],
         fields=source.fields,
@@ -69,7 +67,7 @@ def _release(source: ObjectSource) -> objects.KarpenterControllerView:
     told = _names_queue(settings.at("interruptionQueue")) if settings.known else UNKNOWN
     if told is False and not source.fields.at("valueYamlFiles").absent:
         told = UNKNOWN
-    return _controller(source, "values.settings.interruptionQueue", told)
+    return objects.KarpenterControllerView(*source.seen, "values.settings.interruptionQueue", told)
 
 
 def _deployment(source: ObjectSource) -> Iterator[objects.KarpenterControllerView]:
@@ -82,16 +80,12 @@ def _deployment(source: ObjectSource) -> Iterator[objects.KarpenterControllerVie
         told = any_of(any_of([_names_queue(each.at("value")), not each.at("valueFrom").absent]) for each in named)
         if told is False and not (variables.complete and container.at("envFrom").absent):
             told = UNKNOWN
-        yield _controller(source, f"the variable {_QUEUE_VARIABLE} of its container", told)
+        yield objects.KarpenterControllerView(*source.seen, f"the variable {_QUEUE_VARIABLE} of its container", told)
 
 
 def _names_queue(name: Field) -> bool:
     """A name that is known only later is one: it comes from a queue that is made in the same run."""
     return not name.known or bool(name.text())
-
-
-def _controller(source: ObjectSource, queue_field: str, told: Tri) -> objects.KarpenterControllerView:
-    return objects.KarpenterControllerView(source.identity, True, source.fields.partial, queue_field, told)
 
 
 _GROUP = "config.kueue.x-k8s.io"
@@ -138,7 +132,7 @@ def _parsed(written: Field) -> Field:
 
 def _configuration(source: ObjectSource, where: str, fields: Field) -> KueueConfiguration:
     fair_sharing = _fair_sharing(fields)
-    return KueueConfiguration(source.identity, True, source.fields.partial, f"{where}fairSharing", fair_sharing, fields.at("resources"))
+    return KueueConfiguration(*source.seen, f"{where}fairSharing", fair_sharing, fields.at("resources"))
 
 
 def _fair_sharing(fields: Field) -> Tri:

@@ -50,7 +50,7 @@ def _exporter(source: ObjectSource, program: str, given: Iterable[tuple[str, str
     labels: dict[str, frozenset[str]] = {}
     for series, label in given:
         labels[series] = labels.get(series, frozenset()) | {label}
-    return Exporter(source.identity, True, source.fields.partial, program, labels, complete and not source.fields.partial)
+    return Exporter(*source.seen, program, labels, complete and not source.fields.partial)
 
 
 def _monitor(source: ObjectSource, where: tuple[str, ...]) -> Iterator[Exporter]:
@@ -177,18 +177,14 @@ def read_queries(source: ObjectSource) -> Iterator[QueryView]:
         yield from _dashboard(source, "spec.json", source.fields.at("spec", "json"))
 
 
-def _query(source: ObjectSource, where: str, role: str, expression: Field, *, templated: bool = False) -> QueryView:
-    return QueryView(source.identity, True, source.fields.partial, where, role, expression, templated)
-
-
 def _groups(source: ObjectSource) -> Iterator[QueryView]:
     groups = source.fields.at("spec", "groups")
     if not groups.known:
-        yield _query(source, "spec.groups", "alerts", groups)
+        yield QueryView(*source.seen, "spec.groups", "alerts", groups)
     for group_place, group in groups.parts().named:
         for place, rule in group.at("rules").parts().named:
             named = next(((word, name) for word in ("alert", "record") if isinstance(name := rule.at(word).text(), str)), ("rule", place))
-            yield _query(source, f"spec.groups[{group_place}].rules[{place}].expr", " ".join(named), rule.at("expr"))
+            yield QueryView(*source.seen, f"spec.groups[{group_place}].rules[{place}].expr", " ".join(named), rule.at("expr"))
 
 
 def _alert_policy(source: ObjectSource) -> Iterator[QueryView]:
@@ -197,7 +193,7 @@ def _alert_policy(source: ObjectSource) -> Iterator[QueryView]:
         asked = condition.at("conditionPrometheusQueryLanguage")
         if not asked.absent:
             where = f"conditions[{place}].conditionPrometheusQueryLanguage.query"
-            yield _query(source, where, "alert condition", asked.at("query") if asked.known else asked)
+            yield QueryView(*source.seen, where, "alert condition", asked.at("query") if asked.known else asked)
 
 
 def _config_map(source: ObjectSource) -> Iterator[QueryView]:
@@ -216,7 +212,7 @@ def _dashboard(source: ObjectSource, where: str, written: Field) -> Iterator[Que
     except (ValueError, RecursionError):
         return
     for path, expression in _expressions(dashboard):
-        yield _query(source, f"{where}: {path}", "panel", Field(_filled_in(expression)), templated=True)
+        yield QueryView(*source.seen, f"{where}: {path}", "panel", Field(_filled_in(expression)), templated=True)
 
 
 def _expressions(dashboard: Any) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from flexspot.policies.inventory.views import GkeNodePool, Pool, View
 from flexspot.policies.values.field import UNKNOWN, Field, list_of, mapping_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from flexspot.policies.inventory.reading.source import ObjectSource
 
@@ -89,9 +89,9 @@ def in_usual_spelling(source: ObjectSource) -> ObjectSource:
     """The resource as readers know it; every other one as it is."""
     kind = (source.family, source.kind)
     if kind == ("google-native:container", "NodePool"):
-        return replace(source, family="gcp:container", fields=Field(_node_pool(source.fields.value)))
+        return replace(source, family="gcp:container", fields=Field(_known(source.fields.value, _node_pool)))
     if kind == ("google-native:container", "Cluster"):
-        return replace(source, family="gcp:container", fields=Field(_cluster(source.fields.value)))
+        return replace(source, family="gcp:container", fields=Field(_cluster(mapping_of(source.fields.value))))
     if kind == ("aws-native:eks", "Nodegroup"):
         fields = mapping_of(source.fields.value)
         return replace(source, family="aws:eks", kind="NodeGroup", fields=Field({**fields, "nodeGroupName": fields.get("nodegroupName")}))
@@ -112,42 +112,37 @@ def in_own_spelling(view: View, source: ObjectSource) -> View:
 _NODE: Final = ("nodeConfig", "config")
 
 
-def _each(value: Any, convert: Any) -> Any:
-    return [convert(each) for each in list_of(value)] if isinstance(value, list) else value
+def _each(value: Any, convert: Callable[[dict[str, Any]], Any]) -> Any:
+    """The list with its elements converted, those that are known; anything else as it is."""
+    return [_known(each, convert) for each in list_of(value)] if isinstance(value, list) else value
 
 
-def _accelerator(value: Any) -> Any:
+def _known(value: Any, convert: Callable[[dict[str, Any]], Any]) -> Any:
+    return value if value is UNKNOWN else convert(mapping_of(value))
+
+
+def _accelerator(written: dict[str, Any]) -> Any:
     """https://docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1/AcceleratorConfig."""
-    if value is UNKNOWN:
-        return value
-    written = mapping_of(value)
     return {**written, "count": written.get("acceleratorCount"), "type": written.get("acceleratorType")}
 
 
-def _node_config(value: Any) -> Any:
-    if value is UNKNOWN:
-        return value
-    written = mapping_of(value)
+def _node_config(written: dict[str, Any]) -> Any:
     return {**written, "guestAccelerators": _each(written.get("accelerators"), _accelerator)}
 
 
-def _node_pool(value: Any) -> Any:
-    if value is UNKNOWN:
-        return value
-    written = mapping_of(value)
+def _node_pool(written: dict[str, Any]) -> Any:
     scaling = written.get("autoscaling")
     return {
         **written,
-        "nodeConfig": _node_config(written.get("config")),
+        "nodeConfig": _known(written.get("config"), _node_config),
         # An entry that is switched off says nothing; the API gives it back for every pool.
         "autoscaling": scaling if scaling is UNKNOWN or mapping_of(scaling).get("enabled") not in {False, None} else None,
         "nodeLocations": written.get("locations"),
     }
 
 
-def _cluster(value: Any) -> Any:
+def _cluster(written: dict[str, Any]) -> Any:
     """A cluster of the API has the pools that it lists, and no other: with `nodeConfig` it is one, the default pool."""
-    written = mapping_of(value)
     networks = written.get("masterAuthorizedNetworksConfig")
     scaling, autopilot = written.get("autoscaling"), written.get("autopilot")
     on = scaling if scaling is UNKNOWN else mapping_of(scaling).get("enableNodeAutoprovisioning")
@@ -155,7 +150,7 @@ def _cluster(value: Any) -> Any:
     return {
         **written,
         "nodePools": _each(written.get("nodePools"), _node_pool),
-        "nodeConfig": _node_config(written.get("nodeConfig")),
+        "nodeConfig": _known(written.get("nodeConfig"), _node_config),
         "masterAuthorizedNetworksConfig": networks if networks is UNKNOWN or mapping_of(networks).get("enabled") is not False else None,
         "removeDefaultNodePool": bool(written.get("nodePools")) or None,
         "enableAutopilot": autopilot if autopilot is UNKNOWN else mapping_of(autopilot).get("enabled"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from flexspot.capacity.values.verdict import ObjectIdentity
 from flexspot.policies.inventory.pod_gpus import ELEMENTS, ENTRIES, GPU_PREFIXES, POD_MAKERS
 from flexspot.policies.inventory.views import PodSet
-from flexspot.policies.values.field import UNKNOWN, Field, list_of, mapping_of, plain
+from flexspot.policies.values.field import UNKNOWN, Field, Tri, list_of, mapping_of, plain
 from flexspot.policies.values.finding import Secrets, secrets_in
 
 if TYPE_CHECKING:
@@ -34,6 +34,11 @@ class ObjectSource:
     fields: Field
     secrets: Secrets = field(default_factory=Secrets)
     template: Field = field(default_factory=lambda: Field(None))
+
+    @property
+    def seen(self) -> tuple[ObjectIdentity, Tri, bool]:
+        """What every view of the object begins with: whose it is, that it is one, and whether it is a part."""
+        return self.identity, True, self.fields.partial
 
     @property
     def chart(self) -> str:

@@ -1,0 +1,188 @@
+"""The Pulumi program: from a stack's settings through the plan to resources; and the plan file that a preview of it writes."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pulumi
+
+from flexspot.capacity.catalog.data_files import read_records
+from flexspot.capacity.catalog.price_book import PriceFile
+from flexspot.capacity.cost.costed_plan import VERSION, costed, shipped_use
+from flexspot.capacity.cost.plan_comparison import figures_data, plan_cost_data
+from flexspot.capacity.cost.plan_cost import plan_cost
+from flexspot.capacity.plan.build import build_plan, image_book_of, price_book_of
+from flexspot.capacity.plan.model import plan_data
+from flexspot.capacity.plan.resolve import own_price_rows
+from flexspot.capacity.settings.platform import EksSettings, GkeSettings, LocalSettings, OnUnknownPrices
+from flexspot.capacity.settings.stack_file import parse_settings
+from flexspot.capacity.values.engine_marks import SIGNATURE, UNKNOWNS
+from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.components.monthly_cost import MonthlyCost, SpendingArgs
+from flexspot.infra.declaring.local import declare_local
+from flexspot.infra.declaring.rules import rules_of
+from flexspot.infra.project import project_here
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from pulumi.automation import EngineEvent
+
+    from flexspot.capacity.catalog.price_book import PriceBook
+    from flexspot.capacity.cost.figures import Figures
+    from flexspot.capacity.cost.plan_cost import PlanCost, TeamCost
+    from flexspot.capacity.plan.build import StackPlan
+    from flexspot.capacity.plan.model import Plan
+    from flexspot.capacity.settings.platform import LocalSettings, PlatformSettings
+    from flexspot.infra.declaring.platform_objects import Outputs
+
+
+def declare_monthly_cost(plan: Plan, prices: PriceBook, within: pulumi.ResourceOptions) -> None:
+    """Registers it, calculated at `prices` with the use of a month that is expected by default."""
+    cost, unknown = plan_cost(costed(plan), prices, shipped_use()), plan.spending.on_unknown_prices
+    MonthlyCost(
+        "monthly-cost",
+        {
+            "environment": _spending(cost, cost.environment, cost.total, cost.total.worst_usd, unknown),
+            "teams": [_spending(each, each.name, each.figures, each.worst_usd, unknown) for each in cost.teams if each.budget is not None],
+        },
+        within,
+    )
+
+
+def _spending(part: PlanCost | TeamCost, owner: str, figures: Figures, worst_usd: Decimal, on_unknown: OnUnknownPrices) -> SpendingArgs:
+    told = figures_data(figures)
+    spending: SpendingArgs = {
+        "owner": owner,
+        "expected_usd": told["expected_usd"],
+        "worst_case_usd": str(worst_usd),
+        "idle_floor_usd": told["idle_floor_usd"],
+        "unknown_prices": list(part.unknown),
+    }
+    # What is the same as without them is left out, so that a stack whose prices are all known shows nothing of this.
+    if part.unknown and not part.unbounded:
+        spending["expected_at_most_usd"] = told["expected_at_most_usd"]
+    if part.unbounded:
+        spending["unbounded_prices"] = list(part.unbounded)
+    if on_unknown is not OnUnknownPrices.WARN:
+        spending["on_unknown_prices"] = on_unknown.value
+    if part.budget is not None:
+        spending["budget_usd"] = str(part.budget)
+    return spending
+
+
+KUBECONFIG_VARIABLE = "FLEXSPOT_LAB_KUBECONFIG"
+"""The lab that a `cloud: local` stack is deployed to, by the path of its kubeconfig. Default: that of the lab called default."""
+
+
+def main() -> None:
+    """Declares the resources of the stack that is being deployed. Raises SettingsError for settings that cannot work."""
+    value: Any = pulumi.Config("flexspot").require_object("platform")
+    source = f"Pulumi.{pulumi.get_stack()}.yaml"
+    for name, output in declare(parse_settings(value, source), source, project_here().stacks).items():
+        pulumi.export(name, output)
+
+
+def declare(settings: PlatformSettings, source: str, folder: Path, parent: pulumi.Resource | None = None) -> Outputs:
+    """Declares the platform of settings that are called `source` and whose files' paths begin at `folder`; returns its outputs.
+
+    Each resource that has no component of the platform for a parent is a child of `parent`; default: of the stack. Raises SettingsError
+    for settings that cannot work, before anything is declared.
+    """
+    within = pulumi.ResourceOptions(parent=parent)
+    prices = price_book_of(settings, folder, source)
+    images = image_book_of(settings, folder, source)
+    rules = rules_of(settings, folder, source)
+    plan = build_plan(settings, source, prices, images)
+    if isinstance(settings, GkeSettings):
+        # A cloud's SDK takes seconds to load: only its own stacks wait for it.
+        from flexspot.infra.declaring.gke import declare_gke  # noqa: PLC0415
+
+        outputs = declare_gke(plan, settings, rules, within)
+    elif isinstance(settings, EksSettings):
+        from flexspot.infra.declaring.eks import declare_eks  # noqa: PLC0415
+
+        outputs = declare_eks(plan, settings, rules, images, within)
+    else:
+        # Fake nodes cost nothing.
+        return declare_local(plan, cast("LocalSettings", settings), rules, lab_kubeconfig())
+    declare_monthly_cost(plan, prices, within)
+    return outputs
+
+
+def lab_kubeconfig() -> Path:
+    """Where the local stack's API server is."""
+    return Path(os.environ.get(KUBECONFIG_VARIABLE) or project_here().labs / "default" / "kubeconfig")
+
+
+_HIDDEN = "[secret]"
+"""What the engine's events have in place of a secret."""
+
+
+@dataclass
+class PlannedResources:
+    """What the engine reports during a preview: each resource, by URN, and each policy violation."""
+
+    resources: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    verdicts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    def hear(self, event: EngineEvent) -> None:
+        """Takes note of one event."""
+        step = event.resource_pre_event
+        if step is not None and step.metadata.new is not None:
+            new = step.metadata.new
+            self.resources[new.urn] = {
+                "urn": new.urn,
+                "type": new.type,
+                "name": new.urn.rpartition("::")[2],
+                "parent": new.parent or None,
+                "custom": bool(new.custom),
+                "inputs": _plain(new.inputs or {}),
+            }
+        if event.policy_event is not None:
+            told = event.policy_event
+            self.verdicts.append(
+                {
+                    "policy": told.policy_name,
+                    "level": told.enforcement_level,
+                    "resource": told.resource_urn or None,
+                    "message": told.message.strip(),
+                }
+            )
+
+
+def write_plan_file(path: Path, stack: str, planned: StackPlan, heard: PlannedResources, own_prices: Path | None) -> None:
+    """Writes the file; `own_prices` is the stack's own price file. Raises ExplainedError when it cannot be written."""
+    cost = plan_cost(costed(planned.plan), planned.prices, shipped_use())
+    read = None if own_prices is None else read_records(own_prices, PriceFile)
+    own = own_price_rows(planned.settings, read)
+    content = {
+        "version": VERSION,
+        "stack": stack,
+        "cloud": planned.plan.cloud.value,
+        "plan": plan_data(planned.plan),
+        "resources": list(heard.resources.values()),
+        "policies": heard.verdicts,
+        "cost": {**plan_cost_data(cost), "own_prices": None if own is None else own.model_dump(mode="json")},
+    }
+    try:
+        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        remedy = "name a file in an existing, writable folder."
+        raise ExplainedError(f"{path} cannot be written: {error.strerror}.", remedy, exit_code=ExitCode.BAD_USAGE) from error
+
+
+def _plain(value: Any) -> Any:
+    """Translates the engine's marks of unknown and secret values."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        return {"$secret": True} if SIGNATURE in fields else {key: _plain(each) for key, each in fields.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in cast("list[Any]", value)]
+    if value == _HIDDEN:
+        return {"$secret": True}
+    return {"$unknown": True} if isinstance(value, str) and value in UNKNOWNS else value

@@ -1,0 +1,162 @@
+"""Karpenter's controller and NodePools: what drains nodes, and when."""
+
+import re
+
+from flexspot.capacity.values.verdict import NOT_APPLICABLE, PASSES, Outcome, Severity, fails, undecided
+from flexspot.policies.inventory.objects import KarpenterControllerView, KarpenterNodePool, TerminationHandler
+from flexspot.policies.inventory.views import GpuPool, Inventory, Pool
+from flexspot.policies.judging import Cloud, Parameter, Parameters, Rule
+from flexspot.policies.pools import gpu_pool_of, pools_for
+from flexspot.policies.values.field import UNKNOWN, Tri, any_of
+
+
+@Rule(
+    code="FLX020",
+    severity=Severity.HIGH,
+    clouds=(Cloud.EKS,),
+    why="EC2 gives two minutes' notice before it reclaims a Spot instance; without the queue, Karpenter does not "
+    "receive it and pods are cut off.",
+    remediation="Give Karpenter an SQS queue with the five EventBridge rules from its documentation, and name it in "
+    "settings.interruptionQueue.",
+    link="https://karpenter.sh/docs/concepts/disruption/#interruption",
+)
+def no_interruption_queue(controller: KarpenterControllerView, _: Parameters, inventory: Inventory) -> Outcome:
+    """Karpenter on Spot capacity without a queue for interruption notices.
+
+    Spot capacity without a queue fails; without Spot capacity no queue is needed.
+    """
+    if controller.told is True:
+        return PASSES
+    if controller.told is UNKNOWN:
+        return undecided(f"{controller.queue_field} is not known yet")
+    of_karpenter = {each.identity for each in inventory.of(KarpenterNodePool)}
+    spot = [pool for pool in inventory.of(Pool) if pool.identity in of_karpenter and pool.spot is not False]
+    if any_of(pool.spot for pool in spot) is True:
+        pool = next(pool for pool in spot if pool.spot is True)
+        return fails(
+            f"{controller.queue_field} is not set, but NodePool {pool.identity.name} has Spot capacity: nothing drains its nodes",
+            f"set {controller.queue_field} to the SQS queue that receives EC2's interruption events",
+            controller.queue_field,
+        )
+    if spot or not inventory.tells(KarpenterNodePool):
+        return undecided(f"{controller.queue_field} is not set; whether a NodePool has Spot capacity is not known")
+    return NOT_APPLICABLE
+
+
+_OF_NODE_GROUPS = frozenset({"eks.amazonaws.com/nodegroup", "eks.amazonaws.com/capacityType"})
+
+
+"""Labels that EKS gives the nodes of its node groups, and Karpenter's nodes do not have."""
+
+
+@Rule(
+    code="FLX029",
+    severity=Severity.MEDIUM,
+    clouds=(Cloud.EKS,),
+    why="The two act on the same events without coordination: drains conflict, and nodes are replaced unnecessarily.",
+    remediation="Remove the handler and let Karpenter handle interruptions through its queue, or keep the handler off Karpenter's nodes.",
+    link="https://karpenter.sh/docs/faq/#interruption-handling",
+    sources=("Values and templates of config/helm/aws-node-termination-handler of aws/aws-node-termination-handler.",),
+)
+def termination_handler_beside_karpenter(handler: TerminationHandler, _: Parameters, inventory: Inventory) -> Outcome:
+    """Two programs that drain the same nodes.
+
+    Fails where the handler drains whatever node it runs on, and one of Karpenter's nodes may be such a one.
+    """
+    if not inventory.of(KarpenterControllerView) and not inventory.of(KarpenterNodePool):
+        return NOT_APPLICABLE
+    if handler.drains is False:
+        return PASSES
+    watched, where = _watches_karpenters(handler, inventory)
+    if watched is False:
+        return PASSES
+    if UNKNOWN in (handler.drains, watched):
+        return undecided("whether it drains Karpenter's nodes is not known: its settings, or the nodes that it selects, are not known")
+    return fails(
+        f"it drains nodes that AWS reclaims, and so does Karpenter: {where}",
+        "remove the handler, and give Karpenter its interruption queue; or confine it to node groups with a nodeSelector on "
+        "eks.amazonaws.com/nodegroup",
+    )
+
+
+def _watches_karpenters(handler: TerminationHandler, inventory: Inventory) -> tuple[Tri, str]:
+    """Whether a node of Karpenter has the labels that the handler selects; where no NodePool was given, it may have any."""
+    labels = handler.selector.parts()
+    wanted = {key: value for key, value in labels.named if key != "kubernetes.io/os"}
+    if wanted.keys() & _OF_NODE_GROUPS:
+        return False, ""
+    if labels.complete and not wanted:
+        return True, "it runs on every node"
+    of_karpenter = {each.identity for each in inventory.of(KarpenterNodePool)}
+    pools = [(pool.offer.carries(wanted), pool) for pool in pools_for(Pool, wanted, inventory) if pool.identity in of_karpenter]
+    found = any_of([*(answer for answer, _ in pools), *([] if of_karpenter and labels.complete else [UNKNOWN])])
+    named = (f"nodes of {pool.identity.described} have the labels that it selects" for answer, pool in pools if answer is found)
+    return found, next(named, "")
+
+
+AUTO_MODE_HOURS = 504
+
+
+"""EKS Auto Mode ends every node after 21 days at most: flexspot/capacity/catalog/auto_mode.yaml, whose models lint does not load."""
+
+
+_A_DAY = 24
+
+
+_OF_AN_HOUR = {"h": 1, "s": 3600}
+
+
+@Rule(
+    code="FLX019",
+    severity=Severity.MEDIUM,
+    clouds=(Cloud.EKS,),
+    why="WhenEmpty does not stop expiry: after 30 days by default Karpenter drains a node in the middle of a run.",
+    remediation="Set expireAfter to Never for pools whose work must not be moved, and replace their nodes when they are empty. In EKS Auto "
+    "Mode, where AWS ends every node after 21 days, set it to 480h.",
+    link="https://karpenter.sh/docs/concepts/disruption/#automated-forceful-methods",
+    parameters=(
+        Parameter("words", ("train",), "Words in a pool's name, node labels or taints which show that its work must not be moved."),
+    ),
+)
+def training_nodes_expire(pool: KarpenterNodePool, parameters: Parameters, inventory: Inventory) -> Outcome:
+    """A pool for work that must not be moved, but whose nodes are removed at a certain age.
+
+    A pool is meant for such work if it keeps nodes until they are empty, or if a word in its name, labels or taints says so.
+    """
+    gpu = gpu_pool_of(pool.identity, inventory)
+    if gpu is None:
+        return NOT_APPLICABLE
+    meant = any_of([pool.spec.at("disruption", "consolidationPolicy").equals("WhenEmpty"), _named(pool, gpu, parameters.texts("words"))])
+    if meant is False:
+        return NOT_APPLICABLE
+    expiry = pool.spec.at("template", "spec", "expireAfter")
+    if expiry.equals("Never") is True or _as_late_as_auto_mode_lets(pool):
+        return PASSES
+    if UNKNOWN in (meant, expiry.text(), gpu.concerned):
+        return undecided("spec.template.spec.expireAfter, or what the pool is for, is not known yet")
+    written = expiry.text() or "absent, which means 720h"
+    return fails(
+        f"spec.template.spec.expireAfter is {written}: nodes of that age are drained, whatever runs on them and whatever budgets say",
+        "set spec.template.spec.expireAfter to Never",
+        "spec.template.spec.expireAfter",
+    )
+
+
+def _as_late_as_auto_mode_lets(pool: KarpenterNodePool) -> bool:
+    """Whether AWS would end the node a day later at most, whatever the pool says."""
+    spec = pool.spec.at("template", "spec")
+    hours = re.fullmatch(r"(\d+)(h|s)", str(spec.at("expireAfter").text()))
+    if hours is None or spec.at("nodeClassRef", "group").equals("eks.amazonaws.com") is not True:
+        return False
+    return int(hours[1]) / _OF_AN_HOUR[hours[2]] >= AUTO_MODE_HOURS - _A_DAY
+
+
+def _named(pool: KarpenterNodePool, gpu: GpuPool, words: tuple[str, ...]) -> Tri:
+    labels = pool.spec.at("template", "metadata", "labels").parts()
+    texts = [
+        pool.name.text(),
+        *(value.text() for value in labels.fields),
+        *(text for taint in gpu.taints.fields for text in (taint.at("key").text(), taint.at("value").text())),
+    ]
+    found = any(word in text for text in texts if isinstance(text, str) for word in words)
+    return found or (UNKNOWN if UNKNOWN in texts else False)

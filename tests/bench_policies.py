@@ -1,0 +1,137 @@
+"""`python tests/bench_policies.py`: what all rules cost for one resource of a state of a thousand, in the core and in the engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from flexspot.policies.core import judge_all
+from flexspot.policies.inventory.reading.source import from_pulumi
+from flexspot.policies.judging import DEFAULTS
+from flexspot.policies.rules import all_rules
+
+_CHECKOUT = Path(__file__).resolve().parents[1]
+_PULUMI = _CHECKOUT / ".tools" / "bin" / "pulumi"
+_ROUNDS = 3
+_RESOURCES, _TEAMS, _POOLS, _JOBS = 1000, 100, 10, 300
+
+Resource = tuple[str, str, dict[str, Any]]
+"""Type token, name and inputs."""
+
+
+def resources(times: int = 1) -> list[Resource]:
+    """A platform of ten Spot pools and a hundred teams with their queues, quotas and jobs; the rest concerns no rule. Or `times` that."""
+    total, teams, pools, jobs = (count * times for count in (_RESOURCES, _TEAMS, _POOLS, _JOBS))
+    made = [each for number in range(pools) for each in _pool(f"pool-{number}")]
+    made += [each for number in range(teams) for each in _team(f"team-{number}", _pools_of(number, pools))]
+    made += [_job(f"job-{number}", f"team-{number % teams}", _pools_of(number % teams, pools)[number % 4 :]) for number in range(jobs)]
+    return made + [_object("v1", "ConfigMap", f"other-{number}", {"data": {"a": "b"}}) for number in range(total - len(made))]
+
+
+def _pools_of(team: int, pools: int) -> list[str]:
+    """The pools of a team: ten at most, however many there are."""
+    return [f"pool-{(team + number) % pools}" for number in range(min(_POOLS, pools))]
+
+
+def _object(api_version: str, kind: str, name: str, body: dict[str, Any], namespace: str | None = None) -> Resource:
+    metadata = {"name": name, "labels": {"team": "bench"}, **({"namespace": namespace} if namespace else {})}
+    token = f"kubernetes:{api_version if '/' in api_version else f'core/{api_version}'}:{kind}"
+    return token, f"{kind}-{namespace}-{name}", {"apiVersion": api_version, "kind": kind, "metadata": metadata, **body}
+
+
+def _pool(name: str) -> list[Resource]:
+    requirements = [
+        {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["spot"]},
+        {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["g6.xlarge", "g6.2xlarge"]},
+    ]
+    taints = [{"key": key, "value": "spot", "effect": "NoSchedule"} for key in ("nvidia.com/gpu", "flexspot.dev/capacity-type")]
+    node = {"expireAfter": "Never", "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": name}}
+    spec = {"limits": {"nvidia.com/gpu": "400"}, "template": {"spec": {**node, "requirements": requirements, "taints": taints}}}
+    flavor = {"nodeLabels": {"karpenter.sh/nodepool": name}, "tolerations": [{"operator": "Exists"}]}
+    return [
+        _object("karpenter.sh/v1", "NodePool", name, {"spec": spec}),
+        _object("karpenter.k8s.aws/v1", "EC2NodeClass", name, {"spec": {"amiSelectorTerms": [{"alias": "al2023@v20260903"}]}}),
+        _object("kueue.x-k8s.io/v1beta2", "ResourceFlavor", name, {"spec": flavor}),
+    ]
+
+
+def _team(name: str, pools: list[str]) -> list[Resource]:
+    quota = [{"name": "nvidia.com/gpu", "nominalQuota": "1"}]
+    flavors = [{"name": pool, "resources": quota} for pool in pools]
+    queue: dict[str, Any] = {"namespaceSelector": {}, "resourceGroups": [{"coveredResources": ["nvidia.com/gpu"], "flavors": flavors}]}
+    return [
+        _object("v1", "Namespace", name, {}),
+        _object("v1", "ResourceQuota", "team", {"spec": {"hard": {"requests.nvidia.com/gpu": "10"}}}, name),
+        _object("v1", "LimitRange", "containers", {"spec": {"limits": [{"type": "Container", "default": {"cpu": "1"}}]}}, name),
+        _object("kueue.x-k8s.io/v1beta2", "ClusterQueue", name, {"spec": queue}),
+        _object("kueue.x-k8s.io/v1beta2", "LocalQueue", "default", {"spec": {"clusterQueue": name}}, name),
+    ]
+
+
+def _job(name: str, namespace: str, pools: list[str]) -> Resource:
+    """A job of the namespace's queue; where not all of its pools are left, one that names those that are."""
+    container = {"name": "train", "image": "trainer:1", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    pod: dict[str, Any] = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 90, "containers": [container]}
+    if len(pools) < _POOLS:
+        wanted = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "karpenter.sh/nodepool", "operator": "In", "values": pools}]}]}
+        pod["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": wanted}}
+    return _object("batch/v1", "Job", name, {"spec": {"template": {"spec": pod}}}, namespace)
+
+
+def _core_seconds(made: list[Resource]) -> float:
+    begun = time.perf_counter()
+    judge_all([from_pulumi(*each) for each in made], all_rules(), DEFAULTS)
+    return time.perf_counter() - begun
+
+
+def _engine_seconds(made: list[Resource], *, with_pack: bool) -> float:
+    """Seconds of `pulumi policy analyze` over a state of these resources; without the pack, of reading the state alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        state = Path(folder) / "state.json"
+        listed = [
+            {
+                "urn": f"urn:pulumi:bench::flexspot::{token}::{name}",
+                "type": token,
+                "custom": True,
+                "id": "",
+                "inputs": inputs,
+                "outputs": {},  # pyrefly: ignore[implicit-any-empty-container] -- JSON
+            }
+            for token, name, inputs in made
+        ]
+        manifest = {"time": "2026-01-01T00:00:00Z", "magic": "", "version": ""}
+        state.write_text(json.dumps({"version": 3, "deployment": {"manifest": manifest, "resources": listed if with_pack else listed[:1]}}))
+        settings = {"PULUMI_HOME": folder, "PULUMI_BACKEND_URL": Path(folder).as_uri(), "PULUMI_CONFIG_PASSPHRASE": ""}
+        begun = time.perf_counter()
+        subprocess.run(
+            [_PULUMI, "policy", "analyze", "--file", state, "--policy-pack", _CHECKOUT / "policies" / "pack"],
+            env={**os.environ, **settings, "PULUMI_SKIP_UPDATE_CHECK": "true"},
+            check=True,
+            capture_output=True,
+        )
+        return time.perf_counter() - begun
+
+
+def main() -> None:
+    """Print the medians for a state of a thousand resources, and how the core's time grows."""
+    made = resources()
+    core = statistics.median(_core_seconds(made) for _ in range(_ROUNDS))
+    growth = statistics.median(_core_seconds(resources(4)) / _core_seconds(resources(2)) for _ in range(_ROUNDS))
+    start, whole = (statistics.median(_engine_seconds(made, with_pack=each) for _ in range(_ROUNDS)) for each in (False, True))
+    tell = Console().print
+    tell(f"{len(all_rules())} rules over {len(made)} resources, median of {_ROUNDS}; at most 5 ms a resource")
+    for what, seconds in {"core": core, "policy analyze, less its start on one resource": whole - start}.items():
+        tell(f"{what}: {seconds:.2f} s, {seconds / len(made) * 1000:.2f} ms a resource")
+    tell(f"core, twice the resources: {growth:.2f} times the time (2 is linear)")
+
+
+if __name__ == "__main__":
+    main()
