@@ -97,8 +97,8 @@ def test_the_arithmetic_says_what_it_can_without_a_spot_price() -> None:
         (("-m", "p4d.24xlarge", "-r", "mars", "--hours", "1"), "no on-demand price of p4d.24xlarge in mars"),
         ((*P4D, "--hours", "72", "--deadline-hours", "10"), "deadline_hours 10.0 is before the 72.0 hours"),
         ((*P4D, "--hours", "nan"), "Invalid value for '--hours': nan is not a finite number"),
-        ((*P4D, "--hours", "1", "--spot-usd", "cheap"), "--spot-usd is 'cheap'; write a number such as 32.77."),
-        ((*P4D, "--hours", "1", "--spot-usd", "-3"), "--spot-usd is -3; a price is above 0."),
+        ((*P4D, "--hours", "1", "--spot-usd", "cheap"), "'--spot-usd': 'cheap' is not a price above 0, such as 32.77."),
+        ((*P4D, "--hours", "1", "--spot-usd", "-3"), "'--spot-usd': '-3' is not a price above 0, such as 32.77."),
     ],
 )
 def test_a_job_that_cannot_be_advised_on_is_bad_usage(arguments: tuple[str, ...], told: str) -> None:
@@ -144,7 +144,7 @@ def test_a_reservation_is_advised_from_use_or_a_baseline(tmp_path: Path) -> None
     [
         (("--discount-percent", "40"), "--use FILE and --baseline-nodes N"),
         (("--baseline-nodes", "1"), "the price book has no prices of commitments"),
-        (("--baseline-nodes", "1", "--discount-percent", "100"), "from 0 to below 100 is allowed"),
+        (("--baseline-nodes", "1", "--discount-percent", "100"), "'--discount-percent': '100' is not from 0 to below 100"),
     ],
 )
 def test_a_reservation_needs_a_use_and_a_price(arguments: tuple[str, ...], told: str) -> None:

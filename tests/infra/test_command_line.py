@@ -46,7 +46,7 @@ def test_no_command_takes_nan_for_a_number() -> None:
 
 def leaves(group: Any) -> Iterator[Any]:
     """All commands below a group."""
-    for command in group.commands.values():
+    for command in (group.get_command(None, name) for name in group.commands):
         yield from leaves(command) if hasattr(command, "commands") else (command,)
 
 

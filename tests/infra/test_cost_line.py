@@ -9,7 +9,7 @@ import pytest
 from pulumi import automation
 
 from flexspot.components.monthly_cost import MonthlyCost, SpendingArgs
-from flexspot.infra.cli.given_files import planned
+from flexspot.infra.cli.command_line import planned
 from flexspot.infra.cli.stacks import deploying as cost_line
 from flexspot.infra.cli.stacks.deploying import DeployedCost, show_cost_line
 

@@ -42,7 +42,7 @@ def test_stacks_are_listed_with_what_their_state_says_where_it_is_in_files(tmp_p
 def test_a_deployed_stack_gives_its_outputs_and_the_way_to_its_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     deployed = create_autospec(StackRun, instance=True)
     deployed.outputs.return_value = {"credentials_command": "aws eks", "buckets": {"data": "s3://a"}}
-    monkeypatch.setattr("flexspot.infra.cli.stacks.deployed.stack_run", MagicMock(return_value=nullcontext(deployed)))
+    monkeypatch.setattr("flexspot.infra.cli.stacks.deploying.stack_run", MagicMock(return_value=nullcontext(deployed)))
 
     assert run("outputs", "-s", "local") == 'credentials_command: aws eks\nbuckets: {\n  "data": "s3://a"\n}\n'
     assert run("kubeconfig", "-s", "local") == "aws eks\n"

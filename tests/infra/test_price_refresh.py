@@ -17,7 +17,7 @@ from flexspot.capacity.catalog.capacity_type import CapacityType
 from flexspot.capacity.catalog.fresh_prices import on_demand_usd, product_filters, service_usd, spot_usd, usage_items
 from flexspot.capacity.catalog.machines import Vendor
 from flexspot.capacity.catalog.price_book import ServiceItem, prices_of
-from flexspot.infra.cli.given_files import planned
+from flexspot.infra.cli.command_line import planned
 from flexspot.infra.cli.money import prices as price_refresh
 from flexspot.infra.project import project_here
 
@@ -226,7 +226,7 @@ def test_nothing_found_or_no_access_leaves_the_file_and_tells_no_credential(aws:
 @pytest.mark.parametrize(
     "arguments,told",
     [
-        (("--cloud", "azure"), "write aws or gcp"),
+        (("--cloud", "azure"), "'azure' is not one of 'aws', 'gcp'"),
         (("--cloud", "aws", "--machine", "g6.xlrge"), "g6.xlarge"),
         (("--cloud", "gcp", "--region", "us-central1"), "has prices of aws, not of gcp"),
         (("--cloud", "aws", "--region", "mars"), "--region 'mars' is not a region of aws."),

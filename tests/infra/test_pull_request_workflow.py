@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from flexspot.infra.cli.stacks.review_report import MARKER
+from flexspot.infra.cli.stacks.review import MARKER
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 WORKFLOWS = CHECKOUT / ".github" / "workflows"

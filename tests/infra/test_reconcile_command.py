@@ -31,7 +31,7 @@ def run(*arguments: str | Path, code: int = 0) -> str:
         assert result.exception.exit_code == code
         return str(result.exception)
     assert result.exit_code == code, result.output
-    return result.stdout
+    return result.stdout or result.output
 
 
 @pytest.fixture

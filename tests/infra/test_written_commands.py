@@ -30,8 +30,8 @@ NAMED = re.compile(r"`(?:\.venv/bin/)?flexspot (?P<said>[a-z][^`]*)`")
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every command and group, with its words."""
     yield path, command
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from commands(inner, (*path, name))
+    for name in getattr(command, "commands", {}):
+        yield from commands(command.get_command(None, name), (*path, name))
 
 
 EVERY = dict(commands(get_command(app)))

@@ -13,15 +13,15 @@ COMMANDS: dict[str, Command | CommandGroup] = {
         "stacks.importing", "import_stack", "Propose a stack file for what already runs, from a Terraform state, a cluster, or both."
     ),
     "doctor": Command("stacks.doctor", "doctor", "Report what works on this machine, what is missing, and how to get it."),
-    "stacks": Command("stacks.deployed", "stacks", "List the project's stacks: cloud, environment, and what is deployed."),
+    "stacks": Command("stacks.deploying", "stacks", "List the project's stacks: cloud, environment, and what is deployed."),
     "preview": Command("stacks.deploying", "preview", "Show what `up` would change; a violated policy stops it with exit code 1."),
     "up": Command("stacks.deploying", "up", "Deploy a stack; a violated policy stops it with exit code 1."),
-    "outputs": Command("stacks.deployed", "outputs", "Print the outputs of a deployed stack."),
-    "kubeconfig": Command("stacks.deployed", "kubeconfig", "Print how kubectl reaches a deployed stack."),
+    "outputs": Command("stacks.deploying", "outputs", "Print the outputs of a deployed stack."),
+    "kubeconfig": Command("stacks.deploying", "kubeconfig", "Print how kubectl reaches a deployed stack."),
     "destroy": Command("stacks.deploying", "destroy", "Delete every resource of a stack."),
     "review": Command("stacks.review", "review", "Report what a change does to every stack."),
     "lint": Command("lint", "lint", "Check Kubernetes manifests by the same policies as previews."),
-    "audit": Command("audit", "audit", "Check a running cluster by the rules of lint, and report money spent on nothing."),
+    "audit": Command("lint", "audit", "Check a running cluster by the rules of lint, and report money spent on nothing."),
     "cost": Command("money.cost", "cost", "Estimate what a plan, or any Pulumi program, costs in a month."),
     "run": Command(
         "jobs",
@@ -81,7 +81,7 @@ COMMANDS: dict[str, Command | CommandGroup] = {
         {
             "job": Command("money.advise", "job", "Recommend capacity for one job, or for each job of a file, with the arithmetic."),
             "reserve": Command("money.reserve", "reserve", "Recommend how many machines to commit to."),
-            "simulate": Command("money.simulate", "simulate", "Replay strategies over records of Spot availability."),
+            "simulate": Command("money.advise", "simulate", "Replay strategies over records of Spot availability."),
         },
     ),
     "chargeback": CommandGroup(

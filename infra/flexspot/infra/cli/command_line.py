@@ -1,4 +1,4 @@
-"""What every command line has: how it starts and ends, its table of commands, their help, and its version."""
+"""What every command has: how it starts and ends, the table of commands, and the files and options that several are given."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ import math
 import signal
 import sys
 from collections.abc import Mapping
-from enum import StrEnum
 from functools import wraps
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.capacity.values.errors import ExitCode, ExplainedError, SettingsError
 from flexspot.infra.loading import collect_rarely, explained_imports
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from pathlib import Path
     from types import FrameType
+
+    from pydantic import BaseModel
+
+    from flexspot.capacity.plan.build import StackPlan
 
 
 INTERRUPTED = 130
@@ -77,22 +81,29 @@ class FiniteCommand(TyperCommand):
         return left
 
 
-class Format(StrEnum):
-    """How a report is printed: for people, or for programs."""
-
-    TEXT = "text"
-    JSON = "json"
+def option(names: str, words: str, **more: Any) -> Any:
+    """Return an option of a command by its names, with its line of help."""
+    return typer.Option(*names.split(), help=words, **more)
 
 
-class ReportFormat(StrEnum):
-    """How a report is printed: for people, for programs, or for a comment on a pull request."""
+Format = Literal["text", "json"]
+"""How a report is printed: for people, or for programs."""
 
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
+ReportFormat = Literal["text", "json", "markdown"]
+"""Likewise, and for a comment on a pull request."""
+
+AsFormat = Annotated[Format, option("--format", "text for people, json for programs.")]
 
 
-AsFormat = Annotated[Format, typer.Option("--format", help="text for people, json for programs.")]
+def expect(met: object) -> None:
+    """Ends the command with exit code 1 unless what is expected is met."""
+    if not met:
+        raise typer.Exit(ExitCode.UNMET)
+
+
+def print_as(form: str, **writers: Callable[[], str]) -> None:
+    """Prints a report in one of the forms that it is written in."""
+    sys.stdout.write(writers[form]())
 
 
 def with_options(name: str, options: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -112,6 +123,26 @@ def with_options(name: str, options: Callable[..., Any]) -> Callable[[Callable[.
         return run
 
     return extended
+
+
+def options_of(model: type[BaseModel], described: Mapping[str, tuple[str, str]]) -> Callable[..., dict[str, Any]]:
+    """Return the options that set fields of a model, for `with_options`: by field the option's names and its help.
+
+    Type and default are the field's; each may be left out, as what is missing is for the model to say.
+    """
+    types = get_type_hints(model)
+    listed: list[inspect.Parameter] = []
+    for field, (names, words) in described.items():
+        required = model.model_fields[field].is_required()
+        annotation = Annotated[types[field] | None if required else types[field], option(names, words)]
+        default = None if required else model.model_fields[field].default
+        listed.append(inspect.Parameter(field, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
+
+    def given(**values: Any) -> dict[str, Any]:
+        return {field: value for field, value in values.items() if value is not None}
+
+    vars(given)["__signature__"] = inspect.Signature(listed)
+    return given
 
 
 class Command(NamedTuple):
@@ -151,22 +182,6 @@ Table = Mapping[str, Command | CommandGroup]
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
-class _Loaded(Mapping[str, Any]):
-    """The commands of a table, each loaded when it is looked up."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
-    def __getitem__(self, name: str) -> Any:
-        return self._table[name].loaded(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._table)
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-
 class LazyGroup(TyperGroup):
     """A group that loads no command to list it. `instead` has what to use in place of commands that do not exist, by their words."""
 
@@ -175,11 +190,11 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands: Any = _Loaded(self.table)
+        self.commands = {name: TyperCommand(name, short_help=each.help) for name, each in self.table.items()}
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 -- typer's
-        """Return the names in the order of the table."""
-        return [*self.commands]
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command that is to run or to show its help, for which its module is loaded."""
+        return self.table[cmd_name].loaded(cmd_name) if cmd_name in self.table else super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 -- typer's
         """Write each command with its line of help."""
@@ -196,24 +211,22 @@ class LazyGroup(TyperGroup):
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """Return what may follow: names and lines of help need no module."""
-        self.commands = {name: TyperCommand(name, short_help=each.help) for name, each in self.table.items()}
+        self.table = {}
         return super().shell_complete(ctx, incomplete)
 
 
-def command_group(words: str, table: Table, instead: Mapping[str, str] | None = None, **more: Any) -> typer.Typer:
-    """A group of commands with the help text `words`.
+def command_group(
+    words: str, table: Table, callback: Callable[..., None] = lambda: None, instead: Mapping[str, str] = MappingProxyType({}), **more: Any
+) -> typer.Typer:
+    """A group of commands with the help text `words`. `callback` runs before each of them.
 
     Plain, because Rich's tables cut the names of options where a terminal has 80 columns.
     """
-    kind = type("Commands", (LazyGroup,), {"table": table} | ({} if instead is None else {"instead": instead}))
+    kind = type("Commands", (LazyGroup,), {"table": table, "instead": instead})
     group = typer.Typer(cls=kind, help=words, no_args_is_help=True, rich_markup_mode=None, context_settings=_SETTINGS, **more)
     # Without commands of its own typer takes it for a group because it has a callback.
-    group.callback(help=words)(_nothing)
+    group.callback(help=words)(callback)
     return group
-
-
-def _nothing() -> None:
-    """Runs before each command of a group."""
 
 
 def _print_version(context: typer.Context, asked: bool) -> None:  # noqa: FBT001 -- typer's callback
@@ -222,7 +235,7 @@ def _print_version(context: typer.Context, asked: bool) -> None:  # noqa: FBT001
         raise typer.Exit
 
 
-_Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and nothing else.")]
+_Version = Annotated[bool, option("--version", "Print the version, and nothing else.", callback=_print_version, is_eager=True)]
 
 
 def _with_version(shown: _Version = False) -> None:
@@ -231,9 +244,7 @@ def _with_version(shown: _Version = False) -> None:
 
 def application(name: str, words: str, table: Table, instead: Mapping[str, str]) -> typer.Typer:
     """A command line of its own, which prints its version on request."""
-    made = command_group(words, table, instead, name=name, add_completion=True, pretty_exceptions_enable=False)
-    made.callback(help=words)(_with_version)
-    return made
+    return command_group(words, table, _with_version, instead, name=name, add_completion=True, pretty_exceptions_enable=False)
 
 
 def own_version() -> str:
@@ -241,3 +252,78 @@ def own_version() -> str:
     from importlib.metadata import version  # noqa: PLC0415 -- a twentieth of the linter's start, and seldom asked for
 
     return version("flexspot")
+
+
+FoundT = TypeVar("FoundT")
+
+
+def given_file(path: Path, read: Callable[[Path], FoundT], form: str) -> FoundT:
+    """What `read` finds in it; `form` says where its form is told. Raises ExplainedError."""
+    from flexspot.capacity.catalog.data_files import DataFileError  # noqa: PLC0415 -- pydantic takes a third of the linter's start
+
+    try:
+        return read(path)
+    except FileNotFoundError as error:
+        raise bad_usage(f"there is no file {path}.", f"give the path of an existing file; {form}.") from error
+    except OSError as error:
+        told = f"{path} cannot be read: {error.strerror or error}."
+        raise bad_usage(told, f"give a file that you can read; {form}.") from error
+    except (DataFileError, UnicodeDecodeError) as error:
+        remedy = f"fix it; {form}."
+        raise bad_usage(f"{path} cannot be used.", remedy, evidence=(str(error),)) from error
+
+
+def saved_report(path: Path, read: Callable[[Path], FoundT], *, period: str = "") -> FoundT:
+    """What `read` finds in it. `period`: options that the report must have been made with. Raises ExplainedError."""
+    from flexspot.capacity.chargeback.saved_report import ReportError  # noqa: PLC0415 -- most given files are none
+
+    try:
+        return read(path)
+    except (ReportError, OSError) as error:
+        made = " ".join(filter(None, ("flexspot chargeback report", period, "--format json --out FILE")))
+        raise bad_usage(f"the report {path} cannot be used.", f"write one with {made}.", evidence=(told(error),)) from error
+
+
+def told(error: Exception) -> str:
+    """Why a file cannot be used, without its name."""
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+
+
+PRICE_FORM = "its form is that of flexspot/capacity/catalog/prices"
+"""Of price files, for `given_file`."""
+
+Stack = Annotated[str, option("--stack -s", "Which stack: NAME of Pulumi.NAME.yaml in the project's folder of stacks.")]
+
+
+def planned(stack: str) -> StackPlan:
+    """The settings of a stack and their plan. Raises ExplainedError with everything that is wrong with them."""
+    from flexspot.infra.declaring.rules import checked_stack  # noqa: PLC0415
+
+    return of_stack(stack, checked_stack)
+
+
+def of_stack(stack: str, read: Callable[[Path], FoundT]) -> FoundT:
+    """What `read` finds in the stack's file. Raises ExplainedError with everything that is wrong with it."""
+    from flexspot.infra.project import project_here  # noqa: PLC0415 -- listing commands needs no YAML
+
+    project = project_here()
+    path = project.stack_file(stack)
+    try:
+        return read(path)
+    except SettingsError as error:
+        told = tuple(map(str, error.problems))
+        remedy = "fix each line above, then run again."
+        raise bad_usage(f"{project.shown(path)} cannot be used.", remedy, evidence=told) from error
+
+
+def write_whole(path: Path, text: str, what: str = "") -> None:
+    """Write the whole file or nothing: no reader sees half a file. `what` names its content in the error. Raises ExplainedError."""
+    half = path.with_name(f".{path.name}.half")
+    try:
+        half.write_text(text, encoding="utf-8", newline="")
+        half.replace(path)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        remedy = "name a file in an existing, writable folder."
+        named = f"{what} cannot be written to {path}" if what else f"{path} cannot be written"
+        raise bad_usage(f"{named}: {error.strerror or error}.", remedy) from error

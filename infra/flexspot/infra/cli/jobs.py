@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 import yaml
 
-from flexspot.capacity.values.errors import ExitCode
 from flexspot.capacity.workloads.kinds import KINDS, manifests_yaml, objects_of, template_yaml
 from flexspot.capacity.workloads.requests import WorkloadError
-from flexspot.infra.cli.command_line import Format, bad_usage, with_options
-from flexspot.infra.cli.console import out
-from flexspot.infra.cli.given_files import Stack, planned
-from flexspot.infra.cli.tables import as_json, show
+from flexspot.infra.cli.command_line import Format, Stack, bad_usage, expect, option, planned, with_options
+from flexspot.infra.cli.console import as_json, out, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,48 +28,39 @@ if TYPE_CHECKING:
 class WorkloadOptions:
     """The options that describe work: most are fields of a request as they stand."""
 
-    team: Annotated[str | None, typer.Option("--team", "-t", help="The team whose quota and namespace the work uses.")] = None
-    workload_class: Annotated[str | None, typer.Option("--class", "-c", help="The workload class, such as training.")] = None
-    name: Annotated[str | None, typer.Option("--name", "-n", help="The name of the workload and its objects.")] = None
-    image: Annotated[str | None, typer.Option("--image", "-i", help="The container image, with a release tag or a digest.")] = None
-    gpus: Annotated[int | None, typer.Option("--gpus", help="GPUs per pod; a queued-job may have 0. Default: 1.")] = None
+    team: Annotated[str | None, option("--team -t", "The team whose quota and namespace the work uses.")] = None
+    workload_class: Annotated[str | None, option("--class -c", "The workload class, such as training.")] = None
+    name: Annotated[str | None, option("--name -n", "The name of the workload and its objects.")] = None
+    image: Annotated[str | None, option("--image -i", "The container image, with a release tag or a digest.")] = None
+    gpus: Annotated[int | None, option("--gpus", "GPUs per pod; a queued-job may have 0. Default: 1.")] = None
     gpu_models: Annotated[
-        list[str] | None, typer.Option("--gpu", metavar="MODEL", help="Use only this GPU model, such as h100 or a100-80gb. Repeatable.")
+        list[str] | None, option("--gpu", "Use only this GPU model, such as h100 or a100-80gb. Repeatable.", metavar="MODEL")
     ] = None
-    gpu_memory_gb: Annotated[
-        int | None, typer.Option("--gpu-memory", metavar="GB", help="Use only GPUs with at least this much memory.")
-    ] = None
+    gpu_memory_gb: Annotated[int | None, option("--gpu-memory", "Use only GPUs with at least this much memory.", metavar="GB")] = None
     fast_network: Annotated[
         bool | None,
-        typer.Option(
+        option(
             "--fast-network/--ordinary-network",
-            help="Use only pools with EFA, or no EFA at all. Default: EFA for a gang if all its pools have it.",
+            "Use only pools with EFA, or no EFA at all. Default: EFA for a gang if all its pools have it.",
         ),
     ] = None
-    pods: Annotated[int | None, typer.Option("--pods", help="The number of pods. Default: 1.")] = None
-    cpu: Annotated[
-        str | None, typer.Option("--cpu", help="vCPUs per pod. Default: three quarters of what its GPUs' share of the machine has.")
-    ] = None
-    memory: Annotated[str | None, typer.Option("--memory", help="Memory per pod, such as 32Gi. Default: three quarters likewise.")] = None
-    env: Annotated[list[str] | None, typer.Option("--env", "-e", metavar="NAME=VALUE", help="An environment variable. Repeatable.")] = None
+    pods: Annotated[int | None, option("--pods", "The number of pods. Default: 1.")] = None
+    cpu: Annotated[str | None, option("--cpu", "vCPUs per pod. Default: three quarters of what its GPUs' share of the machine has.")] = None
+    memory: Annotated[str | None, option("--memory", "Memory per pod, such as 32Gi. Default: three quarters likewise.")] = None
+    env: Annotated[list[str] | None, option("--env -e", "An environment variable. Repeatable.", metavar="NAME=VALUE")] = None
     secrets: Annotated[
-        list[str] | None,
-        typer.Option("--secret", metavar="NAME=SECRET:KEY", help="An environment variable from a key of a Secret. Repeatable."),
+        list[str] | None, option("--secret", "An environment variable from a key of a Secret. Repeatable.", metavar="NAME=SECRET:KEY")
     ] = None
     image_pull_secrets: Annotated[
-        list[str] | None,
-        typer.Option("--pull-secret", metavar="SECRET", help="A Secret with the credentials of the image registry. Repeatable."),
+        list[str] | None, option("--pull-secret", "A Secret with the credentials of the image registry. Repeatable.", metavar="SECRET")
     ] = None
-    capacity: Annotated[list[str] | None, typer.Option("--capacity", help="Use only this capacity type of the class. Repeatable.")] = None
+    capacity: Annotated[list[str] | None, option("--capacity", "Use only this capacity type of the class. Repeatable.")] = None
     launcher: Annotated[
         str | None,
-        typer.Option(
-            "--launcher", help="How the program starts on all GPUs: ranks (Trainer, Lightning, accelerate), torchrun, jax or ray."
-        ),
+        option("--launcher", "How the program starts on all GPUs: ranks (Trainer, Lightning, accelerate), torchrun, jax or ray."),
     ] = None
     settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="Any other input of the kind, with its value as YAML. Repeatable."),
+        list[str] | None, option("--set", "Any other input of the kind, with its value as YAML. Repeatable.", metavar="FIELD=VALUE")
     ] = None
 
     def fields(self, command: list[str] | None) -> dict[str, Any]:
@@ -141,8 +128,8 @@ def render(
     ],
     stack: Stack,
     work: WorkloadOptions,
-    template: Annotated[bool, typer.Option("--template", help="Add comments on what to fill in and what is derived.")] = False,
-    form: Annotated[Format, typer.Option("--format", help="text is YAML, json a list of objects.")] = Format.TEXT,
+    template: Annotated[bool, option("--template", "Add comments on what to fill in and what is derived.")] = False,
+    form: Annotated[Format, option("--format", "text is YAML, json a list of objects.")] = "text",
     command: Annotated[
         list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The program and its arguments. Default: the image's own command.")
     ] = None,
@@ -151,7 +138,7 @@ def render(
     given = work.fields(command)
     shown = KINDS[kind].shown if template and kind in KINDS else {}
     objects = rendered(planned(stack).plan, kind, {**shown, **given}, "cannot be rendered")
-    if form is Format.JSON:
+    if form == "json":
         sys.stdout.write(as_json(objects))
         return
     sys.stdout.write(f"# {KINDS[kind].component}, for the cluster of stacks/Pulumi.{stack}.yaml\n")
@@ -159,22 +146,11 @@ def render(
 
 
 Kubeconfig = Annotated[
-    Path | None,
-    typer.Option("--kubeconfig", help="The kubeconfig file. Default: the one that kubectl would use.", exists=True, dir_okay=False),
+    Path | None, option("--kubeconfig", "The kubeconfig file. Default: the one that kubectl would use.", exists=True, dir_okay=False)
 ]
-Context = Annotated[str | None, typer.Option("--context", help="The context in it. Default: its current one.")]
-TeamName = Annotated[
-    str | None, typer.Option("--team", "-t", help="The team, and with it the namespace. Default: the context's namespace.")
-]
+Context = Annotated[str | None, option("--context", "The context in it. Default: its current one.")]
+TeamName = Annotated[str | None, option("--team -t", "The team, and with it the namespace. Default: the context's namespace.")]
 Job = Annotated[str, typer.Argument(metavar="NAME", help="The job's name, as `flexspot jobs list` shows it.")]
-
-
-class JobKind(StrEnum):
-    """The kinds of workload that are jobs; the others are services and what they need."""
-
-    CHECKPOINTED = "checkpointed-job"
-    QUEUED = "queued-job"
-    FLEX_START = "flex-start-job"
 
 
 @with_options("work", WorkloadOptions)
@@ -185,10 +161,11 @@ def run(
     ],
     work: WorkloadOptions,
     kind: Annotated[
-        JobKind | None, typer.Option("--kind", help="The kind of job. Default: follows from the class and its checkpoints.")
+        Literal["checkpointed-job", "queued-job", "flex-start-job"] | None,
+        option("--kind", "The kind of job. Default: follows from the class and its checkpoints."),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow/--no-follow", help="Follow the job's state and output. Ctrl-C stops following; the job goes on.")
+        bool, option("--follow/--no-follow", "Follow the job's state and output. Ctrl-C stops following; the job goes on.")
     ] = True,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -227,11 +204,11 @@ def list_jobs(
     team: TeamName = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    form: Annotated[Format, typer.Option("--format", help="text is a table, json a list.")] = Format.TEXT,
+    form: Annotated[Format, option("--format", "text is a table, json a list.")] = "text",
 ) -> None:
     """List the team's jobs with their state and the reason."""
     _, found = _jobs(kubeconfig, context, team, None)
-    if form is Format.JSON:
+    if form == "json":
         sys.stdout.write(as_json([asdict(each) for each in found]))
         return
     rows = [(each.name, each.workload_class, str(each.gpus), f"{each.pods} of {each.of}", str(each.state), each.why) for each in found]
@@ -283,5 +260,4 @@ def _follow(cluster: TeamCluster, work: str) -> None:
     finally:
         if ended not in ENDED:
             say(f"{work} goes on; `flexspot jobs logs {work}` follows it again, `flexspot jobs stop {work}` ends it.")
-    if ended is State.FAILED:
-        raise typer.Exit(ExitCode.UNMET)
+    expect(ended is not State.FAILED)

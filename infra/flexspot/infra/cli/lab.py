@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from flexspot.infra.cli.command_line import Format
-from flexspot.infra.cli.console import ConsoleProgress, out, show_table
+from flexspot.infra.cli.command_line import Format, option
+from flexspot.infra.cli.console import ConsoleProgress, out, table_console
 from flexspot.infra.project import project_here
 
 if TYPE_CHECKING:
     from flexspot.lab.control_plane import PartStatus
     from flexspot.lab.home import LabHome
-    from flexspot.lab.tools.build import Tools
+    from flexspot.lab.tools.build import Family, Tools
 
 
-Name = Annotated[str, typer.Option("--lab", "--name", "-n", help="The lab's name; several may run at once.")]
+Name = Annotated[str, option("--lab --name -n", "The lab's name; several may run at once.")]
 
 
 def lab_home(name: str) -> LabHome:
@@ -35,28 +35,28 @@ def lab_home(name: str) -> LabHome:
     return LabHome(project_here().labs, name)
 
 
-def _tools(progress: ConsoleProgress) -> Tools:
+def ready_tools(wanted: tuple[Family, ...] | None = None) -> Tools:
+    """The programs of a lab, or those that are named; what is not in the cache is built."""
     from flexspot.lab.tools.build import ensure_tools  # noqa: PLC0415
 
-    return ensure_tools(project_here().tools, progress)
+    with closing(ConsoleProgress()) as progress:
+        return ensure_tools(project_here().tools, progress, wanted=wanted)
 
 
 def tools(
     everything: Annotated[
         bool,
-        typer.Option(
+        option(
             "--all",
-            help="Also build what no lab needs: Prometheus, kube-state-metrics, JobSet, language hosts and actionlint, for nightly tests.",
+            "Also build what no lab needs: Prometheus, kube-state-metrics, JobSet, language hosts and actionlint, for nightly tests.",
         ),
     ] = False,
 ) -> None:
     """Build the lab's programs that are not in the cache."""
-    from flexspot.lab.tools.build import all_families, ensure_tools, families  # noqa: PLC0415
+    from flexspot.lab.tools.build import all_families, families  # noqa: PLC0415
 
-    project = project_here()
-    with closing(ConsoleProgress()) as progress:
-        built = ensure_tools(project.tools, progress, wanted=all_families() if everything else families())
-    out.print(f"tools are ready in {project.shown(built.links)}/bin")
+    built = ready_tools(all_families() if everything else families())
+    out.print(f"tools are ready in {project_here().shown(built.links)}/bin")
 
 
 def start(
@@ -69,8 +69,9 @@ def start(
     from flexspot.lab.control_plane import LabControlPlane  # noqa: PLC0415
 
     home = lab_home(name)
+    built = ready_tools()
     with closing(ConsoleProgress()) as progress:
-        report = LabControlPlane(home).start(_tools(progress), progress, api_port)
+        report = LabControlPlane(home).start(built, progress, api_port)
     for note in report.notes:
         out.print(f"[yellow]note:[/] {note}")
     if not report.started:
@@ -83,7 +84,7 @@ def start(
 
 def stop(
     name: Name = "default",
-    delete: Annotated[bool, typer.Option("--delete", help="Also delete the lab's folder with its objects, logs and keys.")] = False,
+    delete: Annotated[bool, option("--delete", "Also delete the lab's folder with its objects, logs and keys.")] = False,
 ) -> None:
     """Stop a lab; leaves no process and no open port. What is on the cluster stays for the next start."""
     from flexspot.lab.control_plane import LabControlPlane  # noqa: PLC0415
@@ -102,15 +103,14 @@ def stop(
 
 def status(
     name: Name = "default",
-    report_format: Annotated[Format, typer.Option("--format", help="How to print it.")] = Format.TEXT,
+    report_format: Annotated[Format, option("--format", "How to print it.")] = "text",
 ) -> None:
     """Show each part of a lab; exit code 1 unless all are running."""
     from flexspot.lab.control_plane import LabControlPlane, PartState  # noqa: PLC0415
 
-    with closing(ConsoleProgress()) as progress:
-        parts = LabControlPlane(lab_home(name)).status(_tools(progress))
+    parts = LabControlPlane(lab_home(name)).status(ready_tools())
     well = all(part.state is PartState.RUNNING for part in parts)
-    if report_format is Format.JSON:
+    if report_format == "json":
         out.print_json(json.dumps({"lab": name, "parts": [dataclasses.asdict(part) for part in parts]}))
     else:
         _show_parts(name, parts)
@@ -121,7 +121,7 @@ def status(
 
 def kubeconfig(
     name: Name = "default",
-    raw: Annotated[bool, typer.Option("--raw", help="Print the content instead of the path.")] = False,
+    raw: Annotated[bool, option("--raw", "Print the content instead of the path.")] = False,
 ) -> None:
     """Print the path of a lab's kubeconfig, as in: export KUBECONFIG=$(flexspot lab kubeconfig)."""
     from flexspot.lab.progress import ExitCode, LabError  # noqa: PLC0415
@@ -149,7 +149,7 @@ def exercise(name: Name = "default") -> None:
 
 def pulumi(
     context: typer.Context,
-    name: Annotated[str, typer.Option("--lab", help="Which lab.")] = "default",
+    name: Annotated[str, option("--lab", "Which lab.")] = "default",
 ) -> None:
     """Run the Pulumi command line itself against a lab, as in: flexspot lab pulumi preview -s local --policy-pack policies/pack."""
     from flexspot.lab.control_plane import LabControlPlane  # noqa: PLC0415
@@ -158,8 +158,7 @@ def pulumi(
     home = lab_home(name)
     control_plane = LabControlPlane(home)
     control_plane.require_made()
-    with closing(ConsoleProgress()) as progress:
-        tools = _tools(progress)
+    tools = ready_tools()
     control_plane.require_running(tools)
     with engine_for(home.kubeconfig, tools) as engine:
         environment = os.environ | engine.command_line_environment(home, tools)
@@ -183,7 +182,7 @@ def _show_parts(name: str, parts: list[PartStatus]) -> None:
             "" if part.uptime_seconds is None else f"{part.uptime_seconds:.0f} s",
             "" if part.memory_mib is None else f"{part.memory_mib:.0f} MiB",
         )
-    show_table(table)
+    table_console().print(table)
     for part in parts:
         if part.last_lines:
             out.print(f"\n[bold]{part.name}[/] is {part.state}; the last lines of its log:")

@@ -1,36 +1,39 @@
-"""`flexspot lint` and `flexspot rules`."""
+"""`flexspot lint`, `audit` and `rules`: the rules over files, over a cluster that runs, and the rules themselves."""
 
 from __future__ import annotations
 
 import gc
 import json
 import os
+import re
 import sys
-from enum import StrEnum
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from flexspot.capacity.values.verdict import Severity
-from flexspot.infra.cli.command_line import AsFormat, Format, bad_usage
+from flexspot.infra.audit import MOST_MINUTES, NEW_MINUTES
+from flexspot.infra.cli.command_line import AsFormat, bad_usage, expect, option, own_version, write_whole
 from flexspot.infra.project import here
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from flexspot.policies.lint.configuration import Configuration
     from flexspot.policies.lint.report import LintReport
 
 
 Config = Annotated[
-    Path | None, typer.Option("--config", help="The configuration file. Default: the nearest flexspot-lint.yaml, in this folder or above.")
+    Path | None, option("--config", "The configuration file. Default: the nearest flexspot-lint.yaml, in this folder or above.")
 ]
 FailOn = Annotated[
-    Severity | None,
-    typer.Option("--fail-on", help="Exit with 1 on findings of this severity or higher. Default: on findings of mandatory rules."),
+    Severity | None, option("--fail-on", "Exit with 1 on findings of this severity or higher. Default: on findings of mandatory rules.")
 ]
 Select = Annotated[
-    list[str] | None,
-    typer.Option("--select", metavar="RULE", help="Check only these rules: names, codes, or patterns such as FLX00* or gpu-*."),
+    list[str] | None, option("--select", "Check only these rules: names, codes, or patterns such as FLX00* or gpu-*.", metavar="RULE")
 ]
 
 
@@ -46,8 +49,6 @@ def choosing(configuration: Configuration, asked: list[str] | None) -> Configura
     """The configuration with the rules alone that `--select` names. Those of them that are off are told of: they stay off."""
     if not asked:
         return configuration
-    from dataclasses import replace  # noqa: PLC0415
-
     from flexspot.policies.judging import Level  # noqa: PLC0415
     from flexspot.policies.lint.configuration import selected  # noqa: PLC0415
 
@@ -65,6 +66,12 @@ def choosing(configuration: Configuration, asked: list[str] | None) -> Configura
     return replace(configuration, chosen=chosen)
 
 
+def configured(config: Path | None, select: list[str] | None, **given: Any) -> Configuration:
+    """The configuration file's word, and over it what the command line gives."""
+    read = configuration_of(config)
+    return choosing(replace(read, **{name: value for name, value in given.items() if value is not None}), select)
+
+
 def shows_colours() -> bool:
     """Whether standard output shows colours, as Rich tells it: a terminal does, or anything with FORCE_COLOR, and nothing with NO_COLOR."""
     return "NO_COLOR" not in os.environ and (bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty())
@@ -79,39 +86,27 @@ def print_whole(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class LintFormat(StrEnum):
-    """How a report is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-    SARIF = "sarif"
-    GITHUB = "github"
-    JUNIT = "junit"
-
-
 def lint(
     paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files and folders of YAML, JSON or Markdown; - is standard input.")],
-    form: Annotated[LintFormat, typer.Option("--format", help="text for people; the others for programs.")] = LintFormat.TEXT,
+    form: Annotated[
+        Literal["text", "json", "sarif", "github", "junit"], option("--format", "text for people; the others for programs.")
+    ] = "text",
     fail_on: FailOn = None,
     closed: Annotated[
-        bool | None, typer.Option("--closed", help="Treat the input as complete: what it refers to and does not contain is missing.")
+        bool | None, option("--closed", "Treat the input as complete: what it refers to and does not contain is missing.")
     ] = None,
     config: Config = None,
     cluster: Annotated[
         list[str] | None,
-        typer.Option(
-            "--cluster", metavar="NAME=PATH", help="Files and folders of one cluster; objects are compared only within a cluster."
-        ),
+        option("--cluster", "Files and folders of one cluster; objects are compared only within a cluster.", metavar="NAME=PATH"),
     ] = None,
-    baseline: Annotated[Path | None, typer.Option("--baseline", help="Accept the findings that this file lists.")] = None,
-    write_baseline: Annotated[bool, typer.Option("--write-baseline", help="Write all open findings to the baseline.")] = False,
+    baseline: Annotated[Path | None, option("--baseline", "Accept the findings that this file lists.")] = None,
+    write_baseline: Annotated[bool, option("--write-baseline", "Write all open findings to the baseline.")] = False,
     select: Select = None,
-    details: Annotated[bool, typer.Option("--details", help="Also list suppressed and undecided verdicts.")] = False,
-    fix: Annotated[bool, typer.Option("--fix", help="Write fixes that are certain into the YAML, then check it again.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Print what --fix would change; write nothing.")] = False,
-    owner: Annotated[
-        str | None, typer.Option("--owner", metavar="KEY=VALUE", help="The owner label that --fix adds where it is missing.")
-    ] = None,
+    details: Annotated[bool, option("--details", "Also list suppressed and undecided verdicts.")] = False,
+    fix: Annotated[bool, option("--fix", "Write fixes that are certain into the YAML, then check it again.")] = False,
+    diff: Annotated[bool, option("--diff", "Print what --fix would change; write nothing.")] = False,
+    owner: Annotated[str | None, option("--owner", "The owner label that --fix adds where it is missing.", metavar="KEY=VALUE")] = None,
 ) -> None:
     """Check Kubernetes manifests by the same policies as previews.
 
@@ -125,7 +120,8 @@ def lint(
     if write_baseline and select:
         raise typer.BadParameter("--write-baseline writes the findings of all rules: leave out --select.")
 
-    configuration = choosing(_configured(config, fail_on, closed, baseline, cluster or []), select)
+    clusters = _clusters(cluster or []) or None
+    configuration = configured(config, select, fail_on=fail_on, closed=closed, baseline=baseline, clusters=clusters)
     report = run(paths, configuration, details=details)
     if write_baseline:
         _write_baseline(report, configuration.baseline)
@@ -136,29 +132,8 @@ def lint(
             report = _accepting(run(paths, configuration, details=details), configuration)
         if diff:
             raise typer.Exit(1 if report.failed else 0)
-    print_whole(_formatted(report, form, configuration, details=details))
-    if report.failed:
-        raise typer.Exit(1)
-
-
-def _configured(
-    config: Path | None,
-    fail_on: Severity | None,
-    closed: bool | None,  # noqa: FBT001
-    baseline: Path | None,
-    clusters: list[str],
-) -> Configuration:
-    """The configuration file's word, and over it that of the command line."""
-    from dataclasses import replace  # noqa: PLC0415
-
-    read = configuration_of(config)
-    return replace(
-        read,
-        fail_on=read.fail_on if fail_on is None else fail_on,
-        closed=read.closed if closed is None else closed,
-        baseline=read.baseline if baseline is None else baseline,
-        clusters=_clusters(clusters) if clusters else read.clusters,
-    )
+    _print_report(report, form, configuration, details=details)
+    expect(not report.failed)
 
 
 def _clusters(written: list[str]) -> dict[str, tuple[str, ...]]:
@@ -208,35 +183,25 @@ def _write_baseline(report: LintReport, path: Path | None) -> None:
 
     if path is None:
         raise typer.BadParameter("--write-baseline needs --baseline FILE, or `baseline` in the configuration.")
-    try:
-        path.write_text(written_baseline(report, path), encoding="utf-8")
-    except OSError as error:
-        remedy = "name a file in an existing, writable folder."
-        raise bad_usage(f"the baseline {path} cannot be written: {error.strerror}.", remedy) from error
+    write_whole(path, written_baseline(report, path), "the baseline")
     err.print(f"{path}: {len(report.open)} findings are accepted until they are gone.")
 
 
-def _formatted(report: LintReport, form: LintFormat, configuration: Configuration, *, details: bool) -> str:
-    if form is LintFormat.JSON:
-        from flexspot.policies.lint.formats import as_json  # noqa: PLC0415
+def _print_report(report: LintReport, form: str, configuration: Configuration, *, details: bool) -> None:
+    from flexspot.policies.lint import formats  # noqa: PLC0415
 
-        return as_json(report, details=details)
-    if form is LintFormat.SARIF:
-        from flexspot.infra.cli.command_line import own_version  # noqa: PLC0415
-        from flexspot.policies.lint.formats import as_sarif  # noqa: PLC0415
-
-        return as_sarif(report, own_version(), configuration)
-    if form is LintFormat.JUNIT:
+    if form == "junit":
         from flexspot.policies.lint.formats import as_junit  # noqa: PLC0415
 
-        return as_junit(report)
-    if form is LintFormat.GITHUB:
-        from flexspot.policies.lint.formats import as_github  # noqa: PLC0415
-
-        return as_github(report)
-    from flexspot.policies.lint.formats import as_text  # noqa: PLC0415
-
-    return as_text(report, colours=shows_colours(), details=details)
+        print_whole(as_junit(report))
+        return
+    writers: dict[str, Callable[[], str]] = {
+        "text": lambda: formats.as_text(report, colours=shows_colours(), details=details),
+        "json": lambda: formats.as_json(report, details=details),
+        "sarif": lambda: formats.as_sarif(report, own_version(), configuration),
+        "github": lambda: formats.as_github(report),
+    }
+    print_whole(writers[form]())
 
 
 def try_rules(
@@ -268,19 +233,18 @@ def try_rules(
     for line in told:
         out.print(printable(line), soft_wrap=True, markup=False, highlight=False)
     out.print(f"{len(configuration.own)} rules, {right} objects as their files say, {len(told)} problems.", highlight=False)
-    if told:
-        raise typer.Exit(1)
+    expect(not told)
 
 
 def list_rules(
-    form: AsFormat = Format.TEXT,
+    form: AsFormat = "text",
     config: Config = None,
 ) -> None:
     """List every rule with its code, its severity, its level, and what it finds. The configuration gives the level."""
     configuration = configuration_of(config)
     rules = sorted(configuration.known_rules, key=lambda rule: rule.code)
     levels = {rule.name: configuration.settings.level(rule).value for rule in rules}
-    if form is Format.JSON:
+    if form == "json":
         listed = [
             {
                 "code": rule.code,
@@ -306,3 +270,65 @@ def list_rules(
         cells = (rule.code, rule.name, levels[rule.name])
         padded = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
         out.print(f"{padded}  {rule.severity.value:<8}  {rule.summary}", soft_wrap=True, markup=False, highlight=False)
+
+
+def audit(
+    kubeconfig: Annotated[
+        Path | None,
+        option("--kubeconfig", "The kubeconfig file. Default: the one that kubectl would use, or in a pod its service account."),
+    ] = None,
+    context: Annotated[str | None, option("--context", "A context of the kubeconfig. Default: its current one.")] = None,
+    namespace: Annotated[list[str] | None, option("--namespace -n", "Check only this namespace. Repeatable. Default: all.")] = None,
+    form: AsFormat = "text",
+    fail_on: FailOn = None,
+    config: Config = None,
+    select: Select = None,
+    idle_after: Annotated[
+        int,
+        option("--idle-after", "Minutes after its creation that a node may be without work.", min=0, max=MOST_MINUTES, metavar="MINUTES"),
+    ] = NEW_MINUTES,
+    details: Annotated[bool, option("--details", "Also list undecided verdicts.")] = False,
+    save: Annotated[
+        Path | None,
+        option("--save", "Write the objects with findings to this folder as YAML, for flexspot lint --fix --diff.", metavar="FOLDER"),
+    ] = None,
+) -> None:
+    """Check a running cluster by the rules of lint, and report money spent on nothing. The most urgent comes first.
+
+    Needs only permission to list. Exit code 0: no finding that fails. 1: at least one. 2: bad usage, or the cluster does not answer.
+    """
+    from flexspot.infra.audit.audit import audit as run  # noqa: PLC0415 -- only this command needs it
+    from flexspot.infra.audit.cluster_lists import ClusterLists  # noqa: PLC0415
+    from flexspot.infra.audit.formats import as_json, as_text  # noqa: PLC0415
+    from flexspot.infra.kubeconfig import access  # noqa: PLC0415
+
+    configuration = configured(config, select, fail_on=fail_on)
+    lists = ClusterLists(access(kubeconfig, context, also_in_pod=True), namespace or ())
+    if save is not None:
+        _make(save)
+    report = run(lists, configuration, idle_after=timedelta(minutes=idle_after))
+    print_whole(as_json(report, details=details) if form == "json" else as_text(report, details=details))
+    if save is not None:
+        _save(report.manifests, save)
+    expect(not report.failed)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        taken = next((each for each in (folder, *folder.parents) if each.is_file()), None)
+        remedy = "name a writable folder with free space." if taken is None else f"name a folder; {taken} is a file."
+        raise bad_usage(f"{_SAVED} cannot be written to {folder}: {error.strerror or error}.", remedy) from error
+
+
+_SAVED = "the objects with findings"
+
+
+def _save(manifests: Mapping[str, dict[str, Any]], folder: Path) -> None:
+    """One file for each object, named for what it is."""
+    import yaml  # noqa: PLC0415
+
+    for identity, manifest in manifests.items():
+        name = re.sub(r"[^A-Za-z0-9.-]+", "_", identity)
+        write_whole(folder / f"{name}.yaml", yaml.safe_dump(manifest, sort_keys=False), _SAVED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,8 +12,10 @@ import typer
 from pydantic import ValidationError
 from rich.markup import escape
 
+from flexspot.capacity.catalog.capacity_type import CapacityType, facts_of
 from flexspot.capacity.catalog.data_files import read_records
 from flexspot.capacity.catalog.machines import machines_of
+from flexspot.capacity.catalog.price_book import FACTS_OF_CLOUD
 from flexspot.capacity.cost.advice import (
     Advice,
     DevelopmentUse,
@@ -25,6 +27,7 @@ from flexspot.capacity.cost.advice import (
     usd_per_1000_requests,
 )
 from flexspot.capacity.cost.estimates import JobNeeds, spot_plan
+from flexspot.capacity.cost.replay import Job, Rates, compare, read_traces
 from flexspot.capacity.cost.spot_arithmetic import (
     best_interval_hours,
     break_even_interruptions_per_node_hour,
@@ -35,99 +38,83 @@ from flexspot.capacity.cost.spot_arithmetic import (
     usd_per_useful_hour,
 )
 from flexspot.capacity.settings.stack_file import said, shown
-from flexspot.capacity.values.errors import ExplainedError
+from flexspot.capacity.values.errors import ExitCode, ExplainedError, SettingsProblem
 from flexspot.capacity.values.quantities import HOURS_OF_A_YEAR, usd_of_hours
-from flexspot.infra.cli.command_line import AsFormat, Format, bad_usage, with_options
-from flexspot.infra.cli.console import out
-from flexspot.infra.cli.given_files import given_file
+from flexspot.infra.cli.command_line import AsFormat, bad_usage, given_file, option, with_options
+from flexspot.infra.cli.console import Table, err, out, print_table, show, shown_usd
 from flexspot.infra.cli.money.machine_prices import (
-    JobOptions,
-    Number,
     OnDemandUsd,
+    OneMachine,
     PricesFile,
+    Region,
     SpotUsd,
     cloud_of,
     finite,
+    job_options,
     money,
     prices_of_machine,
     show_prices,
-    usd,
+    usd_option,
     write_json,
 )
-from flexspot.infra.cli.tables import show, shown_usd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flexspot.capacity.cost.advice import MixAdvice
+    from flexspot.capacity.catalog.capacity_type import CapacityTypeFacts
     from flexspot.capacity.cost.costed_plan import MachinePrices
     from flexspot.capacity.cost.estimates import Estimate
+    from flexspot.capacity.cost.replay import Comparison
 
 
-@with_options("work", JobOptions)
+@with_options("work", job_options)
 def job(
-    work: JobOptions,
+    work: dict[str, Any],
     jobs: Annotated[
-        Path | None,
-        typer.Option("--jobs", metavar="FILE", help="Instead: YAML with `jobs`, each with a name and the fields of this job in JSON."),
+        Path | None, option("--jobs", "Instead: YAML with `jobs`, each with a name and the fields of this job in JSON.", metavar="FILE")
     ] = None,
-    details: Annotated[
-        bool, typer.Option("--details", help="Also show what interruptions on Spot cost, and what a unit of work costs.")
-    ] = False,
+    details: Annotated[bool, option("--details", "Also show what interruptions on Spot cost, and what a unit of work costs.")] = False,
     interval_minutes: Annotated[
-        float | None, typer.Option("--interval-minutes", min=0.1, help="In the details, minutes between checkpoints. Default: the best.")
+        float | None, option("--interval-minutes", "In the details, minutes between checkpoints. Default: the best.", min=0.1)
     ] = None,
     saved_share: Annotated[
-        float,
-        typer.Option("--saved-share", min=0, max=1, help="In the details, the share of interruptions whose warning leaves time to save."),
+        float, option("--saved-share", "In the details, the share of interruptions whose warning leaves time to save.", min=0, max=1)
     ] = 0.0,
-    gpus: Annotated[int, typer.Option("--gpus", min=1, help="In the details, the GPUs of an epoch or experiment, or idle ones.")] = 1,
-    epoch_hours: Annotated[float | None, typer.Option("--epoch-hours", min=0, help="Hours of one epoch; shows its cost.")] = None,
-    experiment_hours: Annotated[
-        float | None, typer.Option("--experiment-hours", min=0, help="Hours of one experiment; shows its cost.")
-    ] = None,
+    gpus: Annotated[int, option("--gpus", "In the details, the GPUs of an epoch or experiment, or idle ones.", min=1)] = 1,
+    epoch_hours: Annotated[float | None, option("--epoch-hours", "Hours of one epoch; shows its cost.", min=0)] = None,
+    experiment_hours: Annotated[float | None, option("--experiment-hours", "Hours of one experiment; shows its cost.", min=0)] = None,
     requests: Annotated[
-        float | None,
-        typer.Option("--requests-per-gpu-second", min=1e-6, help="Requests per second of one GPU, measured; shows the cost of 1,000."),
+        float | None, option("--requests-per-gpu-second", "Requests per second of one GPU, measured; shows the cost of 1,000.", min=1e-6)
     ] = None,
-    busy_share: Annotated[float, typer.Option("--busy-share", min=0.01, max=1, help="The share of paid time that serves requests.")] = 1.0,
+    busy_share: Annotated[float, option("--busy-share", "The share of paid time that serves requests.", min=0.01, max=1)] = 1.0,
     active_hours: Annotated[
         float | None,
-        typer.Option(
-            "--active-hours-per-day",
-            min=0,
-            max=24,
-            help="Hours a day in which the machines are used; shows what removing idle nodes saves.",
+        option(
+            "--active-hours-per-day", "Hours a day in which the machines are used; shows what removing idle nodes saves.", min=0, max=24
         ),
     ] = None,
-    sessions: Annotated[float, typer.Option("--sessions-per-day", min=0, help="Sessions a day in those hours.")] = 1.0,
-    idle_minutes: Annotated[float, typer.Option("--idle-minutes", min=0, help="Minutes that a node stays after its last work.")] = 5.0,
+    sessions: Annotated[float, option("--sessions-per-day", "Sessions a day in those hours.", min=0)] = 1.0,
+    idle_minutes: Annotated[float, option("--idle-minutes", "Minutes that a node stays after its last work.", min=0)] = 5.0,
     on_demand_usd: OnDemandUsd = None,
     spot_usd: SpotUsd = None,
-    flex_usd: Annotated[
-        str | None, typer.Option("--flex-start-usd", metavar=Number.USD, help="The flex-start price of a machine per hour.")
-    ] = None,
+    flex_usd: Annotated[Decimal | None, usd_option("--flex-start-usd", "The flex-start price of a machine per hour.")] = None,
     prices_file: PricesFile = None,
-    form: AsFormat = Format.TEXT,
+    form: AsFormat = "text",
 ) -> None:
     """Recommend capacity for one job, or for each job of a file, with the arithmetic.
 
     Spot, hybrid, flex-start, queued, reserved or on-demand, with cost, wait and reasons. For a file also the savings over all on-demand.
     """
-    if jobs is not None and work.machine is work.region is work.work_hours is None:
+    needed = {"machine", "region", "work_hours"}
+    if jobs is not None and not needed & work.keys():
         _mix(jobs, prices_file, form)
         return
-    if jobs is not None or work.machine is None or work.region is None or work.work_hours is None:
+    if jobs is not None or not needed <= work.keys():
         raise typer.BadParameter("give --machine, --region and --hours, or --jobs FILE alone.")
-    written = {
-        **asdict(work),
-        "cloud": cloud_of(work.machine),
-        "on_demand_usd_per_hour": usd("--on-demand-usd", on_demand_usd),
-        "spot_usd_per_hour": usd("--spot-usd", spot_usd),
-        "flex_start_usd_per_hour": usd("--flex-start-usd", flex_usd),
-    }
+    usd = {"on_demand_usd_per_hour": on_demand_usd, "spot_usd_per_hour": spot_usd, "flex_start_usd_per_hour": flex_usd}
+    known = {name: price for name, price in usd.items() if price is not None}
     try:
-        needs = JobNeeds.model_validate({name: value for name, value in written.items() if value is not None})
+        needs = JobNeeds.model_validate({**work, **known, "cloud": cloud_of(work["machine"])})
     except ValidationError as error:
         raise _explained(error) from error
     prices = _prices(needs, prices_file)
@@ -140,14 +127,14 @@ def job(
     if active_hours is not None:
         shown_parts["idle"] = sums.idle(active_hours, sessions, idle_minutes)
     found = advise(needs, prices)
-    if form is Format.JSON:
+    if form == "json":
         write_json({**_advice_data(found), **shown_parts}, prices)
         return
     _show_advice(found)
     for name, part in shown_parts.items():
         _PARTS[name](part)
     if shown_parts and prices.spot_usd_per_hour is None:
-        out.print(f"no Spot price of {work.machine} in {work.region} is known: so Spot is left out; give it with --spot-usd.")
+        out.print(f"no Spot price of {needs.machine} in {needs.region} is known: so Spot is left out; give it with --spot-usd.")
     show_prices(prices)
 
 
@@ -279,29 +266,36 @@ def _with_thousands(figure: str) -> str:
 _PARTS = {"on_spot": _show_on_spot, "units": _show_units, "idle": _show_idle}
 
 
-def _mix(file: Path, prices_file: Path | None, form: Format) -> None:
+def _mix(file: Path, prices_file: Path | None, form: str) -> None:
     """Show the advice for several jobs of one platform, and the savings over all on-demand."""
     jobs = given_file(
         file, lambda path: read_records(path, JobMix), "jobs have a name and the fields of flexspot/capacity/cost/estimates.py"
     )
-    found: list[MachinePrices] = []
+    prices: list[MachinePrices] = []
 
     def kept(needs: JobNeeds) -> MachinePrices:
-        found.append(_prices(needs, prices_file))
-        return found[-1]
+        prices.append(_prices(needs, prices_file))
+        return prices[-1]
 
-    _show_mix(advise_mix(jobs, kept), form, found)
+    mix = advise_mix(jobs, kept)
+    if form == "json":
+        data = {name: _advice_data(advice) for name, advice in mix.advice.items()}
+        write_json({"method": mix.method, "usd": money(mix.usd), "on_demand_usd": money(mix.on_demand_usd), "jobs": data}, *prices)
+        return
+    rows = [(name, f"{advice.method}{_unless(advice)}", _range(advice.chosen), advice.reasons[-1]) for name, advice in mix.advice.items()]
+    show("", ("job", "method", "USD a run", "why"), rows)
+    saved = f"{mix.saved_percent:.0f} % less than {shown_usd(mix.on_demand_usd)} USD on demand"
+    out.print(f"[bold]{mix.method}[/]: {shown_usd(mix.usd)} USD at most for all runs, {saved}.")
+    show_prices(*prices)
 
 
 def _explained(error: ValidationError) -> ExplainedError:
-    told: list[str] = []
-    for each in error.errors():
-        (problem, allowed), where = said(each), ".".join(map(str, each["loc"]))
-        told.append(
-            f"{where} (is {shown(each['input'])}): {problem}{f'; {allowed}' if allowed else ''}" if where else f"the job: {problem}"
-        )
+    problems = [
+        SettingsProblem(".".join(map(str, each["loc"])) or "the job", shown(each["input"]) if each["loc"] else "", *said(each))
+        for each in error.errors()
+    ]
     remedy = "change the options that set them; `flexspot advise job --help` says what each means."
-    return bad_usage("this job cannot be advised on.", remedy, evidence=tuple(told))
+    return bad_usage("this job cannot be advised on.", remedy, evidence=tuple(map(str, problems)))
 
 
 def _prices(needs: JobNeeds, prices_file: Path | None) -> MachinePrices:
@@ -322,12 +316,12 @@ def _show_advice(advice: Advice) -> None:
         for line in lines:
             out.print(f"  {title}: {escape(line)}")
     rows: list[tuple[str, ...]] = []
-    for option in advice.options:
-        estimate = option.estimate
+    for each in advice.options:
+        estimate = each.estimate
         late = "" if estimate.late_share is None else f"{estimate.late_share * 100:.0f} %"
         ends = f"{estimate.finish_hours:.1f}" if math.isfinite(estimate.finish_hours) else "never"
-        out_because = ", ".join(rule.name for rule in option.excluded_by)
-        rows.append((estimate.method.value, _range(estimate), f"{estimate.wait_hours:.1f}", ends, late, out_because))
+        out_because = ", ".join(rule.name for rule in each.excluded_by)
+        rows.append((estimate.method, _range(estimate), f"{estimate.wait_hours:.1f}", ends, late, out_because))
     show("", ("method", "USD", "starts in h", "ends in h", "late", "out because of"), rows)
 
 
@@ -350,27 +344,124 @@ def _advice_data(advice: Advice) -> dict[str, Any]:
         "arithmetic": advice.arithmetic,
         "options": [
             {
-                "method": option.estimate.method.value,
-                "usd_least": money(option.estimate.usd_least),
-                "usd_most": money(option.estimate.usd_most),
-                "wait_hours": finite(option.estimate.wait_hours),
-                "finish_hours": finite(option.estimate.finish_hours),
-                "late_share": option.estimate.late_share,
-                "excluded_by": [rule.name for rule in option.excluded_by],
+                "method": each.estimate.method.value,
+                "usd_least": money(each.estimate.usd_least),
+                "usd_most": money(each.estimate.usd_most),
+                "wait_hours": finite(each.estimate.wait_hours),
+                "finish_hours": finite(each.estimate.finish_hours),
+                "late_share": each.estimate.late_share,
+                "excluded_by": [rule.name for rule in each.excluded_by],
             }
-            for option in advice.options
+            for each in advice.options
         ],
     }
 
 
-def _show_mix(mix: MixAdvice, form: Format, prices: list[MachinePrices]) -> None:
-    """A line for each job, and the sum."""
-    if form is Format.JSON:
-        jobs = {name: _advice_data(advice) for name, advice in mix.advice.items()}
-        write_json({"method": mix.method.value, "usd": money(mix.usd), "on_demand_usd": money(mix.on_demand_usd), "jobs": jobs}, *prices)
-        return
-    rows = [(name, f"{advice.method}{_unless(advice)}", _range(advice.chosen), advice.reasons[-1]) for name, advice in mix.advice.items()]
-    show("", ("job", "method", "USD a run", "why"), rows)
-    saved = f"{mix.saved_percent:.0f} % less than {shown_usd(mix.on_demand_usd)} USD on demand"
-    out.print(f"[bold]{mix.method}[/]: {shown_usd(mix.usd)} USD at most for all runs, {saved}.")
-    show_prices(*prices)
+_NOTICE = (
+    "Seconds before an interruption at which the job saves. Default: the cloud's notice if a checkpoint fits into it; 0: it does not save."
+)
+
+
+def simulate(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="A folder of Spot traces; files of one machine in the same folder are its zones.")
+    ],
+    machine: OneMachine,
+    region: Region,
+    hours: Annotated[float, option("--hours", "Hours of work without interruptions.", min=0.1, max=8760)],
+    deadline: Annotated[float, option("--deadline-hours", "Hours from each start to the deadline.", min=0.1, max=8760)],
+    nodes: Annotated[int, option("--nodes", "How many nodes work together as a gang.", min=1)] = 1,
+    interval_minutes: Annotated[float, option("--interval-minutes", "Minutes of work between checkpoints.", min=1, max=1e6)] = 30.0,
+    checkpoint_minutes: Annotated[
+        float, option("--checkpoint-minutes", "Minutes that the work pauses for a checkpoint.", min=0, max=1e6)
+    ] = 1.0,
+    restart_minutes: Annotated[float, option("--restart-minutes", "Minutes from a new node to work again.", min=0, max=1e6)] = 10.0,
+    notice: Annotated[int | None, option("--notice-seconds", _NOTICE, min=0, max=3600)] = None,
+    starts: Annotated[int, option("--starts", "How many start times to try in each trace.", min=1, max=1000)] = 10,
+    on_demand_usd: OnDemandUsd = None,
+    spot_usd: SpotUsd = None,
+    prices_file: PricesFile = None,
+    form: AsFormat = "text",
+) -> None:
+    """Replay strategies over records of Spot availability; exit code 1 if even on-demand misses the deadline."""
+    prices = prices_of_machine(cloud_of(machine), machine, region, prices_file, on_demand_usd=on_demand_usd, spot_usd=spot_usd)
+    if prices.spot_usd_per_hour is None:
+        raise bad_usage(f"no Spot price of {machine} in {region} is known.", "give it with --spot-usd.")
+    job = Job(
+        work_seconds=round(hours * 3600),
+        deadline_seconds=round(deadline * 3600),
+        checkpoint_interval_seconds=round(interval_minutes * 60),
+        nodes=nodes,
+        checkpoint_seconds=round(checkpoint_minutes * 60),
+        restart_seconds=round(restart_minutes * 60),
+        notice_seconds=_notice_seconds(machine, checkpoint_minutes, notice),
+    )
+    rates = Rates(prices.spot_usd_per_hour, prices.on_demand_usd_per_hour)
+    found = [compare(zones, job, rates, starts=starts) for zones in read_traces(folder)]
+    if form == "json":
+        write_json({"notice_seconds": job.notice_seconds, "comparisons": [_comparison_data(each) for each in found]}, prices)
+    else:
+        for each in found:
+            print_table(_comparison_table(each))
+        out.print(f"each interruption: {_saves(machine, job.notice_seconds)}.")
+        show_prices(prices)
+    if not job.feasible:
+        err.print("the deadline cannot be met even on demand: give more hours, more nodes with fewer hours of work, or shorter restarts.")
+        raise typer.Exit(ExitCode.UNMET)
+
+
+def _spot_facts(machine: str) -> CapacityTypeFacts:
+    return facts_of(FACTS_OF_CLOUD[cloud_of(machine)])[CapacityType.SPOT]
+
+
+def _saves(machine: str, notice_seconds: int) -> str:
+    """Whether the job saves, how long before the end, and what of the pools that rests on."""
+    if not notice_seconds:
+        return "it does not save when it is warned"
+    facts = _spot_facts(machine)
+    raised = facts.notice_raised_by is not None and notice_seconds > (facts.notice_seconds or 0)
+    return f"it saves when it is warned, {notice_seconds} s before" + (" (with the pools' shutdown_grace_seconds)" if raised else "")
+
+
+def _notice_seconds(machine: str, checkpoint_minutes: float, given: int | None) -> int:
+    """How long before an interruption the job saves, 0: it does not. What the cloud gives pods, where a checkpoint fits into it."""
+    facts = _spot_facts(machine)
+    needed = checkpoint_minutes * 60
+    if given is None:
+        known = (facts.notice_seconds or 0, facts.max_notice_seconds or 0)
+        return next((each for each in known if each >= needed), 0)
+    if 0 < given < needed:
+        raise typer.BadParameter(f"--notice-seconds is {given}; a checkpoint takes {needed:g} s and must fit, or give 0 for no save.")
+    return given
+
+
+def _comparison_table(found: Comparison) -> Table:
+    """The strategies of one record."""
+    share = f"Spot {found.available_share * 100:.0f} % of the time"
+    title = f"{found.name}: {share}; knowing the future: {shown_usd(found.bound_usd)} USD at least"
+    rows: list[tuple[str, ...]] = []
+    for name, each in found.results.items():
+        missed, ends, interrupted = f"{each.missed} of {found.starts}", f"{each.mean_finish_hours:.1f}", f"{each.mean_interruptions:.1f}"
+        rows.append((name, shown_usd(each.mean_usd), f"{each.saved_percent:z.0f}", ends, missed, interrupted))
+    return Table(title, ("strategy", "USD", "saved %", "ends in h", "missed", "interrupted"), rows, 6)
+
+
+def _comparison_data(found: Comparison) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        "zones": found.zones,
+        "available_share": finite(found.available_share),
+        "starts": found.starts,
+        "bound_usd": money(found.bound_usd),
+        "strategies": [
+            {
+                "strategy": name,
+                "missed": each.missed,
+                "mean_usd": money(each.mean_usd),
+                "saved_percent": f"{each.saved_percent:.1f}",
+                "mean_finish_hours": finite(each.mean_finish_hours),
+                "mean_interruptions": finite(each.mean_interruptions),
+            }
+            for name, each in found.results.items()
+        ],
+    }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 import time
-from enum import StrEnum
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import platformdirs
 import typer
 from rich.text import Text
 
@@ -20,25 +23,147 @@ from flexspot.capacity.chargeback.ledger import Ledger
 from flexspot.capacity.chargeback.node_costs import PriceTimes, cost_nodes
 from flexspot.capacity.chargeback.queries import queries
 from flexspot.capacity.chargeback.report import MOST_CONSUMERS, TOP_CONSUMERS, IdlePolicy, read_extra_costs
+from flexspot.capacity.chargeback.samples import BRIDGED_STEPS, Period, PeriodError, month_period, period_between
 from flexspot.capacity.telemetry import rules_yaml
-from flexspot.capacity.values.errors import ExitCode
-from flexspot.infra.cli.command_line import bad_usage, with_options
-from flexspot.infra.cli.console import err
-from flexspot.infra.cli.given_files import given_file, write_whole
+from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.cli.command_line import PRICE_FORM, bad_usage, expect, given_file, option, with_options, write_whole
+from flexspot.infra.cli.console import ConsoleProgress, err
 from flexspot.infra.cli.money.chargeback_focus import report_focus
 from flexspot.infra.cli.money.chargeback_formats import document, report_csv, report_html, report_json
 from flexspot.infra.cli.money.chargeback_tables import consumers_csv, warnings
-from flexspot.infra.cli.money.machine_prices import PRICE_FORM
-from flexspot.infra.cli.money.prometheus_source import PrometheusOptions, PrometheusSource, Step, no_node_known, period_begun
+from flexspot.infra.prometheus.access import CloudAuth, access_to
+from flexspot.infra.prometheus.client import PrometheusClient
+from flexspot.infra.prometheus.reading import KeptSlices, PeriodReader, ReportIdentity, collection_paused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from flexspot.capacity.catalog.machines import Vendor
     from flexspot.capacity.catalog.price_book import PriceBook
-    from flexspot.capacity.chargeback.charges import Credit
-    from flexspot.capacity.chargeback.report import ExtraCost, Report
-    from flexspot.capacity.chargeback.samples import Period
+    from flexspot.capacity.chargeback.queries import Query, Question
+    from flexspot.capacity.chargeback.report import Report
+    from flexspot.capacity.chargeback.samples import Matrix, Period
+    from flexspot.infra.prometheus.access import PrometheusAccess
+
+
+Step = Annotated[int, option("--step", "Seconds between samples; at least the scrape interval.", min=1, max=3600)]
+
+
+@dataclass(frozen=True)
+class PrometheusOptions:
+    """The options by which a command is told what to read from Prometheus, and how."""
+
+    month: Annotated[str | None, option("--month", "A calendar month in --timezone.", metavar="YYYY-MM")] = None
+    start: Annotated[str | None, option("--from", "Instead of --month: the first date or time.", metavar="TIME")] = None
+    end: Annotated[str | None, option("--to", "The end, which is not included: a date or time.", metavar="TIME")] = None
+    timezone: Annotated[str, option("--timezone", "The time zone of months and times, such as Europe/Berlin.")] = "UTC"
+    match: Annotated[str, option("--match", "A label matcher added to every query, such as 'cluster=\"prod\"'.")] = ""
+    header: Annotated[list[str] | None, option("--header", "An HTTP header for every request.", metavar="'NAME: VALUE'")] = None
+    ca: Annotated[Path | None, option("--ca", "The server's certificate authorities, as a PEM file.")] = None
+    token_file: Annotated[Path | None, option("--token-file", "A file with a bearer token.")] = None
+    token_env: Annotated[str | None, option("--token-env", "An environment variable with a bearer token.", metavar="NAME")] = None
+    auth: Annotated[
+        CloudAuth | None,
+        option(
+            "--prometheus-auth",
+            "Sign requests with the credentials of the aws or gcloud command. Default: so for the clouds' own addresses.",
+        ),
+    ] = None
+    aws_region: Annotated[
+        str | None, option("--aws-region", "The workspace's region, where the address does not tell it.", metavar="REGION")
+    ] = None
+    bridge: Annotated[int, option("--bridge-steps", "How many missing samples in a row to fill with the last one seen.", min=0)] = (
+        BRIDGED_STEPS
+    )
+    timeout: Annotated[int, option("--timeout", "The most seconds for one query.", min=1, max=3600)] = 120
+    resume_dir: Annotated[
+        Path | None,
+        option("--resume-dir", "Keep answers in this folder, to resume. Default: the user's cache folder, until the command is done."),
+    ] = None
+
+    def source(self, url: str, step: int, now: int) -> PrometheusSource:
+        """Return where to read, at the API's `url`. Raises ExplainedError for what cannot be used."""
+        access = access_to(
+            url,
+            headers=self.header or (),
+            ca=self.ca,
+            token_file=self.token_file,
+            token_env=self.token_env,
+            auth=self.auth,
+            aws_region=self.aws_region,
+        )
+        return PrometheusSource(access, self, step, now)
+
+    def period(self) -> Period:
+        """Return the month or the times that are asked for. Raises ExplainedError where there is neither, or both."""
+        try:
+            if self.month is not None and self.start is self.end is None:
+                return month_period(self.month, self.timezone)
+            if self.month is None and self.start is not None and self.end is not None:
+                return period_between(self.start, self.end, self.timezone)
+        except PeriodError as error:
+            raise _bad_period(error) from error
+        problem = "the period of the report is missing, or given twice."
+        raise bad_usage(problem, "give --month, or --from and --to.")
+
+
+def period_begun(asked: Period, now: int) -> Period:
+    """What of it is over by `now`. Raises ExplainedError for a period of the future."""
+    try:
+        return asked.until(now)
+    except PeriodError as error:
+        raise _bad_period(error) from error
+
+
+def _bad_period(error: PeriodError) -> ExplainedError:
+    problem, _, remedy = str(error).partition("; ")
+    return bad_usage(f"{problem}.", f"{remedy}.")
+
+
+@dataclass(frozen=True)
+class PrometheusSource:
+    """Where samples are read, and how: what the command line says of it."""
+
+    access: PrometheusAccess
+    options: PrometheusOptions
+    step: int
+    now: int
+
+    def read(
+        self, period: Period, queries: tuple[Query, ...], take: Callable[[Mapping[Question, Matrix]], None], *, kept_as: str
+    ) -> tuple[list[str], Callable[[], None]]:
+        """Hands over the answers slice by slice. `kept_as` is the folder of the user's cache. Raises ExplainedError.
+
+        Returns warnings, and what removes the kept answers, unless the person said where to keep them.
+        """
+        access, options, step_name = self.access, self.options, "samples"
+        tenant = tuple(
+            f"{name}={hashlib.sha256(value.encode()).hexdigest()[:12]}"
+            for name, value in sorted(access.headers.items())
+            if name.lower() != "authorization"
+        )
+        identity = ReportIdentity(access.url, options.match, self.step, tenant)
+        cache = platformdirs.user_cache_path("flexspot") / kept_as / f"{identity.fingerprint[:16]}-{period.start}"
+        kept = KeptSlices(options.resume_dir or cache, identity)
+        doing = f"reading {period.name} from {access.url}"
+        with closing(ConsoleProgress()) as progress, collection_paused():
+            client = PrometheusClient(access, read_seconds=float(options.timeout))
+            reading = PeriodReader(client, kept, self.step, self.now, lambda done, total: progress.advance(step_name, doing, done, total))
+            progress.begin(step_name, doing)
+            for answers in reading.slices(period, queries):
+                take(answers)
+            again = f", {reading.from_disk} answers from an earlier run" if reading.from_disk else ""
+            progress.end(step_name, f"read {period.name}{again}")
+        warned = [f"Prometheus warned, and data may be missing: {each}" for each in reading.warnings]
+        return warned, kept.discard if options.resume_dir is None else lambda: None
+
+
+def no_node_known(period: Period) -> ExplainedError:
+    """The error for a period in which no node was seen."""
+    return ExplainedError(
+        f"Prometheus knows of no node in {period.name}.",
+        "check that it scrapes kube-state-metrics (kube_node_info), keeps data for so long, and that --match is right.",
+    )
 
 
 def own_prices(path: Path | None) -> Callable[[Vendor], PriceBook]:
@@ -64,51 +189,38 @@ def _price_times(path: Path) -> PriceTimes:
 _GUIDE = "its form is in docs/guides/chargeback.md"
 
 
-class ChargebackFormat(StrEnum):
-    """How the report is written: for a terminal, a spreadsheet, programs, a comment, a browser and a printer, or a finance tool.
+ChargebackFormat = Literal["text", "csv", "consumers", "json", "markdown", "html", "focus"]
+"""How the report is written: for a terminal, a spreadsheet, programs, a comment, a browser and a printer, or a finance tool.
 
-    CONSUMERS is a second CSV: each team's workloads and users that cost most.
-    """
-
-    TEXT = "text"
-    CSV = "csv"
-    CONSUMERS = "consumers"
-    JSON = "json"
-    MARKDOWN = "markdown"
-    HTML = "html"
-    FOCUS = "focus"
+Of CSV there are two: `consumers` is each team's workloads and users that cost most.
+"""
 
 
 @with_options("read", PrometheusOptions)
 def report(
-    prometheus: Annotated[str, typer.Option("--prometheus", metavar="URL", help="The URL of Prometheus' API, without /api/v1.")],
+    prometheus: Annotated[str, option("--prometheus", "The URL of Prometheus' API, without /api/v1.", metavar="URL")],
     read: PrometheusOptions,
-    idle: Annotated[IdlePolicy, typer.Option("--idle", help="Who pays for idle GPUs.")] = IdlePolicy.CENTRAL,
-    storage: Annotated[Path | None, typer.Option("--storage", help="What storage and egress cost whom; see the guide.")] = None,
-    credit: Annotated[Path | None, typer.Option("--credits", help="What the clouds give off these nodes; see the guide.")] = None,
-    prices: Annotated[Path | None, typer.Option("--prices", help="A price file of your own, before all other prices.")] = None,
+    idle: Annotated[IdlePolicy, option("--idle", "Who pays for idle GPUs.")] = IdlePolicy.CENTRAL,
+    storage: Annotated[Path | None, option("--storage", "What storage and egress cost whom; see the guide.")] = None,
+    credit: Annotated[Path | None, option("--credits", "What the clouds give off these nodes; see the guide.")] = None,
+    prices: Annotated[Path | None, option("--prices", "A price file of your own, before all other prices.")] = None,
     auto_mode: Annotated[
         list[str] | None,
-        typer.Option(
-            "--auto-mode", metavar="ENVIRONMENT", help="An environment whose nodes EKS Auto Mode runs, so that its fee counts. Repeatable."
-        ),
+        option("--auto-mode", "An environment whose nodes EKS Auto Mode runs, so that its fee counts. Repeatable.", metavar="ENVIRONMENT"),
     ] = None,
     form: Annotated[
         ChargebackFormat,
-        typer.Option(
+        option(
             "--format",
-            help="text and markdown for people, csv and json for programs, html; consumers: a CSV of the workloads and users that cost "
+            "text and markdown for people, csv and json for programs, html; consumers: a CSV of the workloads and users that cost "
             "most; focus: a FOCUS 1.2 dataset for finance tools.",
         ),
-    ] = ChargebackFormat.TEXT,
-    billing_account: Annotated[
-        str, typer.Option("--billing-account", metavar="ID", help="The billed account; needed with --format focus.")
-    ] = "",
+    ] = "text",
+    billing_account: Annotated[str, option("--billing-account", "The billed account; needed with --format focus.", metavar="ID")] = "",
     top: Annotated[
-        int,
-        typer.Option("--top", min=1, max=MOST_CONSUMERS, help="How many workloads and users of each team to show; the rest is summed."),
+        int, option("--top", "How many workloads and users of each team to show; the rest is summed.", min=1, max=MOST_CONSUMERS)
     ] = TOP_CONSUMERS,
-    write_to: Annotated[Path | None, typer.Option("--out", help="Write the report to this file instead of printing it.")] = None,
+    write_to: Annotated[Path | None, option("--out", "Write the report to this file instead of printing it.")] = None,
     step: Step = 60,
 ) -> None:
     """Report what GPUs cost each team in a month: allocated, used, idle and lost. Sums to the cost of the nodes, to the cent.
@@ -118,7 +230,7 @@ def report(
     now = int(time.time())
     asked = read.period()
     period = period_begun(asked, now)
-    if form is ChargebackFormat.FOCUS and not billing_account.strip():
+    if form == "focus" and not billing_account.strip():
         raise bad_usage(
             "FOCUS needs the id of the billed account, but none is given.",
             "give it with --billing-account, as in --billing-account 123456789012.",
@@ -127,52 +239,37 @@ def report(
     granted = () if credit is None else given_file(credit, read_credits, _GUIDE)
     book = price_times(prices)
     source = read.source(prometheus, step, now)
-    report = _report(source, period, asked, book, idle, extra, granted, frozenset(auto_mode or ()))
-    _write(report, form, write_to, billing_account.strip(), top, {"prometheus": source.access.url, "match": source.match})
-    if not report.complete:
-        raise typer.Exit(ExitCode.UNMET)
-
-
-def _report(
-    source: PrometheusSource,
-    period: Period,
-    asked: Period,
-    prices: PriceTimes,
-    idle: IdlePolicy,
-    extra: tuple[ExtraCost, ...],
-    granted: tuple[Credit, ...],
-    auto_mode: frozenset[str],
-) -> Report:
-    ledger = Ledger(period, source.step, source.bridge, prices.cuts(period, moments_of(granted)))
-    read = source.read(period, queries(source.match), ledger.take, kept_as="chargeback")
+    ledger = Ledger(period, step, read.bridge, book.cuts(period, moments_of(granted)))
+    warned, discard = source.read(period, queries(read.match), ledger.take, kept_as="chargeback")
     books = ledger.close()
     if not books.nodes:
         raise no_node_known(period)
-    costs = cost_nodes(books, prices, auto_mode=auto_mode)
-    report = charge(books, costs, idle=idle, asked=asked, extra=extra, notes=read.warnings, granted=granted)
-    read.discard()
-    return report
+    costs = cost_nodes(books, book, auto_mode=frozenset(auto_mode or ()))
+    report = charge(books, costs, idle=idle, asked=asked, extra=extra, notes=warned, granted=granted)
+    discard()
+    _write(report, form, write_to, billing_account.strip(), top, {"prometheus": source.access.url, "match": read.match})
+    expect(report.complete)
 
 
-def _write(report: Report, form: ChargebackFormat, path: Path | None, billing_account: str, top: int, of: dict[str, str]) -> None:
+def _write(report: Report, form: str, path: Path | None, billing_account: str, top: int, of: dict[str, str]) -> None:
     writers = {
-        ChargebackFormat.TEXT: lambda: document(report, top).text(),
-        ChargebackFormat.CSV: lambda: report_csv(report),
-        ChargebackFormat.CONSUMERS: lambda: consumers_csv(report, top),
-        ChargebackFormat.JSON: lambda: report_json(report, top, of),
-        ChargebackFormat.MARKDOWN: lambda: document(report, top).markdown(),
-        ChargebackFormat.HTML: lambda: report_html(report, top),
-        ChargebackFormat.FOCUS: lambda: report_focus(report, billing_account),
+        "text": lambda: document(report, top).text(),
+        "csv": lambda: report_csv(report),
+        "consumers": lambda: consumers_csv(report, top),
+        "json": lambda: report_json(report, top, of),
+        "markdown": lambda: document(report, top).markdown(),
+        "html": lambda: report_html(report, top),
+        "focus": lambda: report_focus(report, billing_account),
     }
     text = writers[form]()
-    if form is ChargebackFormat.FOCUS:
+    if form == "focus":
         # A dataset has no place for what is missing from it.
         for each in warnings(report):
             err.print(Text(f"warning: {each}"))
     if path is None:
         sys.stdout.write(text)
-        return
-    write_whole(path, text, "the report")
+    else:
+        write_whole(path, text, "the report")
 
 
 _LABEL = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -181,10 +278,10 @@ _LABEL = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 def rules(
     label: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--label",
+            "Use only series with this label, and put it on the recorded ones; such as cluster=prod. Repeatable.",
             metavar="NAME=VALUE",
-            help="Use only series with this label, and put it on the recorded ones; such as cluster=prod. Repeatable.",
         ),
     ] = None,
 ) -> None:

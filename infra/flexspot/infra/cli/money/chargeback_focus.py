@@ -12,7 +12,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -26,35 +25,36 @@ from flexspot.capacity.chargeback.report import HOUR, ExtraKind
 from flexspot.capacity.values.quantities import to_cents
 from flexspot.capacity.values.shown_text import spreadsheet_cell
 from flexspot.infra.cli.command_line import bad_usage
+from flexspot.infra.cli.console import hours_of, priced, text_of
 from flexspot.infra.cli.money.chargeback_formats import utc
-from flexspot.infra.cli.tables import hours_of, priced, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from flexspot.capacity.catalog.contract import SpendCommitment
-    from flexspot.capacity.chargeback.charges import LineCharge, LineKey, Supply
-    from flexspot.capacity.chargeback.report import ExtraCost, Report, SpentPlan
-
-
-def committed_cost(charge: LineCharge) -> dict[str, str]:
-    """What is effectively paid, and of that what the fee of the commitment does not bill."""
-    return {"BilledCost": str(_billed(charge)), "EffectiveCost": str(charge.usd)}
+    from flexspot.capacity.chargeback.charges import LineCharge, Supply
+    from flexspot.capacity.chargeback.report import ExtraCost, Report
 
 
 def _billed(charge: LineCharge) -> Decimal:
+    """What of a charge the fee of its commitment does not bill; without one all."""
+    if charge.supply.plan is None:
+        return charge.usd
     fee = to_cents({0: charge.supply.rate.fee * charge.machine_seconds / HOUR})[0]
     return min(fee, charge.usd)
 
 
-def committed_discount(charge: LineCharge) -> dict[str, str]:
+def _discount(charge: LineCharge) -> dict[str, str]:
     """Which commitment pays, and how much of it that takes; nothing where none does."""
     supply = charge.supply
     if supply.plan is None:
         return {}
     spent = (supply.rate.paid - supply.rate.fee) * charge.machine_seconds / HOUR
-    status = "Unused" if charge.kind is ChargeKind.UNUSED else "Used"
-    return {**_named(supply.plan, spent), "CommitmentDiscountStatus": status}
+    return {**_named(supply.plan, spent), "CommitmentDiscountStatus": _status(charge)}
+
+
+def _status(charge: LineCharge) -> str:
+    return "Unused" if charge.kind is ChargeKind.UNUSED else "Used"
 
 
 def _named(plan: SpendCommitment, usd: Fraction) -> dict[str, str]:
@@ -62,8 +62,7 @@ def _named(plan: SpendCommitment, usd: Fraction) -> dict[str, str]:
         quantity = (Decimal(usd.numerator) / usd.denominator).quantize(Decimal("1e-9"))
     return {
         "CommitmentDiscountCategory": "Spend",
-        "CommitmentDiscountId": spreadsheet_cell(plan.name),
-        "CommitmentDiscountName": spreadsheet_cell(plan.name),
+        **dict.fromkeys(("CommitmentDiscountId", "CommitmentDiscountName"), spreadsheet_cell(plan.name)),
         "CommitmentDiscountQuantity": text_of(quantity),
         "CommitmentDiscountType": plan.kind.value,
         # Of an amount of spend, as the category is Spend.
@@ -71,35 +70,10 @@ def _named(plan: SpendCommitment, usd: Fraction) -> dict[str, str]:
     }
 
 
-def sku_of_plan(plan: SpendCommitment) -> dict[str, str]:
+def _sku_of_plan(plan: SpendCommitment) -> dict[str, str]:
     """The commitment by its own name; the clouds' ids of its SKUs are in no price file."""
     name = spreadsheet_cell(plan.name)
     return {"SkuId": name, "SkuPriceId": f"{name}/{plan.kind}", "SkuMeter": "Committed hours", "SkuPriceDetails": "{}"}
-
-
-def hours_of_plan(spent: SpentPlan) -> Decimal:
-    """For how long it was billed."""
-    return hours_of(Fraction(spent.committed_usd) / Fraction(spent.plan.usd_per_hour) * HOUR)
-
-
-def fee_of_plan(spent: SpentPlan, rows: Iterable[LineCharge]) -> dict[str, str]:
-    """The row of the fee, which bills what the other `rows` of the commitment leave unbilled; without its prices."""
-    plan, usd = spent.plan, sum((each.usd - _billed(each) for each in rows), Decimal("0.00"))
-    hours = hours_of_plan(spent)
-    return {
-        **_named(plan, Fraction(spent.committed_usd)),
-        **sku_of_plan(plan),
-        "BilledCost": str(usd),
-        "EffectiveCost": "0",
-        "ChargeCategory": "Purchase",
-        "ChargeFrequency": "Recurring",
-        "ChargeDescription": f"{plan.kind} {plan.name}: fee of {plan.usd_per_hour} USD an hour",
-        "PricingCategory": "Standard",
-        "PricingQuantity": text_of(hours),
-        "PricingUnit": "Hours",
-        "x_ChargeKind": "fee",
-        "x_ListPriceKnown": "true",
-    }
 
 
 COLUMNS = (
@@ -177,20 +151,11 @@ _FOR = {
 }
 
 
-@dataclass(frozen=True)
-class _Extra:
-    """How FOCUS names a cost that is no node's."""
-
-    category: str
-    subcategory: str
-    service: str
-    said: str
-
-
 _EXTRAS = {
-    ExtraKind.STORAGE: _Extra("Storage", "Other (Storage)", "Storage", "Storage"),
-    ExtraKind.EGRESS: _Extra("Networking", "Other (Networking)", "Data transfer", "Data transfer"),
+    ExtraKind.STORAGE: {"ServiceCategory": "Storage", "ServiceSubcategory": "Other (Storage)", "ServiceName": "Storage"},
+    ExtraKind.EGRESS: {"ServiceCategory": "Networking", "ServiceSubcategory": "Other (Networking)", "ServiceName": "Data transfer"},
 }
+"""How FOCUS names a cost that is no node's; the service's name is that of its meter as well."""
 
 
 def report_focus(report: Report, billing_account: str) -> str:
@@ -230,7 +195,7 @@ def _charges(report: Report) -> Iterator[dict[str, str]]:
         contracted = supply.rate.paid if supply.rate.contracted is None else supply.rate.contracted
         listed = contracted if supply.rate.listed is None else supply.rate.listed
         yield {
-            **(_usd(charge.usd) if supply.plan is None else committed_cost(charge)),
+            **_costs(_billed(charge), charge.usd),
             **priced("Contracted", contracted, hours),
             **priced("List", listed, hours),
             "PricingQuantity": text_of(hours),
@@ -238,16 +203,13 @@ def _charges(report: Report) -> Iterator[dict[str, str]]:
             "PricingCategory": _pricing(supply),
             **_consumed(charge, hours),
             **_reservation(charge),
-            **committed_discount(charge),
-            **_provider(supply.cloud),
+            **_discount(charge),
+            **_compute(supply.cloud),
             # No table here has the clouds' display names of regions.
             **dict.fromkeys(("RegionId", "RegionName"), "" if supply.is_plan else spreadsheet_cell(supply.region)),
-            "ServiceCategory": "Compute",
-            "ServiceSubcategory": "Virtual Machines",
-            "ServiceName": _COMPUTE[supply.cloud],
-            **(_sku(supply) if not supply.is_plan or supply.plan is None else sku_of_plan(supply.plan)),
+            **(_sku(supply) if not supply.is_plan or supply.plan is None else _sku_of_plan(supply.plan)),
             **_owner(line.team),
-            "Tags": _tags(line),
+            **_tags(team=line.team, project=line.project, workload_type=line.workload_type, environment=line.environment, pool=line.pool),
             "ChargeDescription": _described(charge),
             "x_ChargeKind": charge.kind.value,
             "x_CapacityType": supply.capacity_type,
@@ -261,17 +223,25 @@ def _charges(report: Report) -> Iterator[dict[str, str]]:
 def _purchases(report: Report) -> Iterator[dict[str, str]]:
     """The fee of each commitment of US dollars an hour: what its rows of use leave unbilled, in cents that sum to the report."""
     for each in report.plans:
-        rows = [charge for charge in report.charges if charge.supply.plan == each.plan]
-        hours, price = hours_of_plan(each), Fraction(each.plan.usd_per_hour)
+        plan, price = each.plan, Fraction(each.plan.usd_per_hour)
+        rows = [charge for charge in report.charges if charge.supply.plan == plan]
+        hours = hours_of(Fraction(each.committed_usd) / price * HOUR)
         yield {
-            **fee_of_plan(each, rows),
+            **_named(plan, Fraction(each.committed_usd)),
+            **_sku_of_plan(plan),
+            **_costs(sum((charge.usd - _billed(charge) for charge in rows), Decimal("0.00")), 0),
             **priced("Contracted", price, hours),
             **priced("List", price, hours),
-            **_provider(each.plan.kind.cloud),
-            "ServiceCategory": "Compute",
-            "ServiceSubcategory": "Virtual Machines",
-            "ServiceName": _COMPUTE[each.plan.kind.cloud],
-            "Tags": "{}",
+            **_compute(plan.kind.cloud),
+            **_tags(),
+            "ChargeCategory": "Purchase",
+            "ChargeFrequency": "Recurring",
+            "ChargeDescription": f"{plan.kind} {plan.name}: fee of {plan.usd_per_hour} USD an hour",
+            "PricingCategory": "Standard",
+            "PricingQuantity": text_of(hours),
+            "PricingUnit": "Hours",
+            "x_ChargeKind": "fee",
+            "x_ListPriceKnown": "true",
         }
 
 
@@ -292,23 +262,21 @@ def _described(charge: LineCharge) -> str:
 def _extras(report: Report) -> Iterator[dict[str, str]]:
     clouds = {each.supply.cloud for each in report.charges}
     for each in report.extra:
-        named = _EXTRAS[each.kind]
-        tags = {"team": each.team, "project": each.project}
-        one = {"ConsumedQuantity": "1", "ConsumedUnit": "Charges", "PricingQuantity": "1", "PricingUnit": "Charges"}
+        service = _EXTRAS[each.kind]
+        meter = service["ServiceName"]
         yield {
-            **_usd(each.usd),
+            **_costs(each.usd, each.usd),
             **dict.fromkeys(("ContractedCost", "ContractedUnitPrice", "ListCost", "ListUnitPrice"), text_of(each.usd)),
-            **one,
+            **dict.fromkeys(("ConsumedQuantity", "PricingQuantity"), "1"),
+            **dict.fromkeys(("ConsumedUnit", "PricingUnit"), "Charges"),
             "PricingCategory": "Standard",
             **_provider(_cloud_of(each, clouds)),
-            "ServiceCategory": named.category,
-            "ServiceSubcategory": named.subcategory,
-            "ServiceName": named.service,
+            **service,
             **dict.fromkeys(("SkuId", "SkuPriceId", "x_ChargeKind"), each.kind.value),
-            "SkuMeter": named.said,
+            "SkuMeter": meter,
             **_owner(each.team),
-            "Tags": json.dumps({key: value for key, value in tags.items() if value not in _NOBODY}),
-            "ChargeDescription": f"{named.said}: {each.what}" if each.what else named.said,
+            **_tags(team=each.team, project=each.project),
+            "ChargeDescription": f"{meter}: {each.what}" if each.what else meter,
             "x_ListPriceKnown": "false",
         }
 
@@ -317,17 +285,13 @@ def _credits(report: Report) -> Iterator[dict[str, str]]:
     """A credit is of no SKU, so it has no unit prices, and all its costs are the same (the words of ContractedCost and ListCost)."""
     for credited in report.credits:
         for (team, project), usd in credited.lines.items():
-            tags = {"team": team, "project": project}
             yield {
                 **dict.fromkeys(("BilledCost", "EffectiveCost", "ContractedCost", "ListCost"), str(-usd)),
-                **_provider(credited.credit.cloud),
+                **_compute(credited.credit.cloud),
                 "ChargeCategory": "Credit",
                 "ChargeFrequency": "One-Time",
-                "ServiceCategory": "Compute",
-                "ServiceSubcategory": "Virtual Machines",
-                "ServiceName": _COMPUTE[credited.credit.cloud],
                 **_owner(team),
-                "Tags": json.dumps({key: value for key, value in tags.items() if value not in _NOBODY}),
+                **_tags(team=team, project=project),
                 "ChargeDescription": f"Credit: {credited.credit.name}",
                 "x_ChargeKind": "credit",
             }
@@ -345,9 +309,8 @@ def _cloud_of(extra: ExtraCost, clouds: set[Vendor]) -> Vendor:
     )
 
 
-def _usd(usd: Decimal) -> dict[str, str]:
-    """What is billed is what is used: nothing here was paid in advance."""
-    return {"BilledCost": str(usd), "EffectiveCost": str(usd)}
+def _costs(billed: Decimal, effective: Decimal | int) -> dict[str, str]:
+    return {"BilledCost": str(billed), "EffectiveCost": str(effective)}
 
 
 def _consumed(charge: LineCharge, hours: Decimal) -> dict[str, str]:
@@ -364,13 +327,17 @@ def _reservation(charge: LineCharge) -> dict[str, str]:
     reservation = charge.supply.reservation
     if reservation is None:
         return {}
-    status = "Unused" if charge.kind is ChargeKind.UNUSED else "Used"
-    return {"CapacityReservationId": reservation, "CapacityReservationStatus": status}
+    return {"CapacityReservationId": reservation, "CapacityReservationStatus": _status(charge)}
 
 
 def _provider(cloud: Vendor) -> dict[str, str]:
     """All three are the cloud. With another issuer of invoices FOCUS wants a BilledCost of 0 (BilledCost-C-005-C)."""
     return dict.fromkeys(("ProviderName", "PublisherName", "InvoiceIssuerName"), _PROVIDERS[cloud])
+
+
+def _compute(cloud: Vendor) -> dict[str, str]:
+    service = {"ServiceCategory": "Compute", "ServiceSubcategory": "Virtual Machines", "ServiceName": _COMPUTE[cloud]}
+    return {**_provider(cloud), **service}
 
 
 def _sku(supply: Supply) -> dict[str, str]:
@@ -395,6 +362,5 @@ def _owner(team: str) -> dict[str, str]:
     return {"SubAccountId": account, "SubAccountName": account, "x_ChargedTo": spreadsheet_cell(team)}
 
 
-def _tags(line: LineKey) -> str:
-    names = ("team", "project", "workload_type", "environment", "pool")
-    return json.dumps({name: value for name in names if (value := getattr(line, name)) not in _NOBODY})
+def _tags(**names: str) -> dict[str, str]:
+    return {"Tags": json.dumps({name: value for name, value in names.items() if value not in _NOBODY})}

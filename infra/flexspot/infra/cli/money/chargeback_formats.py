@@ -9,30 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from flexspot.capacity.chargeback.nodes import UNKNOWN
 from flexspot.capacity.chargeback.report import DIMENSIONS, HOUR, TOP_CONSUMERS
-from flexspot.capacity.values.quantities import as_decimal
 from flexspot.capacity.values.shown_text import spreadsheet_cell
+from flexspot.infra.cli.console import TabularReport, as_csv, as_json
 from flexspot.infra.cli.money import chargeback_tables as words
-from flexspot.infra.cli.money.chargeback_tables import consumer_data
-from flexspot.infra.cli.tables import TabularReport, as_csv, as_json
+from flexspot.infra.cli.money.chargeback_tables import consumer_data, exact, hours_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from fractions import Fraction
 
     from flexspot.capacity.chargeback.report import Report, Totals
-    from flexspot.infra.cli.tables import Table
-
-
-_FIGURES = (
-    "allocated_gpu_hours",
-    "measured_gpu_hours",
-    "used_gpu_hours",
-    "unpriced_gpu_hours",
-    "saved_usd",
-    "allocated_usd",
-    "idle_usd",
-    "total_usd",
-)
+    from flexspot.infra.cli.console import Table
 
 
 def report_json(report: Report, top: int = TOP_CONSUMERS, of: dict[str, str] | None = None) -> str:
@@ -42,11 +28,11 @@ def report_json(report: Report, top: int = TOP_CONSUMERS, of: dict[str, str] | N
 
 def report_csv(report: Report) -> str:
     """The lines, then storage and egress, then credits, in one table: `total_usd` sums to all that is paid."""
-    name, no_names, no_figures = report.period.name, ("",) * (len(DIMENSIONS) - 2), ("",) * (len(_FIGURES) - 1)
-    rows: list[tuple[object, ...]] = [("period", *DIMENSIONS, "kind", *_FIGURES)]
-    for line in report.lines:
-        figures = _figures(line.totals)
-        rows.append((name, *map(spreadsheet_cell, asdict(line.key).values()), "nodes", *(figures[each] for each in _FIGURES)))
+    figures = tuple(_figures(report.total))
+    name, no_names, no_figures = report.period.name, ("",) * (len(DIMENSIONS) - 2), ("",) * (len(figures) - 1)
+    rows: list[tuple[object, ...]] = [("period", *DIMENSIONS, "kind", *figures)]
+    keys = ((map(spreadsheet_cell, asdict(line.key).values()), line.totals) for line in report.lines)
+    rows += [(name, *key, "nodes", *_figures(totals).values()) for key, totals in keys]
     for each in report.extra:
         key = (spreadsheet_cell(each.team), spreadsheet_cell(each.project), *no_names)
         rows.append((name, *key, each.kind.value, *no_figures, str(each.usd)))
@@ -56,8 +42,8 @@ def report_csv(report: Report) -> str:
 
 
 def report_data(report: Report, top: int = TOP_CONSUMERS) -> dict[str, Any]:
-    """As plain data."""
-    period = report.period
+    """As plain data, money as Decimal."""
+    period, other = report.period, report.opencost
     return {
         "period": {"name": period.name, "timezone": period.timezone, "from": utc(period.start), "to": utc(period.end)},
         "currency": "USD",
@@ -99,13 +85,7 @@ def report_data(report: Report, top: int = TOP_CONSUMERS) -> dict[str, Any]:
         "evictions": [
             {"cluster_queue": queue, "reason": reason, "workloads": risen} for (queue, reason), risen in report.evictions.items()
         ],
-        "opencost": None
-        if report.opencost is None
-        else {
-            "nodes": report.opencost.nodes,
-            "opencost_usd": str(report.opencost.opencost_usd),
-            "same_nodes_usd": str(report.opencost.report_usd),
-        },
+        "opencost": other and {"nodes": other.nodes, "opencost_usd": other.opencost_usd, "same_nodes_usd": other.report_usd},
         "commitments": [
             {
                 "what": each.what,
@@ -143,8 +123,8 @@ def report_data(report: Report, top: int = TOP_CONSUMERS) -> dict[str, Any]:
                 **asdict(each.what),
                 "pool": None if each.pool == UNKNOWN else each.pool,
                 "from": utc(each.moment),
-                "usd_per_hour_before": _exact(each.before),
-                "usd_per_hour": _exact(each.after),
+                "usd_per_hour_before": exact(each.before),
+                "usd_per_hour": exact(each.after),
                 "source": each.source,
             }
             for each in report.price_changes
@@ -153,16 +133,9 @@ def report_data(report: Report, top: int = TOP_CONSUMERS) -> dict[str, Any]:
     }
 
 
-def _exact(usd: Fraction | None) -> str | None:
-    return None if usd is None else f"{as_decimal(usd).normalize():f}"
-
-
 def _figures(totals: Totals) -> dict[str, Any]:
     return {
-        "allocated_gpu_hours": round(totals.gpu_hours, 4),
-        "measured_gpu_hours": round(totals.measured / HOUR, 4),
-        "used_gpu_hours": round(totals.used / HOUR, 4) if totals.measured else None,
-        "unpriced_gpu_hours": round(totals.unpriced / HOUR, 4),
+        **hours_data(totals, "allocated_gpu_hours"),
         "saved_usd": str(totals.saved_usd),
         "allocated_usd": str(totals.allocated_usd),
         "idle_usd": str(totals.idle_usd),
@@ -190,18 +163,14 @@ _COLOURS = {"allocated": "first", "idle": "second", "busy": "third", "not busy":
 
 def charts(report: Report) -> str:
     """Who pays, how it was bought, and how busy it was, where that was measured."""
-    teams, bought = report.by("team"), report.by("capacity_type")
+    teams = report.by("team")
     drawn = [
         _chart(
-            "Who pays, USD",
+            name,
             ("allocated", "idle"),
-            ((key[0], f"{each.usd:,}", (float(each.allocated_usd), float(each.idle_usd))) for key, each in teams.items()),
-        ),
-        _chart(
-            "How it was bought, USD",
-            ("allocated", "idle"),
-            ((key[0], f"{each.usd:,}", (float(each.allocated_usd), float(each.idle_usd))) for key, each in bought.items()),
-        ),
+            ((key[0], f"{each.usd:,}", (float(each.allocated_usd), float(each.idle_usd))) for key, each in paid.items()),
+        )
+        for name, paid in (("Who pays, USD", teams), ("How it was bought, USD", report.by("capacity_type")))
     ]
     if any(each.measured for each in teams.values()):
         busiest = sorted(teams.items(), key=lambda pair: -pair[1].gpu_seconds)
@@ -286,6 +255,7 @@ _SUM_ROW = '<tr class="sum">'
 
 def report_html(report: Report, top: int = TOP_CONSUMERS) -> str:
     """The page. Names are escaped wherever they stand."""
+    title = escape(words.title(report))
     sums = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(figure)}</dd></div>" for name, figure in words.summary(report))
     notes = "".join(f"<li>{escape(each)}</li>" for each in words.warnings(report))
     sections = "".join(map(_html_table, words.tables(report, top)))
@@ -295,8 +265,8 @@ def report_html(report: Report, top: int = TOP_CONSUMERS) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
-        f"<title>{escape(words.title(report))}</title><style>{STYLE}</style></head><body>"
-        f"<h1>{escape(words.title(report))}</h1><p>{escape(words.how(report))}</p><dl>{sums}</dl>"
+        f"<title>{title}</title><style>{STYLE}</style></head><body>"
+        f"<h1>{title}</h1><p>{escape(words.how(report))}</p><dl>{sums}</dl>"
         + (f'<ul class="notes">{notes}</ul>' if notes else "")
         + f'<div class="charts">{charts(report)}</div>{sections}<footer>{prices}</footer></body></html>\n'
     )

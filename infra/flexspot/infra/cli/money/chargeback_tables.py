@@ -5,53 +5,48 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from flexspot.capacity.chargeback.nodes import UNKNOWN
 from flexspot.capacity.chargeback.queries import NO_USER, Workload
-from flexspot.capacity.chargeback.report import HOUR, TOP_CONSUMERS, IdlePolicy, TopConsumers, Totals, WorkLine, top_consumers
+from flexspot.capacity.chargeback.report import DIMENSIONS, HOUR, TOP_CONSUMERS, IdlePolicy, TopConsumers, Totals, WorkLine, top_consumers
 from flexspot.capacity.values.quantities import as_decimal
 from flexspot.capacity.values.shown_text import spreadsheet_cell
-from flexspot.infra.cli.tables import Table, as_csv
+from flexspot.infra.cli.console import Table, as_csv
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from fractions import Fraction
 
-    from flexspot.capacity.chargeback.node_costs import NodePriceChange
-    from flexspot.capacity.chargeback.report import Report
+    from flexspot.capacity.chargeback.report import Report, SpentPlan
 
 
 IDLE = "(idle GPUs)"
 """Stands where no workload or user is to blame: the team pays for GPUs that nobody had."""
 
 
-def _workload(line: WorkLine) -> Workload:
-    return line.workload
-
-
-def _user(line: WorkLine) -> str:
-    return line.user
-
-
-def _both(line: WorkLine) -> tuple[Workload, str]:
-    return line.workload, line.user
+_WORKLOAD: Callable[[WorkLine], Workload] = attrgetter("workload")
+_USER: Callable[[WorkLine], str] = attrgetter("user")
+_BOTH: Callable[[WorkLine], tuple[Workload, str]] = attrgetter("workload", "user")
 
 
 def consumer_tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
     """Each team's rows sum to what the team pays. Of users there is a table where any is known."""
-    if workloads := top_consumers(report, top, _workload):
+    if workloads := top_consumers(report, top, _WORKLOAD):
         yield _consumer_table("workload", workloads)
     if any(each.user != NO_USER for each in report.work):
-        yield _consumer_table("user", top_consumers(report, top, _user))
+        yield _consumer_table("user", top_consumers(report, top, _USER))
 
 
 def _consumer_table(heading: str, found: Mapping[str, TopConsumers[Any]]) -> Table:
-    rows = [
-        (team, name, f"{usd:,}{' +?' if totals.unpriced else ''}", _share_of_team(of, usd), *_hours(totals, name))
-        for team, of in found.items()
-        for name, usd, totals in _consumer_rows(of)
-    ]
+    rows: list[tuple[str, ...]] = []
+    for team, of in found.items():
+        for name, usd, totals in _consumer_rows(of):
+            share = f"{usd / of.team.usd:.0%}" if of.team.usd else ""
+            used = "" if totals.used_share is None else f"{totals.used_share:.0%}"
+            hours = ("", "") if name == IDLE else (f"{totals.gpu_hours:,.1f}", used)
+            rows.append((team, name, f"{usd:,}{' +?' if totals.unpriced else ''}", share, *hours))
     return Table(f"{heading}s that cost most", ("team", heading, "USD", "of team", "GPU hours", "busy"), tuple(rows), 2)
 
 
@@ -63,22 +58,12 @@ def _consumer_rows(of: TopConsumers[Any]) -> Iterator[tuple[str, Decimal, Totals
         yield IDLE, of.idle_usd, Totals()
 
 
-def _share_of_team(of: TopConsumers[Any], usd: Decimal) -> str:
-    return f"{usd / of.team.usd:.0%}" if of.team.usd else ""
-
-
-def _hours(totals: Totals, name: str) -> tuple[str, str]:
-    if name == IDLE:
-        return "", ""
-    return f"{totals.gpu_hours:,.1f}", "" if totals.used_share is None else f"{totals.used_share:.0%}"
-
-
 def consumer_data(report: Report, top: int = TOP_CONSUMERS) -> list[dict[str, Any]]:
     """As plain data: of each team its dearest workloads and users, all others in one, and what it pays for idle GPUs.
 
     `users` and `other_users` are null where no pod has the label of one.
     """
-    workloads, users = top_consumers(report, top, _workload), top_consumers(report, top, _user)
+    workloads, users = top_consumers(report, top, _WORKLOAD), top_consumers(report, top, _USER)
     known = any(each.user != NO_USER for each in report.work)
     return [
         {
@@ -99,7 +84,14 @@ def _consumer_figures(of: TopConsumers[Any], totals: Totals) -> dict[str, Any]:
     return {
         "usd": str(totals.usd.quantize(Decimal("0.01"))),
         "share_of_team": None if share is None else round(share, 6),
-        "gpu_hours": round(totals.gpu_hours, 4),
+        **hours_data(totals, "gpu_hours"),
+    }
+
+
+def hours_data(totals: Totals, had: str) -> dict[str, float | None]:
+    """GPU hours as plain data: those that were `had`, under that name, and of these the measured, the busy and those without a price."""
+    return {
+        had: round(totals.gpu_hours, 4),
         "measured_gpu_hours": round(totals.measured / HOUR, 4),
         "used_gpu_hours": round(totals.used / HOUR, 4) if totals.measured else None,
         "unpriced_gpu_hours": round(totals.unpriced / HOUR, 4),
@@ -129,7 +121,7 @@ _Both = tuple[Workload, str]
 
 def _every_team(report: Report, top: int) -> dict[str, TopConsumers[_Both]]:
     """Those without GPUs, too: they pay for idle ones, or for nodes that have none."""
-    found = top_consumers(report, top, _both)
+    found = top_consumers(report, top, _BOTH)
     return {
         team: found[team] if team in found else TopConsumers[_Both](totals, (), Totals(), 0)
         for (team,), totals in report.by("team").items()
@@ -154,18 +146,6 @@ _PAYS = {
     IdlePolicy.CENTRAL: "idle GPUs are paid centrally, by no team",
 }
 _GAPS_TOLD = 10
-
-TITLES = {
-    "team": "by team",
-    "project": "by project",
-    "workload_type": "by workload type",
-    "environment": "by environment",
-    "capacity_type": "by capacity type",
-    "pool": "by pool",
-    "gpu": "by GPU",
-}
-"""The tables, by dimension."""
-
 
 COLUMNS = ("USD", "allocated USD", "idle USD", "saved USD", "GPU hours", "measured h", "busy")
 """The headings of their figures."""
@@ -225,18 +205,15 @@ def busy(totals: Totals) -> str:
 
 def tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
     """Every table that has a row; of each team's consumers `top`."""
-    for dimension, name in TITLES.items():
+    for dimension in DIMENSIONS:
         rows = tuple((key[0], *_figures(totals)) for key, totals in report.by(dimension).items())
-        yield Table(name, (dimension.replace("_", " "), *COLUMNS), (*rows, ("total", *_figures(report.total))))
+        words = dimension.replace("_", " ")
+        yield Table(f"by {'GPU' if words == 'gpu' else words}", (words, *COLUMNS), (*rows, ("total", *_figures(report.total))))
     yield from consumer_tables(report, top)
     if report.extra:
         rows = tuple((each.team, each.project, each.kind.value, each.what, f"{each.usd:,}") for each in report.extra)
-        yield Table(
-            "storage and egress",
-            ("team", "project", "kind", "what", "USD"),
-            (*rows, ("total", "", "", "", f"{report.extra_usd:,}")),
-            4,
-        )
+        rows = (*rows, ("total", "", "", "", f"{report.extra_usd:,}"))
+        yield Table("storage and egress", ("team", "project", "kind", "what", "USD"), rows, 4)
     if report.credits:
         rows = tuple((each.credit.name, *line, f"-{usd:,}") for each in report.credits for line, usd in each.lines.items())
         yield Table("credits", ("credit", "team", "project", "USD"), (*rows, ("total", "", "", f"-{report.credit_usd:,}")), 3)
@@ -247,18 +224,17 @@ def tables(report: Report, top: int = TOP_CONSUMERS) -> Iterator[Table]:
         yield Table("committed", ("what", "node hours", "of these not there", "USD for these"), rows)
     if report.plans:
         rows = tuple(
-            (
-                each.plan.what,
-                *(f"{usd:,}" for usd in (each.committed_usd, each.used_usd, each.unused_usd)),
-                *(share(each.utilisation), share(each.coverage)),
-            )
+            (each.plan.what, *map("{:,}".format, (each.committed_usd, each.used_usd, each.unused_usd)), *_shares(each))
             for each in report.plans
         )
         headings = ("what", "USD", "used USD", "unused USD", "utilisation", "coverage of what it can pay")
         yield Table("committed US dollars an hour", headings, rows)
     if report.price_changes:
         rows = tuple(
-            (str(each.what) + (f" (pool {each.pool})" if each.pool != UNKNOWN else ""), _utc(each.moment), each.source, *_prices(each))
+            (
+                f"{each.what}{'' if each.pool == UNKNOWN else f' (pool {each.pool})'}",
+                *(_utc(each.moment), each.source, exact(each.before) or "not known", exact(each.after) or ""),
+            )
             for each in report.price_changes
         )
         yield Table("prices that changed", ("price", "from", "source", "USD an hour before", "after"), rows, 3)
@@ -327,14 +303,14 @@ def _figures(totals: Totals) -> tuple[str, ...]:
     return (f"{totals.usd:,}{unknown}", f"{totals.allocated_usd:,}{unknown}", f"{totals.idle_usd:,}", f"{totals.saved_usd:,}", *hours)
 
 
-def _prices(change: NodePriceChange) -> tuple[str, str]:
-    before, after = ("not known" if each is None else f"{as_decimal(each).normalize():f}" for each in (change.before, change.after))
-    return before, after
+def exact(usd: Fraction | None) -> str | None:
+    """Return a price with all its digits; None where it is not known."""
+    return None if usd is None else f"{as_decimal(usd).normalize():f}"
 
 
-def share(of: Fraction | None) -> str:
-    """In percent; of nothing there is none."""
-    return "" if of is None else f"{float(of):.1%}"
+def _shares(spent: SpentPlan) -> Iterator[str]:
+    """Its utilisation and coverage in percent; of nothing there is none."""
+    return ("" if each is None else f"{float(each):.1%}" for each in (spent.utilisation, spent.coverage))
 
 
 def _percent(part: float, whole: float) -> str:

@@ -6,9 +6,8 @@ import sys
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.markup import escape
@@ -20,15 +19,13 @@ from flexspot.capacity.cost.plan_comparison import budget_checks, budgets_data, 
 from flexspot.capacity.cost.plan_cost import plan_cost
 from flexspot.capacity.cost.programs.declared import is_program
 from flexspot.capacity.settings.platform import OnUnknownPrices
-from flexspot.capacity.values.errors import ExitCode
-from flexspot.infra.cli.command_line import ReportFormat
-from flexspot.infra.cli.console import out, table_console
+from flexspot.infra.cli.command_line import ReportFormat, expect, option, print_as
+from flexspot.infra.cli.console import Table, as_json, change, folded, literal, markdown_rows, out, print_table, shown_usd
 from flexspot.infra.cli.money.machine_prices import with_own
-from flexspot.infra.cli.money.program_cost import show_cost_of_program, sources_table
-from flexspot.infra.cli.tables import Table, as_json, change, folded, literal, print_table, shown_usd
+from flexspot.infra.cli.money.program_cost import change_words, show_cost_of_program, sources_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from datetime import date
 
     from flexspot.capacity.cost.costed_plan import BudgetCheck
@@ -120,7 +117,9 @@ def show_cost(report: CostReport) -> None:
     """The sums first, then line by line, by team, and what the prices stand on."""
     cost, total = report.cost, report.cost.total
     out.print(f"[bold]{escape(report.stack)}[/] on {cost.cloud} in {escape(cost.region)}, USD a month:")
-    told = f"expected {report.at_least}{shown_usd(total.expected_usd)}{_and_at_most(cost)}"
+    # What is expected at most is known where missing prices have a bound.
+    most = f" and at most {shown_usd(total.expected_at_most_usd)}" if cost.unknown and not cost.unbounded else ""
+    told = f"expected {report.at_least}{shown_usd(total.expected_usd)}{most}"
     out.print(f"  {told}, worst case {report.worst_at_least}{shown_usd(total.worst_usd)}")
     out.print(f"  with nothing running {report.at_least}{shown_usd(total.floor_usd)}")
     if cost.cloud == "local":
@@ -129,8 +128,8 @@ def show_cost(report: CostReport) -> None:
         out.print(f"  [{_COLOURS[check.standing]}]{check.standing}[/]: {escape(budget_text(check, report.scenario))}")
     if report.comparison is not None:
         _show_comparison(report.comparison)
-    print_table(table_console(), _lines(cost))
-    print_table(table_console(), _teams(cost))
+    print_table(_lines(cost))
+    print_table(_teams(cost))
     for missing in cost.unknown:
         out.print(f"[yellow]unknown[/], {how_counted(cost, missing)}: {escape(missing)}")
     for note in cost.notes:
@@ -142,11 +141,6 @@ def show_cost(report: CostReport) -> None:
         out.print(f"[yellow]{escape(age_words(old, report.cost))}[/]")
     if any(not each.verified for each in sources):
         out.print("[dim](?) not checked against the cloud's own list. Give your own prices with --prices.[/]")
-
-
-def _and_at_most(cost: PlanCost) -> str:
-    """What is expected at most, where missing prices have a bound."""
-    return f" and at most {shown_usd(cost.total.expected_at_most_usd)}" if cost.unknown and not cost.unbounded else ""
 
 
 def how_counted(cost: PlanCost, missing: str) -> str:
@@ -201,12 +195,10 @@ def changes(report: PlanComparison) -> Table:
     """Each line that differs: what happened to it, its name, of how much it was and is, and what that does to two of the figures."""
     rows: list[tuple[str, ...]] = []
     for each in report.lines:
-        told = "new" if each.before is None else "gone" if each.after is None else "changed"
-        sides = dict.fromkeys(side.quantity for side in (each.before, each.after) if side is not None)
-        difference = each.difference
+        (told, sides), difference = change_words(each.before, each.after, lambda side: side.quantity), each.difference
         expected, worst = ("not known",) * 2 if difference is None else (change(difference.expected_usd), change(difference.worst_usd))
         expected = expected if each.priced else "not known"
-        rows.append((told, f"{each.line.section}: {each.line.name}", " → ".join(sides), expected, worst))
+        rows.append((told, f"{each.line.section}: {each.line.name}", sides, expected, worst))
     return Table("changed against the base", ("", "what", "of how much", "expected", "worst case"), rows, 3)
 
 
@@ -217,7 +209,7 @@ def _show_comparison(found: PlanComparison) -> None:
     difference = found.difference
     told = f"expected {change(difference.expected_usd)}, worst case {change(difference.worst_usd)}{of_known(found)}"
     out.print(f"  against the base: {told}")
-    print_table(table_console(), changes(found))
+    print_table(changes(found))
 
 
 def _lines(cost: PlanCost) -> Table:
@@ -279,27 +271,22 @@ def _sums(report: CostReport) -> Iterator[str]:
         Scenario.WORST: f"worst case: every ceiling reached all month{', at least' if report.cost.unbounded else ''}",
         Scenario.FLOOR: "idle: nothing runs",
     }
-    now = f"now{', at least' if report.cost.unknown else ''}"
-    if found is None:
-        yield f"| USD a month | {now} |"
-        yield "|:--|--:|"
-        yield from (f"| {name} | {shown_usd(total.of(each))} |" for each, name in names.items())
-        return
-    yield f"| USD a month | base{', at least' if found.before.unknown else ''} | {now} | change{of_known(found)} |"
-    yield "|:--|--:|--:|--:|"
-    for each, name in names.items():
-        yield f"| {name} | {shown_usd(found.before.total.of(each))} | {shown_usd(total.of(each))} | {change(found.difference.of(each))} |"
+    columns: dict[str, Callable[[Scenario], str]] = {
+        f"now{', at least' if report.cost.unknown else ''}": lambda each: shown_usd(total.of(each))
+    }
+    if found is not None:
+        before, difference = found.before.total, found.difference
+        columns = {
+            f"base{', at least' if found.before.unknown else ''}": lambda each: shown_usd(before.of(each)),
+            **columns,
+            f"change{of_known(found)}": lambda each: change(difference.of(each)),
+        }
+    rows = [(name, *(of(each) for of in columns.values())) for each, name in names.items()]
+    yield from markdown_rows(Table("", ("USD a month", *columns), rows))
 
 
 STANDARD_INPUT = Path("-")
 """What stands for what is read from a pipe."""
-
-
-class Against(StrEnum):
-    """Which month is held against the budgets."""
-
-    EXPECTED = "expected"
-    WORST_CASE = "worst-case"
 
 
 def cost(
@@ -312,18 +299,18 @@ def cost(
         ),
     ],
     base: Annotated[
-        Path | None, typer.Option("--base", metavar="FILE", help="Another file of the same kind to compare with, at the same prices.")
+        Path | None, option("--base", "Another file of the same kind to compare with, at the same prices.", metavar="FILE")
     ] = None,
-    use: Annotated[Path | None, typer.Option("--use", help="The expected use in a month; see docs/guides/costs.md.")] = None,
-    prices: Annotated[Path | None, typer.Option("--prices", help="Your own price file; its prices come first.")] = None,
-    against: Annotated[Against, typer.Option("--budget-against", help="Which figure budgets are compared with.")] = Against.EXPECTED,
-    near: Annotated[int, typer.Option("--near-percent", min=1, max=100, help="The percentage of a budget from which to warn.")] = 80,
+    use: Annotated[Path | None, option("--use", "The expected use in a month; see docs/guides/costs.md.")] = None,
+    prices: Annotated[Path | None, option("--prices", "Your own price file; its prices come first.")] = None,
+    against: Annotated[
+        Literal["expected", "worst-case"], option("--budget-against", "Which figure budgets are compared with.")
+    ] = "expected",
+    near: Annotated[int, option("--near-percent", "The percentage of a budget from which to warn.", min=1, max=100)] = 80,
     region: Annotated[
-        str | None, typer.Option("--region", help="For any program: the region of resources where neither they nor their provider say it.")
+        str | None, option("--region", "For any program: the region of resources where neither they nor their provider say it.")
     ] = None,
-    form: Annotated[
-        ReportFormat, typer.Option("--format", help="text for people, json for programs, markdown for comments.")
-    ] = ReportFormat.TEXT,
+    form: Annotated[ReportFormat, option("--format", "text for people, json for programs, markdown for comments.")] = "text",
 ) -> None:
     """Estimate what a plan, or any Pulumi program, costs in a month. Exit code 1 above a budget.
 
@@ -343,18 +330,15 @@ def cost(
     if base_file is not None:
         same = base_file.prices().cloud is book.cloud
         comparison = compared(plan_cost(base_file.plan, book if same else with_own(base_file.prices(), None), expected), found)
-    checks = budget_checks(found, Scenario(against.value), near)
-    report = CostReport(file.stack, found, comparison, tuple(checks), Scenario(against.value), datetime.now(UTC).date())
-    if form is ReportFormat.JSON:
-        sys.stdout.write(cost_json(report))
-    elif form is ReportFormat.MARKDOWN:
-        sys.stdout.write(cost_markdown(report))
-    else:
+    checks = budget_checks(found, Scenario(against), near)
+    report = CostReport(file.stack, found, comparison, tuple(checks), Scenario(against), datetime.now(UTC).date())
+    if form == "text":
         show_cost(report)
+    else:
+        print_as(form, json=lambda: cost_json(report), markdown=lambda: cost_markdown(report))
     refused = (
         {BudgetStanding.EXCEEDED, BudgetStanding.UNKNOWN}
         if file.plan.spending.on_unknown_prices is OnUnknownPrices.REFUSE
         else {BudgetStanding.EXCEEDED}
     )
-    if any(each.standing in refused for each in checks):
-        raise typer.Exit(ExitCode.UNMET)
+    expect(all(each.standing not in refused for each in checks))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,63 +17,54 @@ from flexspot.capacity.catalog.capacity_type import CapacityType
 from flexspot.capacity.catalog.machines import Vendor, machines_of
 from flexspot.capacity.catalog.price_book import prices_of
 from flexspot.capacity.cost.costed_plan import MachinePrices, machine_prices
+from flexspot.capacity.cost.estimates import JobNeeds
 from flexspot.capacity.cost.figures import day_of, days_of, price_data
 from flexspot.capacity.values.errors import ExplainedError, nearest
 from flexspot.capacity.values.quantities import cents
-from flexspot.infra.cli.command_line import bad_usage
-from flexspot.infra.cli.console import out
-from flexspot.infra.cli.given_files import given_file
-from flexspot.infra.cli.tables import as_json
+from flexspot.infra.cli.command_line import PRICE_FORM, bad_usage, given_file, option, options_of
+from flexspot.infra.cli.console import as_json, out
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from flexspot.capacity.catalog.price_book import PriceBook
     from flexspot.capacity.cost.figures import PriceUsed
 
 
-class Number(StrEnum):
-    """How help names numbers that are read as Decimal."""
-
-    USD = "USD"
-    PERCENT = "PERCENT"
+ALL_PERCENT = 100
 
 
-OneMachine = Annotated[str, typer.Option("--machine", "-m", help="The cloud's name of the machine type: p4d.24xlarge, a2-highgpu-8g.")]
-Region = Annotated[str, typer.Option("--region", "-r", help="The region whose prices apply.")]
-PricesFile = Annotated[Path | None, typer.Option("--prices", help="Your own price file; its prices come before the shipped ones.")]
-OnDemandUsd = Annotated[str | None, typer.Option("--on-demand-usd", metavar=Number.USD, help="The on-demand price of a machine per hour.")]
-SpotUsd = Annotated[str | None, typer.Option("--spot-usd", metavar=Number.USD, help="The Spot price of a machine per hour.")]
+def _number(fits: Callable[[Decimal], bool], allowed: str) -> Callable[[str], Decimal]:
+    """Return what reads an option's number exactly as it is written: a float would not be. Raises BadParameter for what does not fit."""
 
-_PERCENT_AT_MOST = 100
+    def parsed(text: str) -> Decimal:
+        try:
+            found = Decimal(text)
+        except InvalidOperation:
+            found = Decimal("NaN")
+        if not (found.is_finite() and fits(found)):
+            raise typer.BadParameter(f"{text!r} is not {allowed}.")
+        return found
 
-
-def usd(option: str, text: str | None) -> Decimal | None:
-    """An amount above 0, read exactly as written: a float would not be. Raises BadParameter for anything else."""
-    number = _decimal(option, text)
-    if number is not None and number <= 0:
-        raise typer.BadParameter(f"{option} is {text}; a price is above 0.")
-    return number
+    return parsed
 
 
-def percent(option: str, text: str | None) -> Decimal | None:
-    """From 0 to below 100. Raises BadParameter for anything else."""
-    number = _decimal(option, text)
-    if number is not None and not 0 <= number < _PERCENT_AT_MOST:
-        raise typer.BadParameter(f"{option} is {text}; from 0 to below 100 is allowed.")
-    return number
+def number_option(name: str, unit: str, fits: Callable[[Decimal], bool], allowed: str, words: str) -> Any:
+    """Return an option of such a number."""
+    return option(name, words, metavar=unit, parser=_number(fits, allowed))
 
 
-def _decimal(option: str, text: str | None) -> Decimal | None:
-    if text is None:
-        return None
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if not number.is_finite():
-        raise typer.BadParameter(f"{option} is {text!r}; write a number such as 32.77.")
-    return number
+def usd_option(name: str, words: str) -> Any:
+    """Return the option of a price of a machine."""
+    return number_option(name, "USD", lambda usd: usd > 0, "a price above 0, such as 32.77", words)
+
+
+_MACHINE, _REGION = "The cloud's name of the machine type: p4d.24xlarge, a2-highgpu-8g.", "The region whose prices apply."
+OneMachine = Annotated[str, option("--machine -m", _MACHINE)]
+Region = Annotated[str, option("--region -r", _REGION)]
+PricesFile = Annotated[Path | None, option("--prices", "Your own price file; its prices come before the shipped ones.")]
+OnDemandUsd = Annotated[Decimal | None, usd_option("--on-demand-usd", "The on-demand price of a machine per hour.")]
+SpotUsd = Annotated[Decimal | None, usd_option("--spot-usd", "The Spot price of a machine per hour.")]
 
 
 def cloud_of(machine: str) -> Vendor:
@@ -84,9 +74,6 @@ def cloud_of(machine: str) -> Vendor:
             return cloud
     known = [name for cloud in Vendor for name in machines_of(cloud)]
     raise bad_usage(f"no catalog has a machine {machine}.", nearest(machine, known))
-
-
-PRICE_FORM = "its form is that of flexspot/capacity/catalog/prices"
 
 
 def with_own(book: PriceBook, path: Path | None) -> PriceBook:
@@ -118,26 +105,6 @@ def prices_of_machine(
         spot_usd_per_hour=spot_usd or found.spot_usd_per_hour,
         used={kind: price for kind, price in found.used.items() if given_usd.get(kind) is None},
     )
-
-
-def priced(machine: str, region: str, prices_file: Path | None, on_demand_usd: str | None, spot_usd: str | None) -> MachinePrices:
-    """`prices_of_machine` from what the command line gives."""
-    return prices_of_machine(
-        cloud_of(machine),
-        machine,
-        region,
-        prices_file,
-        on_demand_usd=usd("--on-demand-usd", on_demand_usd),
-        spot_usd=usd("--spot-usd", spot_usd),
-    )
-
-
-def spot_price(prices: MachinePrices, machine: str, region: str) -> Decimal:
-    """The Spot price. Raises ExplainedError where none is known."""
-    if prices.spot_usd_per_hour is None:
-        problem = f"no Spot price of {machine} in {region} is known."
-        raise bad_usage(problem, "give it with --spot-usd.")
-    return prices.spot_usd_per_hour
 
 
 def write_json(content: dict[str, Any], *prices: MachinePrices) -> None:
@@ -173,61 +140,40 @@ def finite(number: float) -> float | None:
     return round(number, 4) if math.isfinite(number) else None
 
 
-@dataclass(frozen=True)
-class JobOptions:
-    """The options that describe a job: fields of JobNeeds as they stand."""
-
-    machine: Annotated[
-        str | None, typer.Option("--machine", "-m", help="The cloud's name of the machine type: p4d.24xlarge, a2-highgpu-8g.")
-    ] = None
-    region: Annotated[str | None, typer.Option("--region", "-r", help="The region whose prices apply.")] = None
-    work_hours: Annotated[
-        float | None, typer.Option("--hours", help="Hours that the work takes on --nodes machines without interruptions.")
-    ] = None
-    nodes: Annotated[int, typer.Option("--nodes", help="How many machines work at the same time.")] = 1
-    interruptible: Annotated[
-        bool, typer.Option("--interruptible/--not-interruptible", help="Whether the work may be stopped at any time.")
-    ] = True
-    checkpoint_minutes: Annotated[
-        float | None, typer.Option("--checkpoint-minutes", help="Minutes that the work pauses for a checkpoint, if it makes any.")
-    ] = None
-    piece_hours: Annotated[
-        float | None, typer.Option("--piece-hours", help="Hours of the longest piece that can be repeated on its own: a trial, a batch.")
-    ] = None
-    user_facing: Annotated[bool, typer.Option("--user-facing", help="Users wait for its answers, as of a model server.")] = False
-    interactive: Annotated[bool, typer.Option("--interactive", help="Somebody works in it now and then, as in a notebook.")] = False
-    start_within_hours: Annotated[float | None, typer.Option("--start-within-hours", help="Hours from now within which it must start.")] = (
-        None
-    )
-    deadline_hours: Annotated[float | None, typer.Option("--deadline-hours", help="Hours from now within which it must end.")] = None
-    steady: Annotated[bool, typer.Option("--steady", help="It runs around the clock for a year.")] = False
-    shared: Annotated[bool, typer.Option("--shared", help="Several teams compete for the capacity.")] = False
-    guaranteed: Annotated[bool, typer.Option("--guaranteed", help="The team needs a guaranteed share.")] = False
-    data_region: Annotated[str | None, typer.Option("--data-region", help="The region of its data, if another.")] = None
-    data_gib: Annotated[int, typer.Option("--data-gib", help="GiB of data that each start reads.")] = 0
-    interruptions_per_node_hour: Annotated[
-        float | None,
-        typer.Option(
-            "--interruptions-per-hour", help="Interruptions of one node per hour. Default: 0.25, the course's figure; measure yours."
+job_options = options_of(
+    JobNeeds,
+    {
+        "machine": ("--machine -m", _MACHINE),
+        "region": ("--region -r", _REGION),
+        "work_hours": ("--hours", "Hours that the work takes on --nodes machines without interruptions."),
+        "nodes": ("--nodes", "How many machines work at the same time."),
+        "interruptible": ("--interruptible/--not-interruptible", "Whether the work may be stopped at any time."),
+        "checkpoint_minutes": ("--checkpoint-minutes", "Minutes that the work pauses for a checkpoint, if it makes any."),
+        "piece_hours": ("--piece-hours", "Hours of the longest piece that can be repeated on its own: a trial, a batch."),
+        "user_facing": ("--user-facing", "Users wait for its answers, as of a model server."),
+        "interactive": ("--interactive", "Somebody works in it now and then, as in a notebook."),
+        "start_within_hours": ("--start-within-hours", "Hours from now within which it must start."),
+        "deadline_hours": ("--deadline-hours", "Hours from now within which it must end."),
+        "steady": ("--steady", "It runs around the clock for a year."),
+        "shared": ("--shared", "Several teams compete for the capacity."),
+        "guaranteed": ("--guaranteed", "The team needs a guaranteed share."),
+        "data_region": ("--data-region", "The region of its data, if another."),
+        "data_gib": ("--data-gib", "GiB of data that each start reads."),
+        "interruptions_per_node_hour": (
+            "--interruptions-per-hour",
+            "Interruptions of one node per hour. Default: 0.25, the course's figure; measure yours.",
         ),
-    ] = None
-    gang_share_taken: Annotated[
-        float | None,
-        typer.Option(
+        "gang_share_taken": (
             "--gang-share-taken",
-            help="The share of a gang's nodes that one interruption takes. Default: 0.5, from records; 0: one node at a time.",
+            "The share of a gang's nodes that one interruption takes. Default: 0.5, from records; 0: one node at a time.",
         ),
-    ] = None
-    gang_interruptions_per_hour: Annotated[
-        float | None,
-        typer.Option(
-            "--gang-interruptions-per-hour", help="Measured interruptions per hour of the whole gang; overrides the two options above."
+        "gang_interruptions_per_hour": (
+            "--gang-interruptions-per-hour",
+            "Measured interruptions per hour of the whole gang; overrides the two options above.",
         ),
-    ] = None
-    restart_minutes: Annotated[float | None, typer.Option("--restart-minutes", help="Minutes from a new node to work. Default: 10.")] = None
-    spot_wait_hours: Annotated[
-        float | None, typer.Option("--spot-wait-hours", help="Hours until Spot capacity comes. Default: 0.5, an assumption.")
-    ] = None
-    flex_start_wait_hours: Annotated[
-        float | None, typer.Option("--flex-start-wait-hours", help="Hours until DWS gives capacity. Default: 12, an assumption.")
-    ] = None
+        "restart_minutes": ("--restart-minutes", "Minutes from a new node to work. Default: 10."),
+        "spot_wait_hours": ("--spot-wait-hours", "Hours until Spot capacity comes. Default: 0.5, an assumption."),
+        "flex_start_wait_hours": ("--flex-start-wait-hours", "Hours until DWS gives capacity. Default: 12, an assumption."),
+    },
+)
+"""The options that describe a job."""

@@ -9,12 +9,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.markup import escape
 from rich.text import Text
 
 from flexspot.capacity.catalog.capacity_type import CapacityType
-from flexspot.capacity.catalog.data_files import DataFileError, Source, read_records
+from flexspot.capacity.catalog.data_files import Source, read_records
 from flexspot.capacity.catalog.fresh_prices import (
     as_yaml,
     changes,
@@ -23,53 +22,49 @@ from flexspot.capacity.catalog.fresh_prices import (
 from flexspot.capacity.catalog.machines import Machine, Vendor, machines_of
 from flexspot.capacity.catalog.platform import VOCABULARIES, Platform
 from flexspot.capacity.catalog.price_book import LIST_PRICE_DAYS, SPOT_PRICE_DAYS, PriceFile
-from flexspot.capacity.values.errors import ExitCode, ExplainedError, nearest
+from flexspot.capacity.values.errors import ExplainedError, nearest
 from flexspot.capacity.values.names import AWS_REGION, FORMS, GCP_REGION
-from flexspot.infra.cli.command_line import AsFormat, Format, bad_usage
-from flexspot.infra.cli.console import err, out, table_console
-from flexspot.infra.cli.given_files import planned, write_whole
-from flexspot.infra.cli.tables import Table, as_json, print_table, show
+from flexspot.infra.cli.command_line import PRICE_FORM, AsFormat, bad_usage, expect, given_file, option, planned, write_whole
+from flexspot.infra.cli.console import Table, as_json, err, out, print_table, show
 from flexspot.infra.price_lists import PriceList, fresh_prices, price_list_of
 from flexspot.infra.project import from_the_root, project_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import date
 
     from flexspot.capacity.catalog.fresh_prices import PriceChange
     from flexspot.capacity.plan.build import StackPlan
 
 
 def refresh(
-    cloud: Annotated[str, typer.Option("--cloud", help="Whose prices: aws or gcp.")],
-    file: Annotated[Path, typer.Option("--file", help="The price file to write. Prices in it that are not refreshed stay.")],
-    regions: Annotated[list[str] | None, typer.Option("--region", help="A region. Repeatable. Default: those of the stacks.")] = None,
-    machines: Annotated[
-        list[str] | None, typer.Option("--machine", help="A machine type. Repeatable. Default: all of the catalog.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change; write nothing.")] = False,
+    cloud: Annotated[Vendor, option("--cloud", "Whose prices: aws or gcp.")],
+    file: Annotated[Path, option("--file", "The price file to write. Prices in it that are not refreshed stay.")],
+    regions: Annotated[list[str] | None, option("--region", "A region. Repeatable. Default: those of the stacks.")] = None,
+    machines: Annotated[list[str] | None, option("--machine", "A machine type. Repeatable. Default: all of the catalog.")] = None,
+    dry_run: Annotated[bool, option("--dry-run", "Show what would change; write nothing.")] = False,
 ) -> None:
     """Ask the cloud for prices of machines and services, show what changed, and write the price file.
 
     Covers all regions of the stacks. Needs credentials, found as the cloud's own tools find them. No other command fetches prices from the
     network.
     """
-    asked_cloud = _cloud(cloud)
-    asked_machines = _machines(asked_cloud, machines)
-    asked_regions = _regions(asked_cloud, regions)
-    before = _read(file, asked_cloud)
+    asked_machines = _machines(cloud, machines)
+    asked_regions = _regions(cloud, regions)
+    before = _read(file, cloud)
     today = datetime.now(UTC).date()
-    price_list: PriceList = price_list_of(asked_cloud, err.print)
-    rows, services, missing = fresh_prices(price_list, asked_machines, asked_regions, _source_names(price_list, today))
+    price_list: PriceList = price_list_of(cloud, err.print)
+    # A source is of one day: rows that are not asked for again keep theirs.
+    names = {kind: f"{name}-{today.isoformat()}" for kind, name in price_list.sources.items()}
+    rows, services, missing = fresh_prices(price_list, asked_machines, asked_regions, names)
     if not rows and not services:
         raise ExplainedError(
             f"{price_list.name} has none of the requested prices.", "check --region and --machine; what the file had is as it was."
         )
     sources = {
         name: Source(citation=citation, as_of=today, verified=True)
-        for name, citation in zip(_source_names(price_list, today).values(), price_list.citations.values(), strict=True)
+        for name, citation in zip(names.values(), price_list.citations.values(), strict=True)
     }
-    after = with_fresh_rows(before, asked_cloud, rows, services, sources)
+    after = with_fresh_rows(before, cloud, rows, services, sources)
     _show_changes(changes(before, after), missing)
     if dry_run:
         out.print(f"{escape(str(file))} is as it was.")
@@ -77,19 +72,6 @@ def refresh(
     write_whole(file, as_yaml(after))
     held, fresh = len(after.prices) + len(after.services), len(rows) + len(services)
     out.print(f"{escape(str(file))} has {held} prices, {fresh} of them fresh.")
-
-
-def _source_names(price_list: PriceList, today: date) -> dict[str, str]:
-    """A source is of one day: rows that are not asked for again keep theirs."""
-    return {kind: f"{name}-{today.isoformat()}" for kind, name in price_list.sources.items()}
-
-
-def _cloud(written: str) -> Vendor:
-    try:
-        return Vendor(written)
-    except ValueError:
-        told = f"--cloud {written!r} has no known price list."
-        raise bad_usage(told, f"write {' or '.join(Vendor)}.") from None
 
 
 def _machines(cloud: Vendor, names: list[str] | None) -> list[Machine]:
@@ -121,30 +103,26 @@ def _regions_of_stacks(cloud: Vendor) -> list[str]:
 
 
 def _read(path: Path, cloud: Vendor) -> PriceFile | None:
-    remedy = "fix it, or name another file; its form is that of flexspot/capacity/catalog/prices."
-    try:
-        found = read_records(path, PriceFile)
-    except FileNotFoundError:
+    if not path.exists():
         if not from_the_root(path).parent.is_dir():
             # Said before a cloud is asked, which takes minutes that would be lost.
             told = f"there is no folder {path.parent} to write {path.name} into."
-            raise bad_usage(told, "create it, or name another file.") from None
+            raise bad_usage(told, "create it, or name another file.")
         return None
-    except (DataFileError, OSError, UnicodeDecodeError) as error:
-        raise bad_usage(f"{path} cannot be used.", remedy, evidence=(str(error),)) from error
+    found = given_file(path, lambda each: read_records(each, PriceFile), PRICE_FORM)
     if found.cloud is not cloud:
-        raise bad_usage(f"{path} has prices of {found.cloud}, not of {cloud}.", remedy)
+        raise bad_usage(f"{path} has prices of {found.cloud}, not of {cloud}.", f"name another file; {PRICE_FORM}.")
     return found
 
 
 def _show_changes(found: list[PriceChange], missing: list[str]) -> None:
     rows: list[tuple[str, ...]] = []
     for each in found:
-        by = "new" if each.before is None else f"{(each.after / each.before - 1) * 100:+.1f} %"
-        rows.append((each.what, each.region, each.by, "" if each.before is None else str(each.before), str(each.after), by))
+        before, by = (str(each.before), f"{(each.after / each.before - 1) * 100:+.1f} %") if each.before is not None else ("", "new")
+        rows.append((each.what, each.region, each.by, before, str(each.after), by))
     if rows:
         headings = ("what", "region", "by", "before", "after", "change")
-        print_table(table_console(), Table("changed, USD an hour or per the unit shown", headings, rows, 3))
+        print_table(Table("changed, USD an hour or per the unit shown", headings, rows, 3))
     else:
         out.print("no price differs.")
     for each in missing:
@@ -152,16 +130,12 @@ def _show_changes(found: list[PriceChange], missing: list[str]) -> None:
 
 
 def check(
-    stacks: Annotated[
-        list[str] | None, typer.Option("--stack", "-s", help="Check the pools of this stack. Repeatable. Default: all stacks.")
-    ] = None,
+    stacks: Annotated[list[str] | None, option("--stack -s", "Check the pools of this stack. Repeatable. Default: all stacks.")] = None,
     max_age_days: Annotated[
         int | None,
-        typer.Option(
-            "--max-age-days", min=1, help="The age in days from which a price is a finding. Default: 30 for Spot, 180 for list prices."
-        ),
+        option("--max-age-days", "The age in days from which a price is a finding. Default: 30 for Spot, 180 for list prices.", min=1),
     ] = None,
-    form: AsFormat = Format.TEXT,
+    form: AsFormat = "text",
 ) -> None:
     """Show the price of every pool's machines, with its source and date; exit code 1 when one is missing or too old."""
     rows = [row for stack in stacks or project_here().stack_names() for row in _rows(stack, planned(stack))]
@@ -170,7 +144,7 @@ def check(
         spot = row["capacity_type"] == CapacityType.SPOT
         row["too_old"] = row["age_days"] is not None and row["age_days"] > (max_age_days or (SPOT_PRICE_DAYS if spot else LIST_PRICE_DAYS))
     old = [row for row in rows if row["too_old"]]
-    if form is Format.JSON:
+    if form == "json":
         sys.stdout.write(as_json({"prices": rows, "missing": len(missing), "too_old": len(old)}))
     else:
         _show_known(rows)
@@ -178,8 +152,7 @@ def check(
         out.print(f"{len(rows)} prices: {len(missing)} not known, {len(old)} too old, {unverified} not verified (?).")
         if missing:
             out.print("what is not known is left out of every sum and said there; give it in a file that prices_file names.")
-    if missing or old:
-        raise typer.Exit(ExitCode.UNMET)
+    expect(not missing and not old)
 
 
 def _rows(stack: str, planned_stack: StackPlan) -> Iterator[dict[str, Any]]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.markup import escape
 
@@ -17,20 +16,20 @@ from flexspot.capacity.cost.figures import day_of, days_of, price_data
 from flexspot.capacity.cost.programs.declared import read_program
 from flexspot.capacity.cost.programs.program_cost import compared, program_cost
 from flexspot.capacity.values.errors import nearest
-from flexspot.infra.cli.command_line import ReportFormat, bad_usage
-from flexspot.infra.cli.console import out, table_console
-from flexspot.infra.cli.given_files import given_file
-from flexspot.infra.cli.money.machine_prices import PRICE_FORM, with_own
-from flexspot.infra.cli.tables import Table, as_json, change, folded, literal, markdown_rows, print_table, shown_usd
+from flexspot.infra.cli.command_line import PRICE_FORM, bad_usage, given_file, print_as
+from flexspot.infra.cli.console import Table, as_json, change, folded, literal, markdown_rows, out, print_table, shown_usd
+from flexspot.infra.cli.money.machine_prices import with_own
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import date
     from pathlib import Path
 
     from flexspot.capacity.cost.figures import Figures, PriceUsed
-    from flexspot.capacity.cost.programs.program_cost import CostChange, ProgramCost, ResourceCost
+    from flexspot.capacity.cost.programs.program_cost import ProgramCost, ResourceCost
 
+
+SideT = TypeVar("SideT")
 
 MONTHS = ("as declared", "at most", "at least")
 """The three months of a program: what it says at first, for 730 hours; every scaler at its most, for 744; every scaler at its least."""
@@ -46,11 +45,6 @@ class ProgramReport:
 
     cost: ProgramCost
     today: date
-
-    @property
-    def open(self) -> bool:
-        """Whether something is left out of the sums."""
-        return not self.cost.complete
 
     @property
     def unbounded(self) -> bool:
@@ -79,19 +73,21 @@ def _of_line(line: ResourceCost) -> tuple[str, str, str]:
     return declared + mark, worst + most, least + mark
 
 
-def _is_unverified(line: ResourceCost) -> bool:
-    return any(not each.verified for each in line.prices)
-
-
 def what_of(line: ResourceCost) -> str:
     """Of what and how much, with a mark where nobody has checked a price."""
-    return "; ".join(line.what) + (" (?)" if _is_unverified(line) else "")
+    return "; ".join(line.what) + ("" if all(each.verified for each in line.prices) else " (?)")
+
+
+def change_words(before: SideT | None, after: SideT | None, of: Callable[[SideT], str]) -> tuple[str, str]:
+    """Return what happened to a line, and of what or how much it was and is."""
+    told = "new" if before is None else "gone" if after is None else "changed"
+    return told, " → ".join(dict.fromkeys(of(side) for side in (before, after) if side is not None))
 
 
 def headline(report: ProgramReport) -> str:
     """The sum and the change in one sentence."""
     cost = report.cost
-    least = "at least " if report.open else ""
+    least = "" if cost.complete else "at least "
     changed = "" if cost.difference is None else f" ({change(cost.difference.expected_usd, 'no change')})"
     return f"{least}{shown_usd(cost.total.expected_usd)} USD a month as declared{changed}"
 
@@ -107,10 +103,12 @@ def show_program(report: ProgramReport) -> None:
     out.print(f"[bold]{escape(cost.name)}[/]: {headline(report)}")
     more = "at least " if report.unbounded else ""
     out.print(f"  {more}{most} with every scaler at its most for 744 hours, {least} with every scaler at its least")
-    if cost.before is not None:
-        _show_changes(report)
+    if cost.changes:
+        print_table(change_table(cost))
+    elif cost.before is not None:
+        out.print("  no resource's cost changes.")
     rows = [(line.name, line.type, what_of(line), *_of_line(line)) for line in cost.lines if line.what or line.missing]
-    print_table(table_console(), Table("what is billed, USD a month", _HEADINGS, rows, 3))
+    print_table(Table("what is billed, USD a month", _HEADINGS, rows, 3))
     for name, what in cost.missing:
         out.print(f"[yellow]unknown[/], and in no sum: {escape(name)}: {escape(what)}")
     for kind, count in cost.not_priced.items():
@@ -125,13 +123,6 @@ def show_program(report: ProgramReport) -> None:
     out.print(f"[dim]{NOT_IN_IT} (?) was not checked against the cloud's own list; give your own prices with --prices.[/]")
 
 
-def _show_changes(report: ProgramReport) -> None:
-    if not report.cost.changes:
-        out.print("  no resource's cost changes.")
-        return
-    print_table(table_console(), change_table(report.cost))
-
-
 _HEADINGS = ("resource", "type", "of what and how much", *MONTHS)
 
 
@@ -139,14 +130,9 @@ def change_table(cost: ProgramCost) -> Table:
     """Each resource whose cost changes: what happens to it, its name, of what it was and is, and what that adds."""
     rows: list[tuple[str, ...]] = []
     for each in cost.changes:
-        told = "new" if each.before is None else "gone" if each.after is None else "changed"
-        rows.append((told, each.name, _sides(each), change(each.difference.expected_usd), change(each.difference.worst_usd)))
+        told, sides = change_words(each.before, each.after, what_of)
+        rows.append((told, each.name, sides, change(each.difference.expected_usd), change(each.difference.worst_usd)))
     return Table("what the change adds, USD a month", ("", "resource", "of what and how much", *MONTHS[:2]), rows, 3)
-
-
-def _sides(each: CostChange) -> str:
-    sides = dict.fromkeys(what_of(side) for side in (each.before, each.after) if side is not None)
-    return " → ".join(sides)
 
 
 def by_use(cost: ProgramCost) -> Iterator[tuple[str, str]]:
@@ -235,7 +221,7 @@ def show_cost_of_program(
     base: Path | None,
     prices: Path | None,
     region: str | None,
-    form: ReportFormat,
+    form: str,
 ) -> None:
     """The same of anybody's program, which has neither pools nor budgets."""
     books = {cloud: prices_of(cloud) for cloud in Vendor}
@@ -245,18 +231,13 @@ def show_cost_of_program(
     if region is not None and region not in known:
         raise bad_usage(f"--region is {region}, of which no price is known.", f"{nearest(region, known)}.")
     if prices is not None:
-        own = _cloud_of(prices)
+        own = given_file(prices, lambda path: read_records(path, PriceFile), PRICE_FORM).cloud
         books[own] = with_own(books[own], prices)
     found = program_cost(read_program(written, str(path), region), books)
     if base is not None:
         found = compared(program_cost(read_program(read_json(base), str(base), region), books), found)
     report = ProgramReport(found, datetime.now(UTC).date())
-    if form is ReportFormat.TEXT:
+    if form == "text":
         show_program(report)
     else:
-        sys.stdout.write(as_json(program_data(report)) if form is ReportFormat.JSON else program_markdown(report))
-
-
-def _cloud_of(prices: Path) -> Vendor:
-    """The cloud that a price file is of."""
-    return given_file(prices, lambda path: read_records(path, PriceFile), PRICE_FORM).cloud
+        print_as(form, json=lambda: as_json(program_data(report)), markdown=lambda: program_markdown(report))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,31 +20,25 @@ from flexspot.capacity.chargeback.nodes import cloud_of
 from flexspot.capacity.chargeback.samples import Period
 from flexspot.capacity.cost.costed_plan import MachinePrices
 from flexspot.capacity.cost.figures import price_used
-from flexspot.capacity.values.errors import ExitCode
 from flexspot.capacity.values.quantities import as_decimal
-from flexspot.infra.cli.command_line import AsFormat, Format, bad_usage, with_options
-from flexspot.infra.cli.console import out, table_console
-from flexspot.infra.cli.given_files import write_whole
+from flexspot.infra.cli.command_line import AsFormat, bad_usage, expect, option, with_options, write_whole
+from flexspot.infra.cli.console import Table, out, print_table, show, shown_usd
 from flexspot.infra.cli.money import machine_prices
-from flexspot.infra.cli.money.chargeback import own_prices
+from flexspot.infra.cli.money.chargeback import PrometheusOptions, PrometheusSource, Step, no_node_known, own_prices, period_begun
 from flexspot.infra.cli.money.machine_prices import (
-    Number,
+    ALL_PERCENT,
     OnDemandUsd,
     PricesFile,
     money,
-    percent,
+    number_option,
     prices_of_machine,
     show_prices,
-    usd,
+    usd_option,
     write_json,
 )
-from flexspot.infra.cli.money.prometheus_source import PrometheusOptions, PrometheusSource, Step, no_node_known, period_begun
-from flexspot.infra.cli.tables import Table, print_table, show, shown_usd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from decimal import Decimal
-    from fractions import Fraction
 
     from flexspot.capacity.catalog.machines import Vendor
     from flexspot.capacity.catalog.price_book import PriceBook
@@ -50,10 +46,10 @@ if TYPE_CHECKING:
     from flexspot.capacity.chargeback.machine_hours import MachineHours
 
 
-def show_commitments(advice: CommitmentAdvice, notes: list[str], book: Callable[[Vendor], PriceBook], form: Format) -> None:
+def show_commitments(advice: CommitmentAdvice, notes: list[str], book: Callable[[Vendor], PriceBook], form: str) -> None:
     """How far the history carries, the number of each machine, what is not known and at which price it would pay."""
     prices = [each for machine in advice.machines if (each := _prices(machine, book)) is not None]
-    if form is Format.JSON:
+    if form == "json":
         write_json(_data(advice, notes), *prices)
         return
     out.print(Text(_history(advice.reach)))
@@ -64,7 +60,7 @@ def show_commitments(advice: CommitmentAdvice, notes: list[str], book: Callable[
     for each in notes:
         out.print(Text(f"note: {each}"))
     if advice.machines:
-        print_table(table_console(), _table(advice))
+        print_table(Table("what to commit to", HEADINGS, tuple(map(_row, advice.machines)), texts=2))
     else:
         out.print("nothing ran on demand, so there is nothing to commit to.")
     for machine in advice.machines:
@@ -95,10 +91,6 @@ _COSTS = ("USD a month", "saved", "one fewer", "one more")
 HEADINGS = ("machine", "region", "mean", "peak", "pays if used", "commit to", "used", "covers", *_COSTS)
 
 
-def _table(advice: CommitmentAdvice) -> Table:
-    return Table("what to commit to", HEADINGS, tuple(map(_row, advice.machines)), texts=2)
-
-
 def _row(machine: MachineAdvice) -> tuple[str, ...]:
     use, best = machine.use, machine.best
     figures = (machine.machine, machine.region, f"{as_decimal(use.node_hours / use.hours):.1f}", str(use.peak))
@@ -115,12 +107,8 @@ def _dearer(other: CommittedLevel | None, best: CommittedLevel) -> str:
     """By how much another number costs more."""
     if other is None:
         return "-"
-    more = _difference(other, best)
-    return "not known" if more is None else f"+{shown_usd(more)}"
-
-
-def _difference(other: CommittedLevel, best: CommittedLevel) -> Decimal | None:
-    return None if other.usd_a_month is None or best.usd_a_month is None else other.usd_a_month - best.usd_a_month
+    usd, least = other.usd_a_month, best.usd_a_month
+    return "not known" if usd is None or least is None else f"+{shown_usd(usd - least)}"
 
 
 def _percent(share: Fraction) -> str:
@@ -181,27 +169,27 @@ def _data(advice: CommitmentAdvice, notes: list[str]) -> dict[str, Any]:
 
 
 def _machine_data(machine: MachineAdvice) -> dict[str, Any]:
-    use, halves, months = machine.use, machine.halves, machine.pays_after_months
+    use, halves = machine.use, machine.halves or (None, None)
     return {
         "machine": machine.machine,
         "region": machine.region,
-        "mean_nodes": f"{as_decimal(use.node_hours / use.hours):.4f}",
+        "mean_nodes": _fixed(use.node_hours / use.hours, 4),
         "peak_nodes": use.peak,
         "on_demand_usd_per_hour": _text(machine.on_demand_usd_per_hour),
         "committed_usd_per_hour": _text(machine.committed_usd_per_hour),
         "not_known": list(machine.unknown),
-        "break_even_share": _share(machine.break_even_share),
+        "break_even_share": _fixed(machine.break_even_share, 4),
         "best": _level_data(machine.best),
         "none": _level_data(machine.none),
         "one_fewer": _level_data(machine.fewer),
         "one_more": _level_data(machine.more),
         "saved_usd_a_month": money(machine.saved_usd_a_month),
         "term_usd": money(machine.term_usd),
-        "pays_after_months": None if months is None else f"{as_decimal(months):.2f}",
-        "best_by_first_half": None if halves is None else halves[0],
-        "best_by_second_half": None if halves is None else halves[1],
+        "pays_after_months": _fixed(machine.pays_after_months, 2),
+        "best_by_first_half": halves[0],
+        "best_by_second_half": halves[1],
         "nodes": [
-            {"node": node, "used_share": _share(share), "pays_below_usd_per_hour": _price(machine.pays_below_usd_per_hour(node))}
+            {"node": node, "used_share": _fixed(share, 4), "pays_below_usd_per_hour": _fixed(machine.pays_below_usd_per_hour(node), 6)}
             for node, share in enumerate(use.shares, start=1)
         ],
     }
@@ -212,22 +200,18 @@ def _level_data(level: CommittedLevel | None) -> dict[str, Any] | None:
         return None
     return {
         "nodes": level.nodes,
-        "utilisation": _share(level.used_share),
-        "coverage": _share(level.covered_share),
+        "utilisation": _fixed(level.used_share, 4),
+        "coverage": _fixed(level.covered_share, 4),
         "usd_a_month": money(level.usd_a_month),
     }
 
 
-def _share(share: Fraction | None) -> str | None:
-    return None if share is None else f"{as_decimal(share):.4f}"
+def _fixed(number: Fraction | Decimal | None, places: int) -> str | None:
+    return None if number is None else f"{as_decimal(number) if isinstance(number, Fraction) else number:.{places}f}"
 
 
 def _text(usd: Decimal | None) -> str | None:
     return None if usd is None else f"{usd:f}"
-
-
-def _price(usd: Decimal | None) -> str | None:
-    return None if usd is None else f"{usd:.6f}"
 
 
 _DAY = 86_400
@@ -240,48 +224,39 @@ _ONLY_READING = ("month", "start", "end", "match", "header", "ca", "token_file",
 @with_options("read", PrometheusOptions)
 def reserve(
     read: PrometheusOptions,
-    machine: Annotated[
-        str | None, typer.Option("--machine", "-m", help="The machine type. With a history, the default is all that are in it.")
-    ] = None,
-    region: Annotated[
-        str | None, typer.Option("--region", "-r", help="The region. With a history, the default is all that are in it.")
-    ] = None,
+    machine: Annotated[str | None, option("--machine -m", "The machine type. With a history, the default is all that are in it.")] = None,
+    region: Annotated[str | None, option("--region -r", "The region. With a history, the default is all that are in it.")] = None,
     prometheus: Annotated[
-        str | None,
-        typer.Option("--prometheus", metavar="URL", help="Take the history from Prometheus: the URL of its API, without /api/v1."),
+        str | None, option("--prometheus", "Take the history from Prometheus: the URL of its API, without /api/v1.", metavar="URL")
     ] = None,
     history: Annotated[
-        list[Path] | None,
-        typer.Option("--history", metavar="FILE", help="Or take the history from CSV, as --write-history writes it. Repeatable."),
+        list[Path] | None, option("--history", "Or take the history from CSV, as --write-history writes it. Repeatable.", metavar="FILE")
     ] = None,
-    use: Annotated[
-        Path | None, typer.Option("--use", help="Or take nodes in use hour by hour from a file: a whole number per line.")
-    ] = None,
+    use: Annotated[Path | None, option("--use", "Or take nodes in use hour by hour from a file: a whole number per line.")] = None,
     baseline: Annotated[
-        int | None, typer.Option("--baseline-nodes", min=1, help="Or assume a constant use: this many nodes for --hours-per-month.")
+        int | None, option("--baseline-nodes", "Or assume a constant use: this many nodes for --hours-per-month.", min=1)
     ] = None,
-    hours_per_month: Annotated[
-        int, typer.Option("--hours-per-month", min=1, max=730, help="Hours a month that --baseline-nodes are in use.")
-    ] = 730,
-    reserved_usd: Annotated[
-        str | None, typer.Option("--reserved-usd", metavar=Number.USD, help="The committed price of a machine per hour.")
-    ] = None,
+    hours_per_month: Annotated[int, option("--hours-per-month", "Hours a month that --baseline-nodes are in use.", min=1, max=730)] = 730,
+    reserved_usd: Annotated[Decimal | None, usd_option("--reserved-usd", "The committed price of a machine per hour.")] = None,
     discount: Annotated[
-        str | None, typer.Option("--discount-percent", metavar=Number.PERCENT, help="Or the discount off on-demand.")
+        Decimal | None,
+        number_option(
+            "--discount-percent", "PERCENT", lambda off: 0 <= off < ALL_PERCENT, "from 0 to below 100", "Or the discount off on-demand."
+        ),
     ] = None,
     term_years: Annotated[
-        int, typer.Option("--term-years", min=TERM_YEARS[0], max=TERM_YEARS[-1], help="The commitment's term in years: 1 or 3.")
+        int, option("--term-years", "The commitment's term in years: 1 or 3.", min=TERM_YEARS[0], max=TERM_YEARS[-1])
     ] = TERM_YEARS[0],
     on_demand_usd: OnDemandUsd = None,
     prices_file: PricesFile = None,
     days: Annotated[
-        int, typer.Option("--days", min=1, max=_LONGEST_DAYS, help="Without --month or --from: this many whole days in UTC, up to now.")
+        int, option("--days", "Without --month or --from: this many whole days in UTC, up to now.", min=1, max=_LONGEST_DAYS)
     ] = 90,
     step: Step = 300,
     write_history: Annotated[
-        Path | None, typer.Option("--write-history", metavar="FILE", help="Write the history from Prometheus to this file, for --history.")
+        Path | None, option("--write-history", "Write the history from Prometheus to this file, for --history.", metavar="FILE")
     ] = None,
-    form: AsFormat = Format.TEXT,
+    form: AsFormat = "text",
 ) -> None:
     """Recommend how many machines to commit to, from a history, measured use or a given baseline. The rest is on demand.
 
@@ -319,20 +294,18 @@ def reserve(
     show_commitments(advice, found.notes, book, form)
     if discard is not None:
         discard()
-    if not advice.complete:
-        raise typer.Exit(ExitCode.UNMET)
+    expect(advice.complete)
 
 
-def _terms(years: int, reserved_usd: str | None, discount: str | None, on_demand_usd: str | None) -> Terms:
+def _terms(years: int, reserved_usd: Decimal | None, discount: Decimal | None, on_demand_usd: Decimal | None) -> Terms:
     if years not in TERM_YEARS:
         raise typer.BadParameter(f"--term-years is {years}; clouds sell terms of {' and '.join(map(str, TERM_YEARS))} years.")
     if reserved_usd is not None and discount is not None:
         raise typer.BadParameter("give either --reserved-usd or --discount-percent.")
-    on_demand = usd("--on-demand-usd", on_demand_usd)
-    return Terms(years, usd("--reserved-usd", reserved_usd), percent("--discount-percent", discount), on_demand)
+    return Terms(years, reserved_usd, discount, on_demand_usd)
 
 
-def _by_use(one: tuple[str, str], used: Path | tuple[int, int], prices_file: Path | None, terms: Terms, form: Format) -> None:
+def _by_use(one: tuple[str, str], used: Path | tuple[int, int], prices_file: Path | None, terms: Terms, form: str) -> None:
     """Of `one` machine in a region; `used` is a file, or so many nodes for so many hours a month."""
     prices = prices_of_machine(machine_prices.cloud_of(one[0]), *one, prices_file, on_demand_usd=terms.on_demand_usd_per_hour)
     list_price, off = prices.on_demand_usd_per_hour, terms.discount_percent
@@ -357,15 +330,15 @@ def _last_days(days: int, now: int) -> Period:
 
 
 def _measured(source: PrometheusSource, period: Period, write_to: Path | None) -> tuple[MachineHours, Callable[[], None]]:
-    reader = MachineHoursReader(period, source.step, source.bridge)
-    read = source.read(period, node_queries(source.match), reader.take, kept_as="reserve")
+    reader = MachineHoursReader(period, source.step, source.options.bridge)
+    warned, discard = source.read(period, node_queries(source.options.match), reader.take, kept_as="reserve")
     found = reader.close()
     if not found.hours:
         raise no_node_known(period)
-    found.notes += read.warnings
+    found.notes += warned
     if write_to is not None:
         write_whole(write_to, machine_hours_csv(found), "the report")
-    return found, read.discard
+    return found, discard
 
 
 def _of(found: MachineHours, machine: str | None, region: str | None) -> MachineHours:
@@ -377,12 +350,14 @@ def _of(found: MachineHours, machine: str | None, region: str | None) -> Machine
     return replace(found, nodes=nodes)
 
 
-def _show_reservation(advice: ReservationAdvice, hours: int, form: Format, prices: MachinePrices) -> None:
+def _show_reservation(advice: ReservationAdvice, hours: int, form: str, prices: MachinePrices) -> None:
     """Show the best number of nodes between none and the peak."""
     levels = {"none": advice.none, "best": advice.best, "peak": advice.peak}
-    if form is Format.JSON:
-        data = {name: {"nodes": each.nodes, "usd": money(each.usd), "used_share": _share(each.used_share)} for name, each in levels.items()}
-        write_json({"hours": hours, "break_even_share": _share(advice.break_even_share), **data}, prices)
+    if form == "json":
+        data = {
+            name: {"nodes": each.nodes, "usd": money(each.usd), "used_share": _fixed(each.used_share, 4)} for name, each in levels.items()
+        }
+        write_json({"hours": hours, "break_even_share": _fixed(advice.break_even_share, 4), **data}, prices)
         return
     rows = [(name, str(each.nodes), shown_usd(each.usd), _percent(each.used_share) if each.nodes else "") for name, each in levels.items()]
     show("", ("", "nodes", f"USD in {hours} h", "of it used"), rows)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
-from enum import StrEnum
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from flexspot.capacity.chargeback import reconciling
 from flexspot.capacity.chargeback.bills.entries import Bill, BillError
@@ -17,12 +13,11 @@ from flexspot.capacity.chargeback.bills.folders import is_parquet, parts_of, rea
 from flexspot.capacity.chargeback.bills.gcp import FAMILY
 from flexspot.capacity.chargeback.reconciling import Reason
 from flexspot.capacity.chargeback.saved_report import read_report, read_teams, trend_of
-from flexspot.capacity.values.errors import ExitCode
 from flexspot.capacity.values.shown_text import spreadsheet_cell
-from flexspot.infra.cli.command_line import ReportFormat, bad_usage
-from flexspot.infra.cli.given_files import saved_report, told
+from flexspot.infra.cli.command_line import ReportFormat, bad_usage, expect, option, print_as, saved_report, told
+from flexspot.infra.cli.console import Table, TabularReport, as_csv, as_json
 from flexspot.infra.cli.money.chargeback_formats import utc
-from flexspot.infra.cli.tables import Table, TabularReport, as_csv, as_json
+from flexspot.infra.cli.money.machine_prices import ALL_PERCENT, number_option
 from flexspot.infra.loading import library
 
 if TYPE_CHECKING:
@@ -163,66 +158,50 @@ def _yes(reason: Reason) -> str:
     return "yes" if reason.explains else "no"
 
 
-TOLERANCE_PERCENT = "2"
+TOLERANCE_PERCENT = Decimal(2)
 """What may stay unexplained. A node of an hour that is seen for a minute less is 2 % off."""
-
-MAX_PERCENT = 100
-
-
-class ReconcileFormat(StrEnum):
-    """How the comparison is written: for a terminal, a spreadsheet, programs, or a comment."""
-
-    TEXT = "text"
-    CSV = "csv"
-    JSON = "json"
-    MARKDOWN = "markdown"
 
 
 def reconcile(
-    report: Annotated[Path, typer.Option("--report", metavar="FILE", help="What `flexspot chargeback report --format json` wrote.")],
+    report: Annotated[Path, option("--report", "What `flexspot chargeback report --format json` wrote.", metavar="FILE")],
     bills: Annotated[
         list[Path],
-        typer.Option(
+        option(
             "--bill",
-            metavar="FILE",
-            help="A bill of AWS (CUR 2.0 or legacy) or Google Cloud (BigQuery's billing export), or a FOCUS export of either, as CSV, JSON "
+            "A bill of AWS (CUR 2.0 or legacy) or Google Cloud (BigQuery's billing export), or a FOCUS export of either, as CSV, JSON "
             "lines (Google Cloud), plain or in gzip, or Parquet (needs the extra parquet); or the folder that an export delivers; may be "
             "repeated.",
+            metavar="FILE",
         ),
     ],
-    tolerance: Annotated[
-        str, typer.Option("--tolerance-percent", help="The percentage of the report's amount that may stay unexplained.")
+    percent: Annotated[
+        Decimal,
+        number_option(
+            "--tolerance-percent",
+            "PERCENT",
+            lambda percent: 0 <= percent <= ALL_PERCENT,
+            "from 0 to 100, such as 2",
+            "The percentage of the report's amount that may stay unexplained.",
+        ),
     ] = TOLERANCE_PERCENT,
-    form: Annotated[ReconcileFormat, typer.Option("--format", help="text and markdown for people, csv and json for programs.")] = (
-        ReconcileFormat.TEXT
-    ),
+    form: Annotated[
+        Literal["text", "csv", "json", "markdown"], option("--format", "text and markdown for people, csv and json for programs.")
+    ] = "text",
 ) -> None:
     """Explain the differences between a chargeback report and the cloud's bill, line by line and to the cent.
 
     Exit code 1: more than --tolerance-percent of the report is unexplained. 2: bad usage or input.
     """
-    percent = _percent(tolerance)
     month = saved_report(report, read_report)
     found = reconciling.reconcile(month, _bill(bills, month))
-    writers = {
-        ReconcileFormat.TEXT: lambda: reconciliation(found, percent).text(),
-        ReconcileFormat.CSV: lambda: reconcile_csv(found),
-        ReconcileFormat.JSON: lambda: reconcile_json(found, percent),
-        ReconcileFormat.MARKDOWN: lambda: reconciliation(found, percent).markdown(),
-    }
-    sys.stdout.write(writers[form]())
-    if not found.within(percent):
-        raise typer.Exit(ExitCode.UNMET)
-
-
-def _percent(written: str) -> Decimal:
-    try:
-        percent = Decimal(written)
-    except InvalidOperation:
-        percent = Decimal(-1)
-    if not percent.is_finite() or not 0 <= percent <= MAX_PERCENT:
-        raise bad_usage(f"--tolerance-percent is {written!r}.", f"give a number from 0 to {MAX_PERCENT}, such as 2.")
-    return percent
+    print_as(
+        form,
+        text=lambda: reconciliation(found, percent).text(),
+        csv=lambda: reconcile_csv(found),
+        json=lambda: reconcile_json(found, percent),
+        markdown=lambda: reconciliation(found, percent).markdown(),
+    )
+    expect(found.within(percent))
 
 
 def _bill(paths: list[Path], month: ReportedMonth) -> Bill:
@@ -281,27 +260,20 @@ def _team_data(trend: Trend, row: Row) -> dict[str, Any]:
 
 def trend_document(trend: Trend) -> TabularReport:
     """Tables, then what must be known."""
-    return TabularReport(_title(trend), [*_trend_tables(trend)], [*_to_be_known(trend)])
-
-
-def _title(trend: Trend) -> str:
     first, last = trend.months[0].month, trend.months[-1].month
-    return f"Chargeback {first.name} to {last.name} ({last.timezone}), USD of nodes"
+    title = f"Chargeback {first.name} to {last.name} ({last.timezone}), USD of nodes"
+    return TabularReport(title, [*_trend_tables(trend)], [*_to_be_known(trend)])
 
 
 def _trend_tables(trend: Trend) -> Iterator[Table]:
     names = tuple(each.month.name + ("" if each.over else " so far") for each in trend.months)
     rows = (*trend.rows, trend.total)
-    paid = tuple((row.team, *(_paid(trend, number, each) for number, each in enumerate(row.months))) for row in rows)
+    marks = [" +?" if each.missing else "" for each in trend.months]
+    paid = tuple((row.team, *(f"{each.usd:,}{mark}" for each, mark in zip(row.months, marks, strict=True))) for row in rows)
     yield Table("by month", ("team", *names), paid)
     if any(each.change is not None for each in trend.total.months):
         changes = tuple((row.team, *map(_month_change, row.months)) for row in rows)
         yield Table("change against the month before", ("team", *names), changes)
-
-
-def _paid(trend: Trend, number: int, each: MonthOf) -> str:
-    missing = " +?" if trend.months[number].missing else ""
-    return f"{each.usd:,}{missing}"
 
 
 def _month_change(each: MonthOf) -> str:
@@ -323,21 +295,15 @@ def _to_be_known(trend: Trend) -> Iterator[str]:
 def trend(
     reports: Annotated[
         list[Path],
-        typer.Option(
-            "--report", metavar="FILE", help="What `flexspot chargeback report --month --format json` wrote, one for each month; repeated."
-        ),
+        option("--report", "What `flexspot chargeback report --month --format json` wrote, one for each month; repeated.", metavar="FILE"),
     ],
-    form: Annotated[ReportFormat, typer.Option("--format", help="text and markdown for people, json for programs.")] = ReportFormat.TEXT,
+    form: Annotated[ReportFormat, option("--format", "text and markdown for people, json for programs.")] = "text",
 ) -> None:
     """Show how the teams' costs change from month to month.
 
     Exit code 1: a month in between is missing, or a report is incomplete. 2: bad usage, or reports that cannot be compared.
     """
     trend = trend_of([saved_report(each, read_teams, period="--month YYYY-MM") for each in reports])
-    if form is ReportFormat.JSON:
-        sys.stdout.write(trend_json(trend))
-    else:
-        document = trend_document(trend)
-        sys.stdout.write(document.text() if form is ReportFormat.TEXT else document.markdown())
-    if not trend.complete:
-        raise typer.Exit(ExitCode.UNMET)
+    document = trend_document(trend)
+    print_as(form, text=document.text, json=lambda: trend_json(trend), markdown=document.markdown)
+    expect(trend.complete)

@@ -1,9 +1,12 @@
-"""`flexspot up`, `preview` and `destroy`: a stack through the Pulumi engine, its cost, and what a person is asked before."""
+"""`flexspot up`, `preview`, `destroy`, and what deployed stacks give: how a stack is reached, its cost, what a person is asked before."""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+import tempfile
+from contextlib import ExitStack, contextmanager
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -11,26 +14,26 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.markup import escape
 
-from flexspot.capacity.catalog.platform import Platform
+from flexspot.capacity.catalog.platform import VOCABULARIES, Platform
 from flexspot.capacity.cost.costed_plan import costed, shipped_use
 from flexspot.capacity.cost.plan_cost import plan_cost
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings
-from flexspot.capacity.values.errors import ExitCode, ExplainedError
+from flexspot.capacity.settings.stack_file import read_stack_file
+from flexspot.capacity.values.errors import ExitCode, ExplainedError, SettingsError
 from flexspot.capacity.values.names import is_production
-from flexspot.infra.cli.command_line import bad_usage
-from flexspot.infra.cli.console import out, table_console
-from flexspot.infra.cli.given_files import Stack, planned
-from flexspot.infra.cli.lab import lab_home, show_next_steps
-from flexspot.infra.cli.stacks.deployed import Lab, deployable, offline_run, stack_run
-from flexspot.infra.cli.tables import Table, print_table, shown_usd
+from flexspot.infra.cli.command_line import AsFormat, Stack, bad_usage, expect, option, planned
+from flexspot.infra.cli.console import Table, as_json, change, out, print_table, show, shown_usd
+from flexspot.infra.cli.lab import lab_home, ready_tools, show_next_steps
 from flexspot.infra.deployment import api_refusals, losses
 from flexspot.infra.deployment.api_refusals import ApiRefusals, check_tried
 from flexspot.infra.deployment.drift import Drifts
 from flexspot.infra.deployment.losses import Losses, check_permissions
-from flexspot.infra.project import project_here
+from flexspot.infra.deployment.state_file import SCHEME, deployed_resources
+from flexspot.infra.loading import require
+from flexspot.infra.project import STAND_IN, Project, project_here, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from pulumi.automation import EngineEvent
 
@@ -39,6 +42,154 @@ if TYPE_CHECKING:
     from flexspot.infra.deployment.drift import Drift
     from flexspot.infra.deployment.engine import StackRun
     from flexspot.infra.deployment.losses import Loss
+    from flexspot.lab.tools.build import Tools
+
+
+Lab = Annotated[str, option("--lab", "The lab that a `cloud: local` stack is deployed to.")]
+
+
+def stacks(lab: Lab = "default", form: AsFormat = "text") -> None:
+    """List the project's stacks: cloud, environment, and what is deployed.
+
+    Asks no cloud: what is deployed is known of stacks whose state is in files, as of those in a lab.
+    """
+    project = project_here()
+    found = [_described(project, name, lab) for name in project.stack_names()]
+    if form == "json":
+        sys.stdout.write(as_json(found))
+        return
+    rows = [(each["stack"], each["cloud"] or "", each["region"] or "", each["environment"] or "", _deployed(each)) for each in found]
+    show("", ("stack", "cloud", "region", "environment", "deployed"), rows)
+
+
+def _described(project: Project, name: str, lab: str) -> dict[str, Any]:
+    """A stack as its file and its state describe it; null where a file has problems, and where only a backend elsewhere knows."""
+    try:
+        settings = read_stack_file(project.stack_file(name))
+    except SettingsError as error:
+        return {"stack": name, "cloud": None, "region": None, "environment": None, "resources": None, "problems": len(error.problems)}
+    backend = os.environ.get("PULUMI_BACKEND_URL")
+    if backend is None and settings.cloud is Platform.LOCAL:
+        backend = f"{SCHEME}{lab_home(lab).folder / 'pulumi'}"
+    return {
+        "stack": name,
+        "cloud": settings.cloud.value,
+        "region": settings.region if isinstance(settings, EksSettings | GkeSettings) else None,
+        "environment": settings.environment,
+        "resources": deployed_resources(backend, project.name, name),
+        "problems": 0,
+    }
+
+
+def _deployed(described: dict[str, Any]) -> str:
+    if described["problems"]:
+        return f"{described['problems']} problems: flexspot settings check -s {described['stack']}"
+    resources = described["resources"]
+    if resources is None:
+        return f"not known here: flexspot outputs -s {described['stack']}"
+    return f"{resources} resources" if resources else "no"
+
+
+def outputs(stack: Stack, lab: Lab = "default", form: AsFormat = "text") -> None:
+    """Print the outputs of a deployed stack.
+
+    Secrets are not shown; `pulumi stack output --show-secrets` has them.
+    """
+    found = _outputs(stack, lab)
+    if form == "json":
+        sys.stdout.write(as_json(found))
+        return
+    for name, value in found.items():
+        out.print(f"{name}: {value if isinstance(value, str) else as_json(value).strip()}", markup=False)
+
+
+def kubeconfig(stack: Stack, lab: Lab = "default") -> None:
+    """Print how kubectl reaches a deployed stack.
+
+    In a lab that is the path of its kubeconfig, on GKE and EKS the command that adds the cluster to yours.
+    """
+    found = _outputs(stack, lab)
+    way = found.get("kubeconfig") or found.get("credentials_command")
+    if way is None:
+        raise ExplainedError(f"stack {stack} has no cluster among its outputs.", "name a stack that declares a platform.")
+    sys.stdout.write(f"{way}\n")
+
+
+def _outputs(stack: str, lab: str) -> dict[str, Any]:
+    with stack_run(stack, planned(stack), lab) as run:
+        found = run.outputs(secrets=False)
+    if not found:
+        raise ExplainedError(f"stack {stack} is not deployed.", f"deploy it: flexspot up -s {stack}", exit_code=ExitCode.UNMET)
+    return found
+
+
+def deployable(stack: str) -> StackPlan:
+    """The settings of a stack and their plan. Raises ExplainedError without the SDK that its program needs, and what `planned` raises."""
+    found = planned(stack)
+    if isinstance(found.settings, EksSettings | GkeSettings):
+        require(f"pulumi_{VOCABULARIES[found.settings.cloud].catalog}")
+    return found
+
+
+@contextmanager
+def stack_run(stack: str, found: StackPlan, lab: str) -> Generator[StackRun]:
+    """The stack, checked, with everything that the engine needs to run over it."""
+    settings = found.settings
+    with ExitStack() as resources:
+        if isinstance(settings, EksSettings | GkeSettings):
+            from flexspot.infra.deployment.cloud_run import cloud_run  # noqa: PLC0415
+
+            run, notes = cloud_run(stack, settings, resources)
+            _say(notes)
+            yield run
+        else:
+            yield _local_run(stack, lab, resources)
+
+
+@contextmanager
+def offline_run(stack: str) -> Generator[StackRun]:
+    """The stack over offline providers, with a backend that is thrown away afterwards."""
+    from flexspot.infra.deployment.engine import StackRun  # noqa: PLC0415
+    from flexspot.lab.engine import offline_engine  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as folder, offline_engine(ready_engine) as engine:
+        _say(engine.notes)
+        _, secret = without_secrets(project_here().stack_file(stack).read_text(encoding="utf-8"))
+        if secret:
+            _say((f"offline: the secrets in {', '.join(secret)} are not read; the program gets {STAND_IN!r} for each.",))
+        yield StackRun(stack, Path(folder) / "project", f"file://{folder}", engine.root, engine.environment, secrets=False)
+
+
+def ready_engine() -> Tools:
+    """The engine alone: an offline preview needs none of the lab's other programs."""
+    from flexspot.lab.tools.build import family_named  # noqa: PLC0415
+
+    return ready_tools((family_named("pulumi"),))
+
+
+def _say(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        out.print(f"[dim]{note}[/]")
+
+
+def _local_run(stack: str, lab: str, resources: ExitStack) -> StackRun:
+    """A run against a lab: its state is kept with the lab's own, so that neither outlives the other."""
+    from flexspot.infra.declaring.program import KUBECONFIG_VARIABLE  # noqa: PLC0415
+    from flexspot.infra.deployment.engine import StackRun  # noqa: PLC0415
+    from flexspot.lab.control_plane import LabControlPlane  # noqa: PLC0415
+    from flexspot.lab.engine import engine_for, state_url  # noqa: PLC0415
+
+    home = lab_home(lab)
+    control_plane = LabControlPlane(home)
+    # Before the tools: without them in the cache, they are compiled for minutes.
+    control_plane.require_made()
+    tools = ready_tools()
+    control_plane.require_running(tools)
+    engine = resources.enter_context(engine_for(home.kubeconfig, tools))
+    _say(engine.notes)
+    os.environ[KUBECONFIG_VARIABLE] = str(home.kubeconfig)
+    backend = os.environ.get("PULUMI_BACKEND_URL") or state_url(home)
+    return StackRun(stack, home.folder / "project", backend, engine.root, engine.environment)
 
 
 _MONTHLY_COST = "flexspot:index:MonthlyCost"
@@ -82,9 +233,7 @@ def show_cost_line(planned: StackPlan, deployed: DeployedCost | None = None) -> 
 
 def _more(now: Decimal, before: Decimal | None) -> str:
     """What is added to what is deployed, prices being those of their days."""
-    if before is None:
-        return ""
-    return f" ({now - before:+,.2f})" if now != before else " (no change)"
+    return "" if before is None else f" ({change(now - before, 'no change')})"
 
 
 _ROWS = 40
@@ -125,7 +274,7 @@ def show_drift(found: Sequence[Drift], consequence: str) -> None:
         return
     rows = [(each.resource, each.path, each.deployed, each.found) for each in found[:_ROWS]]
     table = Table(f"Changed by hand since the last run; {consequence}", ("resource", "field", "deployed", "found"), rows, 4)
-    print_table(table_console(), table, "bold yellow")
+    print_table(table, "bold yellow")
     if len(found) > _ROWS:
         out.print(f"and {len(found) - _ROWS} more.")
 
@@ -146,52 +295,46 @@ def show_doubts(found: Sequence[Refusal]) -> None:
             out.print(escape(f"What to do: {each.remedy}"))
 
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+Yes = Annotated[bool, option("--yes -y", "Do not ask for confirmation.")]
 
 Made = Annotated[
     list[str] | None,
-    typer.Option(
-        "--made", metavar="URN=ID", help="A resource that an interrupted run did create, with its id. Use it when the command asks."
-    ),
+    option("--made", "A resource that an interrupted run did create, with its id. Use it when the command asks.", metavar="URN=ID"),
 ]
 
 NotMade = Annotated[
     list[str] | None,
-    typer.Option("--not-made", metavar="URN", help="A resource that an interrupted run did not create. Use it when the command asks."),
+    option("--not-made", "A resource that an interrupted run did not create. Use it when the command asks.", metavar="URN"),
 ]
 
 AllowReplace = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--allow-replace",
+        "A resource that may be replaced in production although it holds data or work. Use it when the command asks.",
         metavar="KIND=NAME",
-        help="A resource that may be replaced in production although it holds data or work. Use it when the command asks.",
     ),
 ]
 
 TryRefused = Annotated[
     list[str] | None,
-    typer.Option("--try-refused", metavar="RULE", help="Try although the cloud is known to refuse this. Use it when the command asks."),
+    option("--try-refused", "Try although the cloud is known to refuse this. Use it when the command asks.", metavar="RULE"),
 ]
 
 
 def preview(
     stack: Stack,
     lab: Lab = "default",
-    offline: Annotated[bool, typer.Option("--offline", help="Use no cluster and no cloud, as if nothing were deployed yet.")] = False,
+    offline: Annotated[bool, option("--offline", "Use no cluster and no cloud, as if nothing were deployed yet.")] = False,
     refresh: Annotated[
-        bool,
-        typer.Option(
-            "--refresh", help="First read what is deployed now, and show what was changed by hand; exit code 1 when anything was."
-        ),
+        bool, option("--refresh", "First read what is deployed now, and show what was changed by hand; exit code 1 when anything was.")
     ] = False,
     write_state: Annotated[
-        bool,
-        typer.Option("--write-state", help="With --refresh: write what was read to the state. The next `up` changes it back all the same."),
+        bool, option("--write-state", "With --refresh: write what was read to the state. The next `up` changes it back all the same.")
     ] = False,
     plan_out: Annotated[
         Path | None,
-        typer.Option("--plan-out", metavar="FILE", help="Write the plan to this file, for `flexspot cost`; also when a policy refuses it."),
+        option("--plan-out", "Write the plan to this file, for `flexspot cost`; also when a policy refuses it.", metavar="FILE"),
     ] = None,
     made: Made = None,
     not_made: NotMade = None,
@@ -220,8 +363,7 @@ def preview(
             out.print(escape(f"What to do: {refused.remedy}"))
         _show(counts, "would be")
         show_cost_line(found, heard.cost)
-    if refresh and heard.drifts.found:
-        raise typer.Exit(ExitCode.UNMET)
+    expect(not (refresh and heard.drifts.found))
     if refresh:
         out.print("nothing was changed by hand.")
 
@@ -231,7 +373,7 @@ def up(
     lab: Lab = "default",
     yes: Yes = False,
     refresh: Annotated[
-        bool, typer.Option("--refresh/--no-refresh", help="First read what is deployed now, and change back what was changed by hand.")
+        bool, option("--refresh/--no-refresh", "First read what is deployed now, and change back what was changed by hand.")
     ] = True,
     made: Made = None,
     not_made: NotMade = None,
@@ -286,10 +428,8 @@ class Heard:
 
     def hear(self, event: EngineEvent) -> None:
         """Takes note of one event of the engine."""
-        self.drifts.hear(event)
-        self.losses.hear(event)
-        self.api.hear(event)
-        self.cost.hear(event)
+        for each in (self.drifts, self.losses, self.api, self.cost):
+            each.hear(event)
 
     def refusals(self, found: StackPlan, allowed: Sequence[str] = (), tried: Sequence[str] = ()) -> Iterator[ExplainedError]:
         """Why `up` does not do what was previewed; nothing where it may."""

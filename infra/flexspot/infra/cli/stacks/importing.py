@@ -18,7 +18,7 @@ from flexspot.capacity.adopting.reading import from_objects, from_state
 from flexspot.capacity.adopting.terraform_eks import finish
 from flexspot.capacity.adopting.terraform_state import MOST_BYTES, read_state
 from flexspot.capacity.values.errors import ExplainedError
-from flexspot.infra.cli.command_line import AsFormat, Format, bad_usage
+from flexspot.infra.cli.command_line import AsFormat, bad_usage, option
 from flexspot.infra.cli.console import new_console, out
 from flexspot.infra.project import project_here
 
@@ -37,33 +37,23 @@ def import_stack(
         str | None,
         typer.Argument(help="A Terraform state: the output of terraform show -json, or a terraform.tfstate file; - reads standard input."),
     ] = None,
-    cluster_too: Annotated[
-        bool, typer.Option("--from-cluster", help="Read the cluster of the kubeconfig; may be combined with a state.")
-    ] = False,
-    kubeconfig: Annotated[
-        Path | None, typer.Option("--kubeconfig", help="The kubeconfig file. Default: the one that kubectl would use.")
-    ] = None,
-    context: Annotated[str | None, typer.Option("--context", help="A context of the kubeconfig. Default: its current one.")] = None,
-    stack: Annotated[str, typer.Option("--stack", "-s", help="The stack's name.")] = "imported",
-    owner: Annotated[str | None, typer.Option("--owner", help="The owner of every resource. Default: the cluster's owner tag.")] = None,
-    environment: Annotated[
-        str | None, typer.Option("--environment", help="The environment. Default: the cluster's environment tag, or dev.")
-    ] = None,
-    account: Annotated[str | None, typer.Option("--account", help="The Google Cloud project, or the number of the AWS account.")] = None,
-    region: Annotated[str | None, typer.Option("--region", help="The region. Default: the one in the state or cluster.")] = None,
-    cluster: Annotated[str | None, typer.Option("--cluster", help="The cluster's name. Default: the one in the state or cluster.")] = None,
-    out_file: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write the stack file to this path. Default: print it.")
-    ] = None,
+    cluster_too: Annotated[bool, option("--from-cluster", "Read the cluster of the kubeconfig; may be combined with a state.")] = False,
+    kubeconfig: Annotated[Path | None, option("--kubeconfig", "The kubeconfig file. Default: the one that kubectl would use.")] = None,
+    context: Annotated[str | None, option("--context", "A context of the kubeconfig. Default: its current one.")] = None,
+    stack: Annotated[str, option("--stack -s", "The stack's name.")] = "imported",
+    owner: Annotated[str | None, option("--owner", "The owner of every resource. Default: the cluster's owner tag.")] = None,
+    environment: Annotated[str | None, option("--environment", "The environment. Default: the cluster's environment tag, or dev.")] = None,
+    account: Annotated[str | None, option("--account", "The Google Cloud project, or the number of the AWS account.")] = None,
+    region: Annotated[str | None, option("--region", "The region. Default: the one in the state or cluster.")] = None,
+    cluster: Annotated[str | None, option("--cluster", "The cluster's name. Default: the one in the state or cluster.")] = None,
+    out_file: Annotated[Path | None, option("--out", "Write the stack file to this path. Default: print it.", metavar="FILE")] = None,
     ids: Annotated[
         Path | None,
-        typer.Option(
-            "--ids",
-            metavar="FOLDER",
-            help="Write the ids of resources that can be adopted into files in this folder, for pulumi import --file.",
+        option(
+            "--ids", "Write the ids of resources that can be adopted into files in this folder, for pulumi import --file.", metavar="FOLDER"
         ),
     ] = None,
-    form: AsFormat = Format.TEXT,
+    form: AsFormat = "text",
 ) -> None:
     """Propose a stack file for what already runs, from a Terraform state, a cluster, or both.
 
@@ -87,7 +77,7 @@ def import_stack(
     files = {name: content for name, content in ((CLOUD_IDS, adopted.cloud), (CLUSTER_IDS, adopted.cluster)) if content and ids is not None}
     for name, content in files.items():
         _write((ids or Path()) / name, json.dumps(content, indent=2) + "\n")
-    if form is Format.JSON:
+    if form == "json":
         sys.stdout.write(json.dumps(_data(stack, proposal, adopted, text), indent=2) + "\n")
         return
     if out_file is None:

@@ -13,7 +13,7 @@ import typer
 
 from flexspot.capacity.catalog.platform import Platform
 from flexspot.capacity.values.errors import ExplainedError
-from flexspot.infra.cli.command_line import bad_usage
+from flexspot.infra.cli.command_line import bad_usage, option
 from flexspot.infra.cli.console import out
 from flexspot.infra.new_project import answers as parts
 from flexspot.infra.new_project.answers import checked_gpus, wrong
@@ -29,41 +29,35 @@ if TYPE_CHECKING:
 
 def init(
     folder: Annotated[Path, typer.Argument(help="The project's folder; created if it does not exist.")] = Path(),
-    cloud: Annotated[Platform | None, typer.Option("--cloud", "-c", help="gke, eks, or local for the lab only.")] = None,
-    name: Annotated[str | None, typer.Option("--name", help="The project's name. Default: the folder's name.")] = None,
-    owner: Annotated[str | None, typer.Option("--owner", help="The owner of every resource, as a label or tag.")] = None,
-    team: Annotated[list[str] | None, typer.Option("--team", "-t", help="A team that shares the GPUs. Repeatable.")] = None,
-    account: Annotated[
-        str | None, typer.Option("--account", help="The Google Cloud project, or the AWS account number, of development.")
-    ] = None,
+    cloud: Annotated[Platform | None, option("--cloud -c", "gke, eks, or local for the lab only.")] = None,
+    name: Annotated[str | None, option("--name", "The project's name. Default: the folder's name.")] = None,
+    owner: Annotated[str | None, option("--owner", "The owner of every resource, as a label or tag.")] = None,
+    team: Annotated[list[str] | None, option("--team -t", "A team that shares the GPUs. Repeatable.")] = None,
+    account: Annotated[str | None, option("--account", "The Google Cloud project, or the AWS account number, of development.")] = None,
     prod_account: Annotated[
-        str | None, typer.Option("--prod-account", help="The same for production. Default on EKS: the development account.")
+        str | None, option("--prod-account", "The same for production. Default on EKS: the development account.")
     ] = None,
-    region: Annotated[str | None, typer.Option("--region", help="Default: us-central1, us-east-1.")] = None,
+    region: Annotated[str | None, option("--region", "Default: us-central1, us-east-1.")] = None,
     zone: Annotated[
-        list[str] | None, typer.Option("--zone", help="A zone of the region. Repeatable. Default: up to three that offer the machine.")
+        list[str] | None, option("--zone", "A zone of the region. Repeatable. Default: up to three that offer the machine.")
     ] = None,
-    machine: Annotated[
-        str | None, typer.Option("--machine", "-m", help="The machine type of the GPU pools. Default: one with a single L4.")
-    ] = None,
+    machine: Annotated[str | None, option("--machine -m", "The machine type of the GPU pools. Default: one with a single L4.")] = None,
     dev_gpus: Annotated[
-        int | None, typer.Option("--dev-gpus", help="The most GPUs in development. Default: 4, or those of one node if it has more.")
+        int | None, option("--dev-gpus", "The most GPUs in development. Default: 4, or those of one node if it has more.")
     ] = None,
     prod_gpus: Annotated[
-        int | None,
-        typer.Option("--prod-gpus", help="The most Spot GPUs in production. Default: 16, or those of two nodes if they have more."),
+        int | None, option("--prod-gpus", "The most Spot GPUs in production. Default: 16, or those of two nodes if they have more.")
     ] = None,
     cidr: Annotated[
         list[str] | None,
-        typer.Option(
-            "--cidr",
-            help="Addresses that may also reach the API server of development on EKS. Repeatable. Default: none, so it is private.",
+        option(
+            "--cidr", "Addresses that may also reach the API server of development on EKS. Repeatable. Default: none, so it is private."
         ),
     ] = None,
     ci: Annotated[
-        Literal["github", "gitlab"], typer.Option("--ci", help="Where changes are reviewed: a GitHub workflow or a GitLab pipeline.")
+        Literal["github", "gitlab"], option("--ci", "Where changes are reviewed: a GitHub workflow or a GitLab pipeline.")
     ] = "github",
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; use the defaults.")] = False,
+    yes: Annotated[bool, option("--yes -y", "Ask nothing; use the defaults.")] = False,
 ) -> None:
     """Create a project: stacks, a program, rules and a workflow. Overwrites nothing.
 
@@ -73,7 +67,7 @@ def init(
     place = from_the_root(folder)
     refuse_what_is_there(place, usual_files(ci))
     ask = Questions(asks=sys.stdin.isatty() and not yes)
-    chosen = Platform(ask.answer("--cloud", "Which cloud (gke, eks, local)", _told(cloud), _checked_cloud))
+    chosen = Platform(ask.answer("--cloud", "Which cloud (gke, eks, local)", cloud, _checked_cloud))
     told = (account, prod_account, region, zone, machine, dev_gpus, prod_gpus, cidr)
     options = zip((*parts.OF_THE_CLOUDS, *parts.OF_EKS), told, strict=True)
     parts.refuse_options_of_others(chosen, [option for option, value in options if value is not None])
@@ -169,10 +163,6 @@ class Questions:
             return str(checked_gpus(option, gpus, per_node))
 
         return int(self.answer(option, question, None if given is None else str(given), checked, str(default - default % per_node)))
-
-
-def _told(cloud: Platform | None) -> str | None:
-    return None if cloud is None else cloud.value
 
 
 def _checked_cloud(told: str) -> str:

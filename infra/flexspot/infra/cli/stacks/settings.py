@@ -15,10 +15,8 @@ from flexspot.capacity.plan.needs import KEY_ROLE, deployer_services, project_ne
 from flexspot.capacity.settings.platform import EksSettings, GkeSettings
 from flexspot.capacity.settings.stack_schema import stack_file_schema
 from flexspot.capacity.values.errors import ExitCode, SettingsError
-from flexspot.infra.cli.command_line import AsFormat, Format, bad_usage
-from flexspot.infra.cli.console import out
-from flexspot.infra.cli.given_files import Stack, planned
-from flexspot.infra.cli.tables import as_json, show
+from flexspot.infra.cli.command_line import AsFormat, Stack, bad_usage, planned
+from flexspot.infra.cli.console import as_json, out, show
 from flexspot.infra.declaring.rules import checked_stack, rules_in_words
 from flexspot.infra.project import project_here
 
@@ -31,12 +29,9 @@ if TYPE_CHECKING:
     from flexspot.capacity.plan.needs import HostNeeds, QuotaNeed, ServiceNeed
 
 
-def check(
-    stack: Stack,
-    form: AsFormat = Format.TEXT,
-) -> None:
+def check(stack: Stack, form: AsFormat = "text") -> None:
     """Check a stack file and show what follows from it; exit code 2 if it cannot work. Asks no cloud and deploys nothing."""
-    if form is Format.JSON:
+    if form == "json":
         _check_json(stack)
         return
     found = planned(stack)
@@ -67,10 +62,7 @@ def _made_by_itself(made: MadeByItself) -> str:
     )
 
 
-def needs(
-    stack: Stack,
-    form: AsFormat = Format.TEXT,
-) -> None:
+def needs(stack: Stack, form: AsFormat = "text") -> None:
     """Show what a cloud account must allow before a stack's nodes can start: the quotas that its ceilings use.
 
     What whoever deploys must have, too: on AWS the services in which the role may do all, of a Google Cloud project its roles, and the APIs
@@ -84,7 +76,7 @@ def needs(
     if not isinstance(found.settings, EksSettings):
         raise bad_usage(f"stack {stack} is in no cloud.", "name a stack with cloud: gke or eks.")
     listed, services = quota_needs(found.plan, found.settings), deployer_services(found.settings)
-    if form is Format.JSON:
+    if form == "json":
         quotas = [_need_data(each) | {"uses": [asdict(use) for use in each.uses]} for each in listed]
         told = {"stack": stack, "account": found.settings.account, "region": found.settings.region, "quotas": quotas}
         sys.stdout.write(as_json(told | {"services": [each.name for each in services]}))
@@ -108,9 +100,9 @@ def _show_named(title: str, listed: Iterable[ServiceNeed | ProjectNeed]) -> None
     show(title, ("name", "for"), [(each.name, each.purpose) for each in listed])
 
 
-def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: Format) -> None:
+def _project_needs(stack: str, plan: Plan, settings: GkeSettings, form: str) -> None:
     needed, project = project_needs(plan, settings), settings.project
-    if form is Format.JSON:
+    if form == "json":
         named = {"apis": [each.name for each in needed.apis], "roles": [each.name for each in needed.roles]}
         counted = {"quotas": [asdict(each) for each in needed.quotas], "keys": [asdict(each) for each in needed.keys]}
         host = None if needed.host is None else asdict(needed.host)
@@ -175,8 +167,7 @@ def _check_json(stack: str) -> None:
 
 
 def _need_data(need: QuotaNeed) -> dict[str, Any]:
-    quota = need.quota
-    known = {"code": quota.code, "name": quota.name, "default": quota.default} if quota else {"code": None, "name": None, "default": None}
+    known = {name: getattr(need.quota, name, None) for name in ("code", "name", "default")}
     return known | {"at_least": need.amount, "beyond_default": need.beyond_default}
 
 
@@ -194,8 +185,7 @@ def _show_pools(plan: Plan) -> None:
     rows: list[tuple[str, ...]] = []
     for pool in plan.pools:
         gpus = f"{pool.min_nodes * pool.gpus_per_node} to {pool.max_gpus} {pool.gpu_model}"
-        machines, serves = ", ".join(pool.machines), ", ".join(pool.serves)
-        rows.append((pool.name, pool.capacity_type.value, machines, gpus, str(pool.max_nodes), serves))
+        rows.append((pool.name, pool.capacity_type, ", ".join(pool.machines), gpus, str(pool.max_nodes), ", ".join(pool.serves)))
     show(f"{plan.cloud} {plan.region}", ("pool", "capacity", "machines", "GPUs", "nodes", "serves"), rows)
 
 

@@ -21,10 +21,8 @@ from flexspot.capacity.plan.versions import version_plan
 from flexspot.capacity.settings.platform import EksSettings
 from flexspot.capacity.settings.stack_file import read_stack_file
 from flexspot.capacity.values.errors import ExitCode, ExplainedError, SettingsError
-from flexspot.infra.cli.command_line import bad_usage
-from flexspot.infra.cli.console import err, out
-from flexspot.infra.cli.given_files import Stack, of_stack, write_whole
-from flexspot.infra.cli.tables import show
+from flexspot.infra.cli.command_line import Stack, bad_usage, of_stack, option, write_whole
+from flexspot.infra.cli.console import err, out, show
 from flexspot.infra.loading import library
 from flexspot.infra.price_lists import refused
 from flexspot.infra.project import project_here
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from flexspot.capacity.plan.versions import VersionPlan
 
 
-Stacks = Annotated[list[str] | None, typer.Option("--stack", "-s", help="An EKS stack. Repeatable. Default: all.")]
+Stacks = Annotated[list[str] | None, option("--stack -s", "An EKS stack. Repeatable. Default: all.")]
 
 
 def list_known(stacks: Stacks = None) -> None:
@@ -56,12 +54,12 @@ def list_known(stacks: Stacks = None) -> None:
 
 def refresh_images(
     stacks: Stacks = None,
-    file: Annotated[Path | None, typer.Option("--file", help="The file to write. Default: node-images.yaml beside the stacks.")] = None,
+    file: Annotated[Path | None, option("--file", "The file to write. Default: node-images.yaml beside the stacks.")] = None,
     versions: Annotated[
         list[str] | None,
-        typer.Option("--kubernetes", help="A Kubernetes version, such as 1.35. Repeatable. Default: those of the stacks and the next."),
+        option("--kubernetes", "A Kubernetes version, such as 1.35. Repeatable. Default: those of the stacks and the next."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what AWS lists; write nothing.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Show what AWS lists; write nothing.")] = False,
 ) -> None:
     """Ask AWS for its image releases, as Karpenter does, and write them to the file that stacks name as cluster.images_file.
 
@@ -225,24 +223,29 @@ def list_versions(stack: Stack) -> None:
 
 def upgrade(
     stack: Stack,
-    to: Annotated[str, typer.Option("--to", help="The next Kubernetes version, such as 1.36.")],
-    ami: Annotated[
-        str | None, typer.Option("--ami", help="The node image to go with it, such as al2023@v20260903. Default: the stack's own.")
-    ] = None,
+    to: Annotated[str, option("--to", "The next Kubernetes version, such as 1.36.")],
+    ami: Annotated[str | None, option("--ami", "The node image to go with it, such as al2023@v20260903. Default: the stack's own.")] = None,
 ) -> None:
     """Show what another Kubernetes version would change in a stack, and what would break (exit code 1). Changes nothing."""
     settings, images = _of(stack)
     if settings.cluster.existing is not None:
         raise ExplainedError(f"stack {stack} is on a cluster that somebody else upgrades.", "upgrade it where it is made.")
-    _next_minor(settings.cluster.version, to)
-    raised = _raised(settings, to, ami)
+    # EKS raises a control plane by one minor version at a time, and never lowers it.
+    now, (major, minor) = settings.cluster.version, version_order(settings.cluster.version)
+    if to != f"{major}.{minor + 1}":
+        remedy = f"use --to {major}.{minor + 1}; each further version is an `up` of its own."
+        raise bad_usage(f"EKS upgrades {now} only to {major}.{minor + 1}, not to {to}.", remedy)
+    cluster = settings.cluster.model_copy(update={"version": to} | ({"ami": ami} if ami else {}))
+    raised = settings.model_copy(update={"cluster": cluster})
     before, after = version_plan(settings, images), version_plan(raised, images)
     _show_changes(_parts(before, settings), _parts(after, settings))
-    problems = _problems(raised, images, stack)
-    for problem in problems:
-        out.print(f"[red]refused[/] {escape(problem)}")
-    if problems:
-        raise typer.Exit(ExitCode.UNMET)
+    source = f"Pulumi.{stack}.yaml"
+    try:
+        build_plan(raised, source, price_book_of(raised, project_here().stacks, source), images)
+    except SettingsError as error:
+        for problem in error.problems:
+            out.print(f"[red]refused[/] {escape(str(problem))}")
+        raise typer.Exit(ExitCode.UNMET) from error
     out.print(f"stack {stack} can be raised to {to}: docs/guides/eks.md says in which steps.")
 
 
@@ -267,34 +270,8 @@ def _of(stack: str) -> tuple[EksSettings, ImageBook]:
     return settings, image_book_of(settings, project_here().stacks, f"Pulumi.{stack}.yaml")
 
 
-def _next_minor(now: str, to: str) -> None:
-    """EKS raises a control plane by one minor version at a time, and never lowers it."""
-    major, minor = version_order(now)
-    if to != f"{major}.{minor + 1}":
-        remedy = f"use --to {major}.{minor + 1}; each further version is an `up` of its own."
-        raise bad_usage(f"EKS upgrades {now} only to {major}.{minor + 1}, not to {to}.", remedy)
-
-
-def _raised(settings: EksSettings, to: str, ami: str | None) -> EksSettings:
-    cluster = settings.cluster.model_copy(update={"version": to} | ({"ami": ami} if ami else {}))
-    return settings.model_copy(update={"cluster": cluster})
-
-
 def _show_changes(before: dict[str, str], then: dict[str, str]) -> None:
     """What another version changes; a part whose version EKS chose, or will not be told any more, stays."""
-    rows: list[tuple[Text | str, ...]] = []
-    for part, version in before.items():
-        if not then[part]:
-            rows.append((part, version or CHOSEN_BY_EKS, Text("as it is", "dim")))
-        elif then[part] != version:
-            rows.append((part, version or CHOSEN_BY_EKS, then[part]))
+    changed = {part: version for part, version in before.items() if then[part] != version or not version}
+    rows = [(part, version or CHOSEN_BY_EKS, then[part] or Text("as it is", "dim")) for part, version in changed.items()]
     show("what changes, in this order", ("part", "now", "then"), rows)
-
-
-def _problems(raised: EksSettings, images: ImageBook, stack: str) -> list[str]:
-    source = f"Pulumi.{stack}.yaml"
-    try:
-        build_plan(raised, source, price_book_of(raised, project_here().stacks, source), images)
-    except SettingsError as error:
-        return [str(each) for each in error.problems]
-    return []
