@@ -23,11 +23,9 @@ from flexspot.infra.cli.stacks.deployed import ready_engine
 from flexspot.infra.cli.stacks.review_report import Review, left_out, review_markdown, show_review, state_of, verdict_words
 from flexspot.infra.cli.tables import as_json
 from flexspot.infra.project import FILE, project_here
-from flexspot.infra.review.affected_stacks import affected, stack_file_of
 from flexspot.infra.review.resource_changes import ProviderAnswer
-from flexspot.infra.review.revisions import repository_of
-from flexspot.infra.review.stack_previews import stack_preview
-from flexspot.infra.review.stack_review import cost_of_untouched, stack_review
+from flexspot.infra.review.revisions import affected, repository_of, stack_file_of
+from flexspot.infra.review.stack_review import cost_of_untouched, stack_preview, stack_review
 from flexspot.policies.lint.formats import SARIF_SCHEMA
 
 if TYPE_CHECKING:
@@ -35,10 +33,8 @@ if TYPE_CHECKING:
 
     from flexspot.capacity.cost.plan_cost import PlanCost
     from flexspot.infra.project import Project
-    from flexspot.infra.review.affected_stacks import StackFile
-    from flexspot.infra.review.revisions import Repository
-    from flexspot.infra.review.stack_previews import PolicyVerdict, StackPreview
-    from flexspot.infra.review.stack_review import StackReview
+    from flexspot.infra.review.revisions import Repository, StackFile
+    from flexspot.infra.review.stack_review import PolicyVerdict, StackPreview, StackReview
 
 
 def review_json(review: Review) -> str:

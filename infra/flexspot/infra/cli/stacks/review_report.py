@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from flexspot.capacity.cost.plan_cost import PlanCost
     from flexspot.infra.review.resource_changes import ResourceChange
-    from flexspot.infra.review.stack_previews import PolicyVerdict
-    from flexspot.infra.review.stack_review import StackReview
+    from flexspot.infra.review.stack_review import PolicyVerdict, StackReview
 
 
 MARKER = "<!-- flexspot review -->"
