@@ -7,8 +7,7 @@ from typing import Any
 
 from flexspot.infra.deployment.losses import loss_of
 from flexspot.infra.review.resource_changes import Becomes, ResourceChange
-from flexspot.infra.review.stack_previews import PolicyVerdict, StackPreview
-from flexspot.infra.review.stack_review import StackReview
+from flexspot.infra.review.stack_review import PolicyVerdict, StackPreview, StackReview
 
 POOL = "urn:pulumi:prod-gke::acme::flexspot:index:GkeNodePool$gcp:container/nodePool:NodePool::{}"
 

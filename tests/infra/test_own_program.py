@@ -13,8 +13,7 @@ from made_projects import project
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
 from flexspot.infra.declaring import program
-from flexspot.infra.deployment import own_program
-from flexspot.infra.deployment.own_program import program_of, settled
+from flexspot.infra.declaring.program import program_of, settled
 from flexspot.infra.project import project_here
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def test_a_program_in_another_language_is_refused_with_the_way_to_run_it(tmp_pat
 
 
 def test_flexspot_itself_is_never_taken_for_a_part_of_the_program() -> None:
-    assert own_program._is_installed(own_program._OWN / "infra" / "flexspot" / "infra" / "gke.py")  # noqa: SLF001 -- what a checkout rests on
+    assert program._is_installed(program._OWN / "infra" / "flexspot" / "infra" / "declaring" / "gke.py")  # noqa: SLF001 -- what a checkout rests on
 
 
 def test_a_program_ends_when_all_its_outputs_are_known_also_those_that_others_create() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from server_questions import integers
 
 from flexspot.components.karpenter.node_pools import GpuNodePool, NodeClassRef
-from flexspot.infra.declaring.karpenter_pools import node_pool_args
+from flexspot.infra.declaring.platform_objects import node_pool_args
 from flexspot.lab.exercise.play import wait_for_no_nodes
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flexspot.infra.review.affected_stacks import StackFile, affected, meaningful, stack_file_of
+from flexspot.infra.review.revisions import StackFile, affected, meaningful, stack_file_of
 
 DEV = b"config:\n  flexspot:platform:\n    environment: dev\n    prices_file: ../prices/own.yaml\n"
 STACKS = {

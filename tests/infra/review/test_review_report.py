@@ -15,8 +15,7 @@ from made_reviews import POOL, pool, review_of
 
 from flexspot.infra.cli.stacks.review import MARKER, Review, review_json, review_markdown, review_sarif, show_review
 from flexspot.infra.review.resource_changes import Becomes
-from flexspot.infra.review.stack_previews import StackPreview
-from flexspot.infra.review.stack_review import StackReview, cost_of_untouched
+from flexspot.infra.review.stack_review import StackPreview, StackReview, cost_of_untouched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flexspot.capacity.values.verdict import ObjectIdentity, Severity, Verdict
 from flexspot.infra.audit.cluster_lists import wanted_kinds
-from flexspot.infra.audit.live_cluster import as_written, is_anybodys, is_managed, live_pools
-from flexspot.infra.audit.nodes import DEAR, IDLE, NEW, UNTAINTED, Occupancy, shipped_prices, waste_of
+from flexspot.infra.audit.live_cluster import (
+    DEAR,
+    IDLE,
+    NEW,
+    UNTAINTED,
+    Occupancy,
+    as_written,
+    is_anybodys,
+    is_managed,
+    live_pools,
+    shipped_prices,
+    waste_of,
+)
 from flexspot.policies.core import is_defect, judge_all
 from flexspot.policies.inventory.reading.source import from_manifest
 from flexspot.policies.judging import Level
@@ -22,7 +33,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from flexspot.infra.audit.cluster_lists import ClusterLists, Lack, Listed
-    from flexspot.infra.audit.nodes import Waste
+    from flexspot.infra.audit.live_cluster import Waste
     from flexspot.policies.inventory.reading.source import ObjectSource
     from flexspot.policies.judging import Rule
     from flexspot.policies.lint.configuration import Configuration

@@ -1,28 +1,44 @@
-"""A live cluster as rules see one: its objects as somebody would have written them, and pools that are no objects of it."""
+"""A live cluster: its objects as rules see them, its nodes with what runs on them, and what is paid for nothing."""
 
 from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from flexspot.capacity.catalog.accelerators import RESOURCES
+from flexspot.capacity.catalog.accelerators import (
+    ACCELERATORS,
+    RESOURCES,
+    Accelerator,
+    kind_of_resource,
+    of_ec2_machine,
+    of_gce_machine,
+    series_value,
+)
 from flexspot.capacity.catalog.capacity_type import CapacityType
-from flexspot.capacity.chargeback.queries import EKS_POOL_LABEL
+from flexspot.capacity.catalog.machines import Vendor
+from flexspot.capacity.catalog.node_labels import CAPACITY_TAINT, CAPACITY_TYPE_LABEL, GKE_POOL_LABEL, GKE_SPOT_LABEL, KARPENTER_POOL_LABEL
+from flexspot.capacity.catalog.price_book import HOURS_OF_A_MONTH, PriceBook, prices_of
+from flexspot.capacity.chargeback.nodes import NodeFacts, cloud_of, gpus_of_node, node_facts
+from flexspot.capacity.chargeback.queries import EKS_POOL_LABEL, label_of
+from flexspot.capacity.values.quantities import quantity
 from flexspot.capacity.values.verdict import ObjectIdentity
+from flexspot.infra.audit import NEW_MINUTES
 from flexspot.policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer
-from flexspot.policies.inventory.pod_gpus import POD_MAKERS
+from flexspot.policies.inventory.pod_gpus import POD_MAKERS, asks_for_gpus, exemption
 from flexspot.policies.inventory.reading import views_of
 from flexspot.policies.inventory.reading.source import ObjectSource, pod_places
-from flexspot.policies.inventory.views import Ceiling, GpuPool
+from flexspot.policies.inventory.views import Ceiling, GpuPool, PoolTaint
+from flexspot.policies.pods.scheduling_options import KEEPS_AWAY, tolerates
 from flexspot.policies.values.field import UNKNOWN, Field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from flexspot.infra.audit.cluster_lists import Listed
-    from flexspot.infra.audit.nodes import LiveNode
     from flexspot.policies.inventory.views import View
 
 
@@ -174,3 +190,231 @@ def _without_nodes() -> GpuPool:
         node_gpus=UNKNOWN,
         resources=RESOURCES,
     )
+
+
+_POOLS: Final = {KARPENTER_POOL_LABEL: "NodePool", GKE_POOL_LABEL: "node pool", EKS_POOL_LABEL: "node group"}
+
+_OF_STATE: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "karpenter.sh/", "ToBeDeletedByClusterAutoscaler")
+"""Beginnings of taints by which controllers say that a node is not ready, is cordoned or goes."""
+
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+
+NEW: Final = timedelta(minutes=NEW_MINUTES)
+
+
+@dataclass
+class LivePod:
+    """What is kept of a pod that somebody else makes: where it runs, and what it holds."""
+
+    name: str
+    namespace: str
+    gpus: bool
+    exempt: bool
+    tolerations: list[dict[str, Any]]
+
+
+@dataclass
+class LiveNode:
+    """A node, with the pods that are on it. `facts` and `gpus` are as chargeback has them.
+
+    `units` are what pods can ask for, by resource: more than its GPUs where these are shared or in partitions.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    facts: NodeFacts
+    taints: list[dict[str, Any]]
+    gpus: Fraction
+    units: Mapping[str, Decimal]
+    made: datetime
+    pods: list[LivePod] = field(default_factory=list[LivePod])
+
+    @property
+    def pool(self) -> tuple[str, str]:
+        """The sort and the name of its pool; its own name where it is in none."""
+        found = next(((word, self.labels[label]) for label, word in _POOLS.items() if label in self.labels), None)
+        return found or ("node", self.name)
+
+    @property
+    def kinds(self) -> tuple[Accelerator, ...]:
+        """The kinds of its devices: of what it offers, or of its machine while it boots."""
+        offered = {kind for key in self.units if (kind := kind_of_resource(key))} or {self._of_its_machine}
+        return tuple(kind for kind in ACCELERATORS if kind in offered)
+
+    @property
+    def _of_its_machine(self) -> Accelerator:
+        # Machines of EC2 have a dot in their names, and those of Compute Engine none.
+        name = self.facts.machine
+        return of_ec2_machine(name) if "." in name else of_gce_machine(name)
+
+    @property
+    def lasting_taints(self) -> list[dict[str, Any]]:
+        """The taints without those that come and go with the node's state."""
+        return [taint for taint in self.taints if not str(taint.get("key", "")).startswith(_OF_STATE)]
+
+    def keeps_away(self) -> bool:
+        """Whether a taint keeps pods off that do not know it."""
+        return any(taint.get("effect") in KEEPS_AWAY for taint in self.lasting_taints)
+
+    def usd_per_month(self, capacity_type: CapacityType | None, books: Mapping[Vendor, PriceBook]) -> Decimal | None:
+        """What a month of it costs at a capacity type; None where that, or its price, is not known."""
+        cloud = cloud_of(self.facts.machine)
+        if cloud is None or capacity_type is None:
+            return None
+        price = books[cloud].paid(self.facts.machine, self.facts.region, capacity_type, self.pool[1])
+        return None if price is None else price.usd_per_hour * HOURS_OF_A_MONTH
+
+
+class Occupancy:
+    """All nodes with their pods, gathered while the cluster is listed."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, LiveNode] = {}
+        self._pods: dict[str, list[LivePod]] = {}
+        self.pods = 0
+
+    def add_node(self, written: Mapping[str, Any]) -> None:
+        """A node as the API server has it."""
+        metadata, spec, status = written["metadata"], written.get("spec", {}), written.get("status", {})
+        made = datetime.fromisoformat(metadata["creationTimestamp"])
+        labels, taints = metadata.get("labels") or {}, spec.get("taints") or []
+        facts = node_facts({label_of(key): value for key, value in labels.items()})
+        units = _units({**status.get("capacity", {}), **status.get("allocatable", {})})
+        gpus = gpus_of_node(facts.catalogued, {series_value(key): float(amount) for key, amount in units.items()}) if units else Fraction(0)
+        name = metadata["name"]
+        self.nodes[name] = LiveNode(name, labels, facts, taints, gpus, units, made)
+
+    def add_pod(self, written: Mapping[str, Any]) -> None:
+        """A pod as the API server has it, of whoever made it."""
+        self.pods += 1
+        spec, metadata = written.get("spec", {}), written["metadata"]
+        node = spec.get("nodeName")
+        if not node or written.get("status", {}).get("phase") in _ENDED:
+            return
+        pod, owners = Field(spec), metadata.get("ownerReferences") or []
+        kind = next((each["kind"] for each in owners if each.get("controller")), "Pod")
+        exempt = bool(exemption(kind, Field(metadata.get("namespace")), pod)) or kind == "Node"
+        kept = LivePod(metadata["name"], metadata.get("namespace", ""), asks_for_gpus(pod) is True, exempt, spec.get("tolerations") or [])
+        self._pods.setdefault(node, []).append(kept)
+
+    def settled(self) -> list[LiveNode]:
+        """The nodes, each with its pods, by name."""
+        for name, node in self.nodes.items():
+            node.pods = self._pods.get(name, [])
+        return [self.nodes[name] for name in sorted(self.nodes)]
+
+
+def _units(amounts: Mapping[str, Any]) -> dict[str, Decimal]:
+    """The devices and partitions among what a node has, by resource, but for second names of the same devices."""
+    found = {key: quantity(str(amount)) for key, amount in amounts.items() if kind_of_resource(key)}
+    return {key: amount for key, amount in found.items() if amount}
+
+
+@dataclass(frozen=True)
+class Waste:
+    """What is wrong with nodes of one pool. `usd_per_month` is what it costs too much, None where that is not known."""
+
+    rule: str
+    pool: tuple[str, str]
+    nodes: tuple[str, ...]
+    message: str
+    remedy: str
+    usd_per_month: Decimal | None
+
+
+IDLE, UNTAINTED, DEAR = "idle-gpu-nodes", "untainted-gpu-nodes", "on-demand-where-spot-would-do"
+
+SPOT_TAINTS: Final = ((CAPACITY_TAINT, "spot"), (GKE_SPOT_LABEL, "true"), (CAPACITY_TYPE_LABEL, "spot"))
+"""Taints of Spot nodes, as pools are given them; who tolerates one says that its work may run there."""
+
+
+def shipped_prices() -> dict[Vendor, PriceBook]:
+    """The price books of both clouds."""
+    return {cloud: prices_of(cloud) for cloud in Vendor}
+
+
+def waste_of(
+    nodes: Iterable[LiveNode],
+    books: Mapping[Vendor, PriceBook],
+    *,
+    pods_known: bool,
+    idle_after: timedelta = NEW,
+    now: datetime | None = None,
+) -> list[Waste]:
+    """What is paid for nothing, and what lets it happen, by pool. Unless `pods_known`, nobody can say which nodes are idle."""
+    settled_since = (now or datetime.now(tz=UTC)) - idle_after if pods_known else None
+    pools: dict[tuple[str, str], list[LiveNode]] = {}
+    for node in nodes:
+        if node.gpus > 0:
+            pools.setdefault(node.pool, []).append(node)
+    return [found for pool, of_pool in pools.items() for found in _of_pool(pool, of_pool, books, settled_since)]
+
+
+def _of_pool(pool: tuple[str, str], nodes: list[LiveNode], books: Mapping[Vendor, PriceBook], since: datetime | None) -> Iterable[Waste]:
+    settled = [node for node in nodes if since is not None and node.made <= since]
+    idle = [node for node in settled if not any(pod.gpus for pod in node.pods)]
+    if idle:
+        kept_by = sorted({f"{pod.namespace}/{pod.name}" for node in idle for pod in node.pods if not pod.exempt})
+        held = f"; pods without GPUs keep them: {_some(kept_by)}" if kept_by else ""
+        remedy = (
+            "move these pods to nodes without GPUs, and taint the pool so that none come back"
+            if kept_by
+            else "let the pool scale to zero when it is empty: a minimum of 0 nodes, and consolidation when empty"
+        )
+        message = f"{len(idle)} of {len(nodes)} nodes have no pod that holds a GPU{held}"
+        yield Waste(IDLE, pool, _names(idle), message, remedy, _sum(node.usd_per_month(node.facts.capacity_type, books) for node in idle))
+    # A NodePool of Karpenter is an object, of which gpu-pool-without-taint speaks.
+    untainted = [node for node in nodes if not node.keeps_away()] if pool[0] != "NodePool" else []
+    if untainted:
+        plain = sum(not pod.gpus and not pod.exempt for node in untainted for pod in node.pods)
+        held = f"; {plain} pods without GPUs are on them" if since is not None else ""
+        message = f"{len(untainted)} of {len(nodes)} nodes have no taint that keeps other pods off{held}"
+        yield Waste(UNTAINTED, pool, _names(untainted), message, f"taint the pool: {_taint_key(untainted[0])}=present:NoSchedule", None)
+    dear = [node for node in settled if _would_do_on_spot(node)]
+    if dear:
+        saved = _sum(_difference(node, books) for node in dear)
+        message = f"{len(dear)} of {len(nodes)} nodes are on demand, but all work on them tolerates Spot"
+        yield Waste(DEAR, pool, _names(dear), message, "let this work select Spot first, with on-demand as its fallback", saved)
+
+
+def _taint_key(node: LiveNode) -> str:
+    """The key of the taint of its devices: Kubernetes itself adds the toleration of it to pods that ask for them."""
+    return node.kinds[0].taint_key
+
+
+def _would_do_on_spot(node: LiveNode) -> bool:
+    working = [pod for pod in node.pods if pod.gpus]
+    return node.facts.capacity_type is CapacityType.ON_DEMAND and bool(working) and all(map(_tolerates_spot, working))
+
+
+def _tolerates_spot(pod: LivePod) -> bool:
+    """Whether a toleration names Spot. One of everything says nothing of Spot."""
+    named = [Field(each) for each in pod.tolerations if each.get("key")]
+    taints = [Field({"key": key, "value": value, "effect": "NoSchedule"}) for key, value in SPOT_TAINTS]
+    return any(tolerates(each, taint) is True for each in named for taint in taints)
+
+
+def _difference(node: LiveNode, books: Mapping[Vendor, PriceBook]) -> Decimal | None:
+    dear, cheap = (node.usd_per_month(each, books) for each in (CapacityType.ON_DEMAND, CapacityType.SPOT))
+    return None if dear is None or cheap is None else max(dear - cheap, Decimal(0))
+
+
+def _sum(amounts: Iterable[Decimal | None]) -> Decimal | None:
+    listed = list(amounts)
+    return None if None in listed else sum((each for each in listed if each is not None), Decimal(0))
+
+
+def _names(nodes: Iterable[LiveNode]) -> tuple[str, ...]:
+    return tuple(node.name for node in nodes)
+
+
+_LISTED: Final = 5
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+
+
+def taints_of(node: LiveNode) -> tuple[PoolTaint, ...]:
+    """A node's taints as rules see them."""
+    return tuple(PoolTaint(Field(each.get("key")), Field(each.get("value")), Field(each.get("effect"))) for each in node.lasting_taints)

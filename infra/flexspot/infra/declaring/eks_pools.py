@@ -36,8 +36,7 @@ from flexspot.components.karpenter.node_pools import CpuNodePool, GpuNodePool
 from flexspot.components.shared_args import arguments
 from flexspot.components.storage.efs import DRIVER as EFS_DRIVER
 from flexspot.components.storage.lustre import DRIVER as LUSTRE_DRIVER
-from flexspot.infra.declaring.karpenter_pools import node_pool_args, other_work_args
-from flexspot.infra.declaring.platform_objects import after, billing_label
+from flexspot.infra.declaring.platform_objects import after, billing_label, node_pool_args, other_work_args
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,8 +10,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from flexspot.capacity.plan.cpu_work import OTHER_WORK, has_room
 from flexspot.components.karpenter.node_pools import CpuNodePool, GpuNodePool, NodeClassRef
-from flexspot.infra.declaring.karpenter_pools import node_pool_args, other_work_args
-from flexspot.infra.declaring.platform_objects import after, cluster_provider, declare_platform_objects
+from flexspot.infra.declaring.platform_objects import after, cluster_provider, declare_platform_objects, node_pool_args, other_work_args
 
 if TYPE_CHECKING:
     from pathlib import Path

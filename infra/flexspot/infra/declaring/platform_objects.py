@@ -13,9 +13,12 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from flexspot.capacity.catalog.node_labels import TEAM_LABEL
 from flexspot.capacity.catalog.platform import MEASUREMENT_NAMESPACE, QUEUEING_NAMESPACE, endpoints_of
 from flexspot.capacity.catalog.versions import Chart
-from flexspot.capacity.plan.teams import team_views
+from flexspot.capacity.catalog.workload_classes import Removal
+from flexspot.capacity.plan.cpu_work import OTHER_WORK
+from flexspot.capacity.plan.team_view import team_views
 from flexspot.capacity.settings.teams import AdmissionMode
 from flexspot.capacity.values.quantities import count_quantity, mib_quantity
+from flexspot.components.karpenter.node_pools import CpuNodePoolArgs, GpuNodePoolArgs
 from flexspot.components.kueue.controller import (
     DwsProvisioning,
     JobSetController,
@@ -45,7 +48,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from flexspot.capacity.plan.model import Amount, CohortPlan, FlavorPlan, FlavorQuota, Plan, PoolPlan, QueuePlan, TeamPlan
+    from flexspot.capacity.settings.cluster import OtherWork
     from flexspot.capacity.settings.platform import EksSettings, GkeSettings
+    from flexspot.components.karpenter.node_pools import NodeClassRef
     from flexspot.components.kueue.queues import AmountArgs, QuotaArgs
     from flexspot.components.tenancy.team import UnqueuedArgs
     from flexspot.policies.judging import Settings
@@ -288,3 +293,32 @@ def _quota(quota: FlavorQuota) -> QuotaArgs:
 
 def _amount(amount: Amount) -> AmountArgs:
     return {"gpus": amount.gpus, "cpu": count_quantity(amount.vcpu), "memory": mib_quantity(amount.memory_mib)}
+
+
+SERVICE_DRAIN_SECONDS = 3600
+"""How long a drain of a service's node waits for its pods; jobs are waited for to their end."""
+
+
+def node_pool_args(plan: Plan, pool: PoolPlan, node_class: NodeClassRef) -> GpuNodePoolArgs:
+    """The NodePool of one pool of the plan, in the words of a Karpenter of our own."""
+    consolidates = pool.removal is Removal.UNDERUTILIZED
+    return arguments(
+        GpuNodePoolArgs,
+        pool,
+        plan,
+        pool=pool.name,
+        instance_families=sorted({machine.partition(".")[0] for machine in pool.machines}),
+        capacity_types=[pool.capacity_type],
+        node_labels=pool.labels,
+        labels=plan.labels,
+        max_vcpu=pool.ceiling.vcpu,
+        max_memory_mib=pool.ceiling.memory_mib,
+        consolidates=consolidates,
+        termination_grace_seconds=SERVICE_DRAIN_SECONDS if consolidates else None,
+        node_class=node_class,
+    )
+
+
+def other_work_args(plan: Plan, room: OtherWork, node_class: NodeClassRef) -> CpuNodePoolArgs:
+    """The NodePool of what asks for no GPU."""
+    return arguments(CpuNodePoolArgs, room, plan, pool=OTHER_WORK, owner_labels=plan.labels, node_class=node_class)

@@ -1,26 +1,39 @@
-"""Running the Pulumi engine over the program: the Automation API, with the policy pack attached."""
+"""Running the Pulumi engine over the program by the Automation API, with the policy pack: on a cloud or on the local control plane."""
 
 from __future__ import annotations
 
 import shutil
 import signal
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 import yaml
 from pulumi import automation, log
-from pulumi._version import version as sdk_version
+from pulumi._version import version as version_of_sdk
 
+from flexspot.capacity.catalog.platform import partition_of
+from flexspot.capacity.settings.platform import EksSettings
 from flexspot.capacity.values.errors import ExplainedError
+from flexspot.infra.declaring.program import program_of, settled
 from flexspot.infra.declaring.rules import pack_configuration
 from flexspot.infra.deployment.interrupted import Existing, Identifying, Settling
 from flexspot.infra.deployment.losses import filled_buckets_remedy
-from flexspot.infra.deployment.own_program import program_of, settled
+from flexspot.infra.deployment.prerequisites import (
+    backend_of,
+    command_line,
+    missing_pieces,
+    refused,
+    require_access,
+    require_passphrase,
+    sdk_version,
+)
 from flexspot.infra.deployment.state_file import SCHEME, may_be_open, other_runs, repair_state_file, state_file
 from flexspot.infra.project import FILE, STACK_CONFIG_DIR, Project, project_here, without_secrets
 from flexspot.policies import PROGRAM
@@ -28,8 +41,9 @@ from flexspot.policies.engine import PORT, served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
+    from contextlib import ExitStack
 
+    from flexspot.capacity.settings.platform import GkeSettings
     from flexspot.infra.deployment.interrupted import Hear, Identify
 
 _PATIENCE_SECONDS = 15.0
@@ -266,7 +280,7 @@ class _CommandLine(automation.PulumiCommand):
 
     def __init__(self, root: Path | None) -> None:
         self.command = "pulumi" if root is None else str(root / "bin" / "pulumi")
-        self.version = sdk_version
+        self.version = version_of_sdk
 
 
 def _interruptible(act: Callable[[], Any]) -> Any:
@@ -324,3 +338,41 @@ def _remedy(text: str) -> str:
     if filled := filled_buckets_remedy(text):
         return filled
     return "read the messages above, fix the cause and run the same command again: it continues where this run stopped."
+
+
+def cloud_run(stack: str, settings: GkeSettings | EksSettings, resources: ExitStack) -> tuple[StackRun, tuple[str, ...]]:
+    """The run, and what to tell the person of who deploys and where the state is. Its files go with `resources`.
+
+    Raises ExplainedError (bad usage) for a missing or unfitting piece, credentials that are not the stack's, and a backend that is not
+    there, before any state is opened.
+    """
+    found = command_line()
+    missing, remedies = missing_pieces(found, settings.cloud)
+    if found is None or missing:
+        raise refused(stack, f"it needs the official pieces: {'; '.join(missing)}.", "; ".join(remedies))
+    access = require_access(stack, settings)
+    backend = backend_of(stack, found)
+    require_passphrase(stack, backend)
+    folder = Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="flexspot-")))
+    run = StackRun(
+        stack,
+        folder / "project",
+        # Only of a backend in files can be said what else writes to it.
+        backend if backend.startswith(SCHEME) else None,
+        None,
+        {"PULUMI_SKIP_UPDATE_CHECK": "true"},
+        passphrase=None,
+        identify=Identifying(_place(settings)).identify,
+    )
+    notes = [f"as {access.identity}, to {access.place}; the state is in {backend}."]
+    if found.version != sdk_version():
+        notes.append(f"pulumi {found.version} is newer than the SDK ({sdk_version()}), with which it is untested.")
+    return run, tuple(notes)
+
+
+def _place(settings: GkeSettings | EksSettings) -> dict[str, str]:
+    if not isinstance(settings, EksSettings):
+        return {}
+    partition = partition_of(settings.region)
+    suffix = "amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com"
+    return {"account": settings.account, "partition": partition, "region": settings.region, "dns_suffix": suffix}

@@ -24,11 +24,9 @@ from flexspot.infra.cli.console import Table, as_json, change, err, folded, lite
 from flexspot.infra.cli.money.cost import changes, how_counted, of_known, price_sources, three
 from flexspot.infra.cli.stacks.deploying import ready_engine
 from flexspot.infra.project import FILE, project_here
-from flexspot.infra.review.affected_stacks import affected, stack_file_of
-from flexspot.infra.review.resource_changes import Becomes, ProviderAnswer
-from flexspot.infra.review.revisions import repository_of
-from flexspot.infra.review.stack_previews import stack_preview
-from flexspot.infra.review.stack_review import cost_of_untouched, stack_review
+from flexspot.infra.review.resource_changes import ProviderAnswer
+from flexspot.infra.review.revisions import affected, repository_of, stack_file_of
+from flexspot.infra.review.stack_review import cost_of_untouched, stack_preview, stack_review
 from flexspot.policies.lint.formats import SARIF_SCHEMA
 
 if TYPE_CHECKING:
@@ -36,11 +34,8 @@ if TYPE_CHECKING:
 
     from flexspot.capacity.cost.plan_cost import PlanCost
     from flexspot.infra.project import Project
-    from flexspot.infra.review.affected_stacks import StackFile
-    from flexspot.infra.review.resource_changes import ResourceChange
-    from flexspot.infra.review.revisions import Repository
-    from flexspot.infra.review.stack_previews import PolicyVerdict, StackPreview
-    from flexspot.infra.review.stack_review import StackReview
+    from flexspot.infra.review.revisions import Repository, StackFile
+    from flexspot.infra.review.stack_review import PolicyVerdict, StackPreview, StackReview
 
 
 MARKER = "<!-- flexspot review -->"
