@@ -27,8 +27,7 @@ from pulumi_kubernetes.core.v1 import (
 )
 from pulumi_kubernetes.meta.v1 import LabelSelectorArgs, ObjectMetaArgs
 
-from flexspot.capacity.catalog.gpudirect import HOST_FOLDER
-from flexspot.capacity.catalog.gke_accelerators import GIB_FOLDER, GVNIC_NETWORK, gpudirect, rdma_network_names
+from flexspot.capacity.catalog.gke_accelerators import GIB_FOLDER, GVNIC_NETWORK, HOST_FOLDER, gpudirect, rdma_network_names
 from flexspot.capacity.catalog.node_labels import GKE_ACCELERATOR_LABEL
 from flexspot.capacity.settings.network import GPUDIRECT_PREFIXES, GkeNetworkSettings, gpudirect_ranges
 from flexspot.components.cloud_names import NETWORK_NAME_LENGTH, check_name, check_project, fitted

@@ -28,10 +28,10 @@ from flexspot.capacity.values.quantities import quantity
 from flexspot.capacity.values.verdict import ObjectIdentity
 from flexspot.infra.audit import NEW_MINUTES
 from flexspot.policies.inventory.node_offer import EC2_NOTICE_SECONDS, NodeOffer
-from flexspot.policies.inventory.pod_gpus import POD_MAKERS, asks_for_gpus, exemption
+from flexspot.policies.inventory.pod_gpus import POD_MAKERS, asks_for_gpus, serve_nodes
 from flexspot.policies.inventory.reading import views_of
 from flexspot.policies.inventory.reading.source import ObjectSource, pod_places
-from flexspot.policies.inventory.views import Ceiling, GpuPool, PoolTaint
+from flexspot.policies.inventory.views import Ceiling, GpuPool
 from flexspot.policies.pods.scheduling_options import KEEPS_AWAY, tolerates
 from flexspot.policies.values.field import UNKNOWN, Field
 
@@ -293,7 +293,7 @@ class Occupancy:
             return
         pod, owners = Field(spec), metadata.get("ownerReferences") or []
         kind = next((each["kind"] for each in owners if each.get("controller")), "Pod")
-        exempt = bool(exemption(kind, Field(metadata.get("namespace")), pod)) or kind == "Node"
+        exempt = kind == "Node" or serve_nodes(kind, Field(metadata.get("namespace")), pod)
         kept = LivePod(metadata["name"], metadata.get("namespace", ""), asks_for_gpus(pod) is True, exempt, spec.get("tolerations") or [])
         self._pods.setdefault(node, []).append(kept)
 
@@ -413,8 +413,3 @@ _LISTED: Final = 5
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
-
-
-def taints_of(node: LiveNode) -> tuple[PoolTaint, ...]:
-    """A node's taints as rules see them."""
-    return tuple(PoolTaint(Field(each.get("key")), Field(each.get("value")), Field(each.get("effect"))) for each in node.lasting_taints)

@@ -15,7 +15,7 @@ from flexspot.capacity.catalog.platform import MEASUREMENT_NAMESPACE, QUEUEING_N
 from flexspot.capacity.catalog.versions import Chart
 from flexspot.capacity.catalog.workload_classes import Removal
 from flexspot.capacity.plan.cpu_work import OTHER_WORK
-from flexspot.capacity.plan.team_view import team_views
+from flexspot.capacity.plan.teams import team_views
 from flexspot.capacity.settings.teams import AdmissionMode
 from flexspot.capacity.values.quantities import count_quantity, mib_quantity
 from flexspot.components.karpenter.node_pools import CpuNodePoolArgs, GpuNodePoolArgs

@@ -137,7 +137,7 @@ def stack_run(stack: str, found: StackPlan, lab: str) -> Generator[StackRun]:
     settings = found.settings
     with ExitStack() as resources:
         if isinstance(settings, EksSettings | GkeSettings):
-            from flexspot.infra.deployment.cloud_run import cloud_run  # noqa: PLC0415
+            from flexspot.infra.deployment.engine import cloud_run  # noqa: PLC0415
 
             run, notes = cloud_run(stack, settings, resources)
             _say(notes)
