@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from flexspot.infra.deployment.prerequisites import PLUGINS, command_line, plugin_path, sdk_version
+from flexspot.infra.deployment.prerequisites import PLUGINS, command_line, plugin_path, plugin_version, sdk_version
 from flexspot.lab.providers.offline import OfflineProvider
 from flexspot.lab.providers.serving import serve
 
@@ -67,7 +67,7 @@ def engine_for(kubeconfig: Path, tools: Tools) -> Generator[Engine]:
         return
     missing = [] if official else [_missing(found)]
     if plugin is None:
-        missing.append(f"the Kubernetes provider plugin {PLUGINS['kubernetes']}")
+        missing.append(f"the Kubernetes provider plugin {plugin_version('kubernetes')}")
     # Loads the Kubernetes client, which an offline preview does without.
     from flexspot.lab.providers.kubernetes import KubernetesStandIn  # noqa: PLC0415
 

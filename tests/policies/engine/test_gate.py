@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import pulumi_policy.policy
 import pytest
+import yaml
 from google.protobuf import empty_pb2
 from google.protobuf.json_format import MessageToDict
 from manifests import manifest, node_pool
@@ -288,3 +290,12 @@ def test_the_executable_pack_started_by_another_python_serves_and_prints_nothing
 
     assert info.name == "flexspot"
     assert [policy.name for policy in info.policies] == POLICIES
+
+
+def test_the_pack_has_the_version_of_the_package_in_a_checkout_and_where_it_is_installed() -> None:
+    package = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    folders = (CHECKOUT / "policies", CHECKOUT / "policies" / "flexspot" / "policies")
+
+    described = [yaml.safe_load((each / "PulumiPolicy.yaml").read_text(encoding="utf-8")) for each in folders]
+    assert [each["version"] for each in described] == [package, package]
+    assert described[0]["description"] == described[1]["description"]

@@ -33,7 +33,7 @@ PULUMI = "3.259.0"
 """The version of Pulumi that the lock file has: what is asked for where no SDK is installed."""
 
 PLUGINS = {"gcp": "10.2.0", "aws": "7.51.1", "kubernetes": "4.34.2"}
-"""The versions of the provider plugins that the locked SDKs ask for."""
+"""The same of the provider plugins."""
 
 _VERSION_SECONDS = 60
 
@@ -108,8 +108,16 @@ def plugin_path(name: str) -> Path | None:
     program = f"pulumi-resource-{name}"
     if os.environ.get("PULUMI_IGNORE_AMBIENT_PLUGINS", "").lower() not in {"1", "true"} and (found := shutil.which(program)):
         return Path(found)
-    folder = plugin_folder() / f"resource-{name}-v{PLUGINS[name]}"
+    folder = plugin_folder() / f"resource-{name}-v{plugin_version(name)}"
     return folder / program if folder.is_dir() and not folder.with_name(f"{folder.name}.partial").exists() else None
+
+
+def plugin_version(name: str) -> str:
+    """Return the version of a provider plugin that the installed SDK asks for; that of PLUGINS where no SDK is installed."""
+    try:
+        return installed(f"pulumi-{name}")
+    except PackageNotFoundError:
+        return PLUGINS[name]
 
 
 def plugin_folder() -> Path:
@@ -124,7 +132,7 @@ def plugins_of(cloud: Platform) -> tuple[str, str]:
 
 def plugin_command(name: str) -> str:
     """What brings a provider plugin of the version that the SDK asks for."""
-    return f"pulumi plugin install resource {name} {PLUGINS[name]}"
+    return f"pulumi plugin install resource {name} {plugin_version(name)}"
 
 
 def missing_pieces(found: CommandLine | None, cloud: Platform) -> tuple[list[str], list[str]]:
@@ -141,7 +149,7 @@ def missing_pieces(found: CommandLine | None, cloud: Platform) -> tuple[list[str
         if plugin_path(name) is None:
             others = sorted(each.name.rpartition("-v")[2] for each in plugin_folder().glob(f"resource-{name}-v*") if each.is_dir())
             instead = f" (there: {', '.join(others)})" if others else ""
-            missing.append(f"resource plugin {name} {PLUGINS[name]} is neither on PATH nor in {plugin_folder()}{instead}")
+            missing.append(f"resource plugin {name} {plugin_version(name)} is neither on PATH nor in {plugin_folder()}{instead}")
             remedies.append(plugin_command(name))
     return missing, remedies
 

@@ -41,7 +41,8 @@ def require_go(family: str) -> str:
     if go is None:
         raise LabError(
             f"cannot build {family}: there is no Go toolchain (no `go` on PATH).",
-            "install Go 1.26 or later (https://go.dev/dl, or your package manager) and run the same command again.",
+            "install Go 1.26 or later (https://go.dev/dl, or your package manager) and run the same command again."
+            + (" Or put a `pulumi` on PATH that fits the SDK: `flexspot doctor` says which." if family == "pulumi" else ""),
             exit_code=ExitCode.BAD_USAGE,
         )
     return go

@@ -32,7 +32,6 @@ def gpu_pool_without_taint(pool: GpuPool, parameters: Parameters) -> Outcome:
     """A GPU pool on which any pod can be scheduled.
 
     One of the wanted keys, with any value, or a taint of the pool's own that says by its words that it is for GPUs; and an effect that
-
     keeps pods away: PreferNoSchedule does not.
     """
     # A taint of another kind's keeps nobody off who asks for that: the API server gives those pods its toleration.
