@@ -144,7 +144,9 @@ class ControlPlane(DescribedRecord):
     @model_validator(mode="after")
     def _ranges_belong_to_public_access(self) -> Self:
         if (self.access is Access.PUBLIC_CIDRS) != bool(self.cidrs):
-            raise ValueError("access: public_cidrs needs cidrs, and no other access takes them")
+            raise ValueError(
+                "access: public_cidrs needs cidrs, and no other access takes them; name ranges of your own network, or leave cidrs out"
+            )
         if too_wide(self.cidrs):
             raise ValueError(f"cidrs holds a range wider than /{WIDEST}, a good part of the internet; name the ranges of your own network")
         return self
