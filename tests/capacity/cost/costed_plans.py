@@ -53,7 +53,7 @@ def pool(name: str, capacity_type: str = "spot", max_nodes: int = 4, *serves: st
         "machines": ["g6.xlarge"],
         "capacity_type": capacity_type,
         "min_nodes": 0,
-        "gpus_per_node": 1,
+        "max_nodes": max_nodes,
         "ceiling": {"gpus": max_nodes},
         "serves": list(serves or ("training",)),
         **more,

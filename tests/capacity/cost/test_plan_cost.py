@@ -196,7 +196,7 @@ def plans(draw: st.DrawFn, more_nodes: int = 0) -> Any:
         "system_nodes": {"machine": "g6.xlarge", "min_nodes": 1, "max_nodes": draw(st.integers(1, 9)), "charges": []},
     }
     first = pools[0]
-    grown = {**first, "ceiling": {"gpus": first["ceiling"]["gpus"] + more_nodes}}
+    grown = {**first, "max_nodes": first["max_nodes"] + more_nodes, "ceiling": {"gpus": first["max_nodes"] + more_nodes}}
     return plan(*pools, **common), plan(grown, *pools[1:], **common)
 
 

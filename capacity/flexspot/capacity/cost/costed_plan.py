@@ -94,15 +94,10 @@ class CostedPool(_PlanPart):
     machines: tuple[str, ...] = Field(min_length=1)
     capacity_type: CapacityType
     accelerator: str = ""
-    gpus_per_node: int = Field(ge=1)
     min_nodes: int = Field(ge=0)
+    max_nodes: int = Field(ge=1)
     ceiling: CostedCeiling
     serves: tuple[str, ...] = Field(min_length=1)
-
-    @property
-    def max_nodes(self) -> int:
-        """The most nodes: those that have its ceiling of GPUs."""
-        return self.ceiling.gpus // self.gpus_per_node
 
 
 class CostedRoutePool(_PlanPart):
