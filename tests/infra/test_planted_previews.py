@@ -59,7 +59,7 @@ def plant(checkout: OwnCheckout, changed: dict[str, Any]) -> None:
     """Puts defects into the checkout's own program."""
     (checkout.folder / "planted.json").write_text(json.dumps(changed))
     shutil.copyfile(HERE / "planting.py", checkout.folder / OWN / "planting.py")
-    program = checkout.folder / OWN / "program.py"
+    program = checkout.folder / OWN / "declaring" / "program.py"
     program.write_text(program.read_text() + PLANTED)
 
 
