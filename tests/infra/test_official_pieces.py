@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from flexspot.capacity.catalog.platform import Platform
-from flexspot.infra.deployment.prerequisites import PLUGINS, command_line, missing_pieces, plugin_path, sdk_version
+from flexspot.infra.deployment.prerequisites import PLUGINS, PULUMI, command_line, missing_pieces, plugin_path, sdk_version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,3 +90,4 @@ def test_the_plugins_versions_are_those_of_the_installed_sdks() -> None:
     from importlib.metadata import version as installed  # noqa: PLC0415
 
     assert {name: installed(f"pulumi-{name}") for name in PLUGINS} == PLUGINS
+    assert installed("pulumi") == PULUMI

@@ -1,4 +1,4 @@
-"""What an account of AWS or a project of Google Cloud must have for a platform, as data with a source: quotas; APIs and roles."""
+"""Quotas of an AWS account, and APIs and roles of a Google Cloud project, that a platform needs: data with sources."""
 
 from __future__ import annotations
 
@@ -108,14 +108,14 @@ _FAMILY = re.compile(r"([a-z]+)\d*")
 
 
 class Counts(StrEnum):
-    """What a quota counts. VCPU: those of running machines. ADDRESSES: Elastic IP addresses."""
+    """The unit of a quota. VCPU: those of running machines. ADDRESSES: Elastic IP addresses."""
 
     VCPU = "vcpu"
     ADDRESSES = "addresses"
 
 
 class Market(StrEnum):
-    """How machines are bought, as far as quotas tell them apart; one on an on-demand capacity reservation counts as ON_DEMAND."""
+    """Purchase options that quotas distinguish. A machine on an on-demand capacity reservation counts as ON_DEMAND."""
 
     ON_DEMAND = "on-demand"
     SPOT = "spot"

@@ -106,7 +106,7 @@ class RdmaMachines(Record):
 
 
 class RefusedMachines(Record):
-    """Machines whose fast network is none for the platform, and why."""
+    """Machines whose fast network the platform cannot use, and why."""
 
     names: Names
     why: str
@@ -121,7 +121,7 @@ class Installer(Record):
 
 
 class GpuDirectFacts(SourcedFile):
-    """The whole table. `variables` are what NCCL is told on all of the machines."""
+    """The whole table. `variables` are NCCL's environment variables on all of the machines."""
 
     installer: Installer
     variables: dict[str, str]
@@ -130,11 +130,11 @@ class GpuDirectFacts(SourcedFile):
     refused: tuple[RefusedMachines, ...]
 
     def of(self, machine: str) -> RdmaMachines | None:
-        """What there is of a machine; None for one without RDMA."""
+        """Return the entry of a machine; None for one without RDMA."""
         return next((each for each in self.machines if machine in each.names), None)
 
     def why_not(self, machine: str) -> str | None:
-        """Why a machine's fast network is none for the platform; None where it has none, or one that is."""
+        """Return why the platform cannot use a machine's fast network; None if it can, or if there is none."""
         return next((each.why for each in self.refused if machine in each.names), None)
 
 

@@ -124,7 +124,7 @@ QUEUE_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 
 PROJECT_LABEL = "flexspot.dev/project"
 WORKLOAD_TYPE_LABEL = "flexspot.dev/workload-type"
-"""What sort of work it is, for chargeback: the value of a WorkloadType."""
+"""The kind of work, for chargeback: the value of a WorkloadType."""
 
 USER_LABEL = "flexspot.dev/user"
-"""Who the work is for, as whoever submits it says: Kubernetes writes who made an object into its audit log alone, and no label has it."""
+"""The user that the submitter names. Kubernetes records who created an object in its audit log only, not in a label."""

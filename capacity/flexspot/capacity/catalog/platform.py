@@ -183,4 +183,4 @@ MOUNT_GROUP = 1000
 """The group id of every pod's processes, whatever their user, and of mounts, which their group may write."""
 
 USER_NAME = "flexspot"
-"""What programs are told that they are called: an id without an entry in the image's /etc/passwd has none, and getpass.getuser() fails."""
+"""The user name in the environment of programs. Without it getpass.getuser() fails for a user ID that the image's /etc/passwd lacks."""

@@ -406,7 +406,7 @@ def machine_list(cloud: Vendor) -> MachineList:
 
 
 def listed_price(book: PriceBook, machine: str, region: str, capacity_type: CapacityType) -> Price | None:
-    """What a machine is billed at: the book's price, else for on-demand and reserved nodes the list's. None: nothing is known."""
+    """Return the hourly price of a machine: the book's, else for on-demand and reserved nodes the list price. None if neither is known."""
     if (known := book.paid(machine, region, capacity_type)) is not None:
         return known
     if capacity_type not in {CapacityType.ON_DEMAND, CapacityType.RESERVED}:

@@ -229,7 +229,7 @@ _PATCH = 3
 
 
 class GkeFeature(StrEnum):
-    """What needs a version of GKE."""
+    """Features that need a version of GKE."""
 
     FLEX_START = "flex-start"
     QUEUED = "queued"

@@ -128,7 +128,7 @@ class LineCharge:
 
 
 def supply_of(facts: NodeFacts, rate: Rate, plan: SpendCommitment | None = None, credits_for: tuple[str, ...] = ()) -> Supply:
-    """What a node is a part of."""
+    """Return the supply that a node belongs to."""
     return Supply(facts.machine, facts.region, facts.bought_as, facts.pool, facts.gpu, rate, plan, credits_for)
 
 

@@ -215,7 +215,7 @@ class ResolvedPool:
 
     @property
     def queued(self) -> bool:
-        """Whether a queue gives its GPUs away."""
+        """Whether a queue hands out its GPUs."""
         return any(each.queued for each in self.classes)
 
     @property

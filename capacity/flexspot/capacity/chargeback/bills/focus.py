@@ -197,7 +197,7 @@ FORMS = (AWS, FOCUS, GOOGLE)
 
 
 def most_unpacked(size: int) -> int:
-    """How many bytes a compressed bill of `size` bytes may unpack to."""
+    """Return the bytes that a compressed bill of `size` bytes may unpack to."""
     return max(_ALWAYS_ALLOWED, size * MAX_EXPANSION)
 
 

@@ -69,7 +69,7 @@ def disagreements(resolved: ResolvedSettings) -> list[SettingsProblem]:
 
 
 def problems_of(check: Check, resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """What one check finds, called as its parameters say."""
+    """Return the problems that one check finds, called with the arguments that its parameters name."""
     wanted = signature(check).parameters
     given: dict[str, object] = {"resolved": resolved, "settings": resolved.settings}
     for pool in resolved.pools.values() if "pool" in wanted else (None,):

@@ -221,7 +221,7 @@ def days_are_those_of_buckets(settings: EksSettings) -> Iterator[SettingsProblem
 
 
 def file_systems_are_used(settings: EksSettings) -> Iterator[SettingsProblem]:
-    """What is said of a file system that is not there does nothing."""
+    """Refuse settings of a file system that the stack does not have."""
     for kind, where in ((StorageKind.EFS, "storage.checkpoints or storage.datasets"), (StorageKind.LUSTRE, "storage.datasets")):
         if kind in settings.storage.model_fields_set and kind not in settings.storage.file_systems.values():
             problem, remedy = "configures a file system, but there is none", f"set {where} to {kind}, or leave this out"

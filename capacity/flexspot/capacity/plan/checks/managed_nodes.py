@@ -311,7 +311,7 @@ def capacity_types_are_ones_that_autopilot_gives(resolved: ResolvedSettings) -> 
 
 
 def options_are_ones_that_autopilot_has(resolved: ResolvedSettings) -> Iterator[SettingsProblem]:
-    """What would be left out without a word is refused."""
+    """Refuse settings that would have no effect."""
     if not resolved.autopilot:
         return
     for pool in resolved.pools.values():
