@@ -1,1 +1,1 @@
-"""What is known of the clouds, as dated data files beside typed loaders: machines, capacity types, labels, prices, classes of work."""
+"""Dated data files about the clouds, with typed loaders: machines, capacity types, labels, prices, workload classes."""

@@ -1,4 +1,4 @@
-"""The kinds of accelerators that the platform counts: what pods ask for them by, what their nodes are known and tainted by."""
+"""The kinds of accelerators that the platform counts, with their resource names, taints and labels."""
 
 from __future__ import annotations
 
@@ -8,46 +8,56 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, eq=False)
 class Accelerator:
-    """One kind of accelerator, of which a device is what the rest of the code calls a GPU.
+    """One kind of accelerator. The rest of the code calls one device of any kind a GPU.
 
-    `manufacturer` is the catalog's word for it, as Karpenter's labels have it too. `resource` is what pods ask for one device by; it is
-    also the key of the taint on its nodes, as the API server adds the toleration of a taint to pods that ask for the resource of the same
-    name (ExtendedResourceToleration). `parts` are other resources under which its plugin offers the same devices and which nothing counts,
-    so that no team may have any. `instance_label` is how Karpenter's keys go on, after what all begin with, when it tells of the devices:
-    NAME-name, NAME-count, NAME-manufacturer; `tells_memory` says that there is NAME-memory. `noun` is what a sentence calls one device.
-    `ec2_family` is a pattern of the families of EC2 that have it, without look-ahead, which the API server's regular expressions (RE2) do
-    not have; `ec2_categories` are the letters that these begin with. `gce_family` is the same of Compute Engine, and `gke_label` the label
-    by which GKE says which device a node has. What a cloud does not have of it is empty.
+    A field is empty where the cloud does not have this kind.
     """
 
     manufacturer: str
+    """Name in the catalog and in Karpenter's labels."""
     resource: str
+    """Extended resource that pods request for one device.
+
+    It is also the key of the taint on its nodes: the API server adds the toleration to pods that request the resource of the same name
+    (ExtendedResourceToleration).
+    """
     noun: str
+    """Name of one device in sentences."""
     instance_label: str = ""
+    """Part of Karpenter's label keys that follows their prefix: NAME-name, NAME-count, NAME-manufacturer."""
     ec2_family: str = ""
+    """Regular expression of the EC2 families that have it. It has no look-ahead, which the API server's expressions (RE2) lack."""
     ec2_categories: tuple[str, ...] = ()
+    """Letters that these EC2 families begin with."""
     gce_family: str = ""
+    """Regular expression of the Compute Engine families that have it."""
     gke_label: str = ""
+    """Label in which GKE states the device of a node."""
     tells_memory: bool = False
+    """True if Karpenter also sets the label NAME-memory."""
     parts: tuple[str, ...] = ()
+    """Other resources under which the device plugin offers the same devices. They are not counted, so no team may have any."""
 
     @property
     def taint_key(self) -> str:
-        """The key of the taint on its nodes."""
+        """Key of the taint on its nodes."""
         return self.resource
 
     @property
     def quota_key(self) -> str:
-        """The one key under which a ResourceQuota counts its devices. Kubernetes takes `limits.` as well and never counts it."""
+        """Key under which a ResourceQuota counts its devices. Kubernetes also accepts `limits.` and never counts it."""
         return f"requests.{self.resource}"
 
     @property
     def series_value(self) -> str:
-        """The resource as series have it: see the function."""
+        """Resource name as it appears in metric series; see the function of this name."""
         return series_value(self.resource)
 
     def labels(self, begins: str) -> tuple[str, ...]:
-        """The labels that say which device a node has, where keys begin with `begins`: its name, and its memory where that is told."""
+        """Return the labels for a node's device name and, where Karpenter labels it, device memory.
+
+        begins: prefix of the label keys.
+        """
         return tuple(f"{begins}{self.instance_label}-{each}" for each in ("name", *(("memory",) if self.tells_memory else ())))
 
 
@@ -62,11 +72,15 @@ NVIDIA = Accelerator(
     gke_label="cloud.google.com/gke-accelerator",
     tells_memory=True,
 )
-"""NVIDIA's GPUs, whole ones. What a partition (MIG) is called follows from its size and is read where partitions are: pods in
-flexspot/policies/inventory/pod_gpus.py, reports in flexspot/capacity/chargeback/nodes.py. Families: g5, g6e, gr6, p4d, p5en, p6-b200, and
-what will be named like them; one, g4ad, looks like them and holds AMD's. https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html
-Compute Engine's are the accelerator-optimised families; a g1-small has no GPU.
-https://docs.cloud.google.com/compute/docs/accelerator-optimized-machines"""
+"""NVIDIA's GPUs, whole ones.
+
+The name of a partition (MIG) depends on its size. Partitions are read where they occur: pods in flexspot/policies/inventory/pod_gpus.py,
+reports in flexspot/capacity/chargeback/nodes.py. Families: g5, g6e, gr6, p4d, p5en, p6-b200, and future ones named like them. One family,
+g4ad, has such a name but contains AMD GPUs. https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html
+
+On Compute Engine they are the accelerator-optimised families; a g1-small has no GPU.
+https://docs.cloud.google.com/compute/docs/accelerator-optimized-machines
+"""
 
 NEURON = Accelerator(
     "aws",
@@ -77,7 +91,7 @@ NEURON = Accelerator(
     ("inf", "trn"),
     parts=("aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice"),
 )
-"""AWS's Trainium and Inferentia chips, in whole devices: a job of several cores of one has the device.
+"""AWS's Trainium and Inferentia chips, counted as whole devices: a job that uses several cores of one gets the device.
 
 Resources: AWS Neuron documentation, "Neuron device plugin" (v2.31.0: `neuron` and `neuroncore` for the same devices; older plugins had
 `neurondevice` for `neuron`), read 2026-11-26. Labels: Karpenter's AWS provider v1.14.1, pkg/providers/instancetype/types.go.
@@ -90,7 +104,7 @@ TPU = Accelerator(
     gce_family=r"ct\d[a-z]*|tpu\d[a-z]*",
     gke_label="cloud.google.com/gke-tpu-accelerator",
 )
-"""Google's TPUs, in chips, on GKE alone. A pod that asks for some asks for all of its node, and names their kind and topology.
+"""Google's TPUs, counted in chips, on GKE only. A pod that requests chips requests all of its node, and names their kind and topology.
 
 GKE documentation, "About TPUs in GKE" (read 2026-11-26). The taint has the value `present`: SkyPilot's provisioner
 (sky/provision/kubernetes/instance.py) and a node of a ct6e-standard-1t as its owner wrote it down (public notes of 2026, read 2026-11-26).
@@ -99,51 +113,51 @@ Families: GoogleCloudPlatform/cluster-autoscaler, pkg/cloudprovider/gke/machinet
 
 
 def series_value(resource: str) -> str:
-    """A resource as kube-state-metrics writes it in the label `resource` of its series (v2.20.0, internal/store/utils.go)."""
+    """Return a resource name as kube-state-metrics writes it in the label `resource` (v2.20.0, internal/store/utils.go)."""
     return re.sub(r"[^a-zA-Z0-9_]", "_", resource)
 
 
 ACCELERATORS = (NVIDIA, NEURON, TPU)
-"""In the order in which quotas name them."""
+"""All kinds, in the order in which quotas name them."""
 
 ON_EC2 = tuple(each for each in ACCELERATORS if each.ec2_family)
-"""Those that machines of EC2 have, and of which Karpenter tells."""
+"""Kinds on EC2 machines, which Karpenter labels."""
 
 ON_GKE = tuple(each for each in ACCELERATORS if each.gke_label)
-"""Those that machines of Compute Engine have, and of which GKE tells."""
+"""Kinds on Compute Engine machines, which GKE labels."""
 
 BY_MANUFACTURER = {each.manufacturer: each for each in ACCELERATORS}
 BY_RESOURCE = {each.resource: each for each in ACCELERATORS}
 RESOURCES = tuple(BY_RESOURCE)
-"""What pods ask for whole devices by, of whatever kind."""
+"""Resources that pods request for whole devices of any kind."""
 
 SERIES_VALUES = tuple(each.series_value for each in ACCELERATORS)
-"""The same as series of kube-state-metrics have them."""
+"""The same resources as they appear in series of kube-state-metrics."""
 
 
 PARTITION_PREFIX = "nvidia.com/mig-"
-"""How the names of resources begin that are parts of a GPU."""
+"""Prefix of the resource names of GPU partitions."""
 
 SHARED_SUFFIX = ".shared"
-"""How the names of resources end that several pods share by time, where their plugin is told to say so.
+"""Suffix of resources that several pods share by time, if their plugin is configured to add it.
 
 https://github.com/NVIDIA/k8s-device-plugin, README.md, `renameByDefault`: RESOURCE.shared (2026-11-26).
 """
 
 
 def kind_of_resource(name: str) -> Accelerator | None:
-    """The kind of what a resource is a device, a shared device or a partition of; None for any other, such as cores of a Neuron device."""
+    """Return the kind of a device, shared device or partition by its resource. None for others, such as cores of a Neuron device."""
     whole = name.removesuffix(SHARED_SUFFIX)
     return BY_RESOURCE.get(whole) or (NVIDIA if whole.startswith(PARTITION_PREFIX) else None)
 
 
 def of_gce_machine(name: str) -> Accelerator:
-    """Which kind a machine of Compute Engine with accelerators has, by its family; NVIDIA's where nothing else is known."""
+    """Return the accelerator kind of a Compute Engine machine by its family. NVIDIA if the family is unknown."""
     family = name.partition("-")[0]
     return next((each for each in ON_GKE if re.fullmatch(each.gce_family, family)), NVIDIA)
 
 
 def of_ec2_machine(name: str) -> Accelerator:
-    """Which kind a machine of EC2 with accelerators has, by its family; NVIDIA's where nothing else is known."""
+    """Return the accelerator kind of an EC2 machine by its family. NVIDIA if the family is unknown."""
     family = name.partition(".")[0]
     return next((each for each in ON_EC2 if re.fullmatch(each.ec2_family, family)), NVIDIA)

@@ -16,7 +16,7 @@ _FILE = Path(__file__).parent / "gcp_project.yaml"
 
 
 class When(StrEnum):
-    """The part of a stack for which something is needed."""
+    """The part of a stack that needs something."""
 
     ALWAYS = "always"
     WORK_QUEUE = "work-queue"
@@ -28,7 +28,7 @@ class When(StrEnum):
 
 
 class ProjectNeed(Record):
-    """An API or a role, and what for."""
+    """An API or a role, with its purpose."""
 
     name: Annotated[str, Field(pattern=r"^([a-z]+\.googleapis\.com|roles/[a-zA-Z]+\.[a-zA-Z]+)$")]
     purpose: Annotated[str, Field(alias="for")]
@@ -36,7 +36,7 @@ class ProjectNeed(Record):
 
 
 class Grantee(StrEnum):
-    """To whom a role in a host project is given: whoever deploys, or an account of Google's in the stack's own project."""
+    """Recipient of a role in a host project: the deployer, or an account of Google's in the stack's own project."""
 
     DEPLOYER = "deployer"
     CONTAINER = "container"
@@ -44,7 +44,7 @@ class Grantee(StrEnum):
 
 
 class HostGrant(Record):
-    """A role in the host project of a Shared VPC, on the project as a whole or on the subnetwork of the nodes."""
+    """A role in the host project of a Shared VPC, on the whole project or on the nodes' subnetwork."""
 
     role: str
     to: Grantee
@@ -52,14 +52,14 @@ class HostGrant(Record):
 
 
 class HostProject(Record):
-    """What the host project of a Shared VPC must have."""
+    """APIs and roles that the host project of a Shared VPC must have."""
 
     apis: tuple[str, ...]
     grants: tuple[HostGrant, ...]
 
 
 class ResourceNeed(Record):
-    """By which API a type of resource is made, and by which role of whoever deploys."""
+    """The API that creates a type of resource, and the role that the deployer needs for it."""
 
     api: str
     role: str
@@ -74,22 +74,22 @@ class _ProjectFile(Record):
 
 
 def apis_for(parts: set[When]) -> list[ProjectNeed]:
-    """The APIs that must be enabled for these parts of a stack, by name."""
+    """Return the APIs that must be enabled for these parts of a stack, sorted by name."""
     return _of(_file().apis, parts)
 
 
 def roles_for(parts: set[When]) -> list[ProjectNeed]:
-    """The roles in the project of whoever deploys these parts of a stack, by name."""
+    """Return the project roles that deploying these parts of a stack needs, sorted by name."""
     return _of(_file().roles, parts)
 
 
 def host_project() -> HostProject:
-    """What the host project of a Shared VPC must have."""
+    """Return the APIs and roles that the host project of a Shared VPC must have."""
     return _file().host
 
 
 def resource_needs() -> dict[str, ResourceNeed]:
-    """What each type of resource is made by, by Pulumi's token."""
+    """Return the API and role behind each type of resource, by Pulumi's type token."""
     return _file().resources
 
 
@@ -108,7 +108,7 @@ _FAMILY = re.compile(r"([a-z]+)\d*")
 
 
 class Counts(StrEnum):
-    """The unit of a quota. VCPU: those of running machines. ADDRESSES: Elastic IP addresses."""
+    """The unit of a quota. VCPU: vCPU of running machines. ADDRESSES: Elastic IP addresses."""
 
     VCPU = "vcpu"
     ADDRESSES = "addresses"
@@ -122,7 +122,7 @@ class Market(StrEnum):
 
 
 class AwsQuota(Record):
-    """One quota of EC2 in a region, by its code in Service Quotas. `default` is what an account has that never asked for more."""
+    """One quota of EC2 in a region, by its code in Service Quotas."""
 
     code: Annotated[str, Field(pattern=r"^L-[0-9A-F]{8}$")]
     name: str
@@ -130,6 +130,7 @@ class AwsQuota(Record):
     market: Market | None = None
     families: tuple[str, ...] = ()
     default: Annotated[int, Field(ge=0)]
+    """Value for an account that never requested an increase."""
     source: str
 
     @model_validator(mode="after")
@@ -153,17 +154,17 @@ class AwsQuotaFile(SourcedFile):
 
 @cache
 def aws_quotas() -> tuple[AwsQuota, ...]:
-    """All quotas that are known."""
+    """Return all known quotas."""
     return read_records(_AWS_QUOTAS, AwsQuotaFile).quotas
 
 
 def quota_of_machine(machine: str, market: Market) -> AwsQuota | None:
-    """The quota that a machine such as g6.xlarge counts against; None where no source says which."""
+    """Return the quota that a machine such as g6.xlarge counts against. None if no source names one."""
     found = _FAMILY.match(machine)
     names = {found.group(0), found.group(1)} if found else set[str]()
     return next((each for each in aws_quotas() if each.market is market and names & {*each.families}), None)
 
 
 def address_quota() -> AwsQuota:
-    """The quota of Elastic IP addresses."""
+    """Return the quota of Elastic IP addresses."""
     return next(each for each in aws_quotas() if each.counts is Counts.ADDRESSES)

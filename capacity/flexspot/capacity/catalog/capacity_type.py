@@ -1,4 +1,4 @@
-"""How capacity is bought, and what each way is on each platform: how one asks for it, how it ends, what it forbids, how nodes show it."""
+"""Capacity types, with the facts about each on each platform: request, end, restrictions, labels and taints of its nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class CapacityType(StrEnum):
-    """How a machine is provisioned; pools, flavors, prices and reports all use this term.
+    """How a machine is bought; pools, flavors, prices and reports all use this term.
 
     RESERVED is capacity paid for in advance: a GCP reservation, an AWS capacity reservation or capacity block. FLEX_START is capacity that
     GCP's Dynamic Workload Scheduler provides when available, for at most seven days, and does not reclaim earlier; it is not Spot. QUEUED
@@ -40,13 +40,13 @@ _RANK = {each: rank for rank, each in enumerate(CapacityType)}
 
 @dataclass(frozen=True)
 class OrderConflictError(Exception):
-    """Orders that no one order can follow: each of `capacity_types` would have to come before the next, and the last before the first."""
+    """Orders that cannot be merged: each of `capacity_types` would have to come before the next, and the last before the first."""
 
     capacity_types: tuple[CapacityType, ...]
 
 
 def merged_order(orders: Iterable[tuple[CapacityType, ...]]) -> tuple[CapacityType, ...]:
-    """The order that keeps every given one; where they leave it open, that of CapacityType itself. Raises OrderConflictError."""
+    """Return one order that keeps every given one. Ties follow the order of CapacityType. Raises OrderConflictError."""
     graph: TopologicalSorter[CapacityType] = TopologicalSorter()
     for order in orders:
         graph.add(order[0])
@@ -72,11 +72,11 @@ Positive = Annotated[int, Field(ge=1)]
 
 
 class Origin(StrEnum):
-    """Who makes the node, on which depends how the cloud marks it.
+    """The creator of a node. The cloud's labels and taints depend on it.
 
-    NODE_POOL is a GKE node pool that somebody declares, as a stack's own are; it is not a Karpenter NodePool, which is KARPENTER.
-    AUTO_PROVISIONING is GKE's node auto-provisioning (NAP) for pods that name no compute class.
-    COMPUTE_CLASS is a GKE ComputeClass that creates node pools; it is not one that only names declared pools.
+    NODE_POOL is a declared GKE node pool, such as a stack's pools; it is not a Karpenter NodePool, which is KARPENTER. AUTO_PROVISIONING is
+    GKE's node auto-provisioning (NAP) for pods that name no compute class. COMPUTE_CLASS is a GKE ComputeClass that creates node pools; it
+    is not one that only names declared pools.
     """
 
     NODE_POOL = "node-pool"
@@ -86,9 +86,9 @@ class Origin(StrEnum):
 
 
 class CloudQuota(StrEnum):
-    """Which of the cloud's quotas a node counts against; it is not a Kueue quota.
+    """The cloud's quota that a node counts against; it is not a Kueue quota.
 
-    PREEMPTIBLE is Google's for Spot and flex-start alike. RESERVATION: what counts, if anything, counted when the reservation was made.
+    PREEMPTIBLE is Google's quota for Spot and flex-start. RESERVATION: usage counted when the reservation was created, if at all.
     """
 
     ON_DEMAND = "on-demand"
@@ -98,65 +98,63 @@ class CloudQuota(StrEnum):
 
 
 class RunTimeSetting(StrEnum):
-    """The one field that holds a bounded run time. A GKE pool's field must stay unset where the request holds it."""
+    """The one field that limits the run time. A GKE pool's field must stay unset where the request sets it."""
 
     NODE_POOL = "node_config.max_run_duration"
     PROVISIONING_REQUEST = "ProvisioningRequest.spec.parameters.maxRunDurationSeconds"
 
 
 class CloudTaint(Record):
-    """A taint that the cloud sets. `value` is None where only the node's own circumstances give it, as the name of its compute class."""
+    """A taint that the cloud sets."""
 
     key: str
     value: str | None
+    """None if the value differs from node to node, such as the name of its compute class."""
     effect: Literal["NoSchedule", "NoExecute", "PreferNoSchedule"] = "NoSchedule"
 
 
 class CloudMarks(Record):
-    """The labels and taints that the cloud sets by itself on nodes of one origin. Everything else a pool must declare.
-
-    A label's value is None where it differs from node to node. `taints_if` is the condition for the taints; None: they are always there.
-    """
+    """The labels and taints that the cloud itself sets on nodes of one origin. A pool must declare everything else."""
 
     labels: dict[str, str | None]
+    """Labels; None for a value that differs from node to node."""
     taints: tuple[CloudTaint, ...] = ()
     taints_if: str | None = None
+    """Condition for the taints; None if they are always set."""
     source: str
 
 
 class AutopilotFacts(Record):
-    """How pods ask Autopilot for one capacity type, beside the GPU and how many of it a node has.
-
-    `selector` are the labels that they select; `taints` what GKE then sets on the nodes, besides the GPU's own. GKE adds the tolerations
-    to pods that select these labels as they are created.
-    """
+    """The way pods request one capacity type from Autopilot, in addition to the GPU and the number per node."""
 
     selector: dict[str, str]
+    """Labels that pods select. GKE adds the tolerations to pods with these labels when they are created."""
     taints: tuple[CloudTaint, ...] = ()
+    """Taints that GKE then sets on the nodes, in addition to the GPU's own."""
     source: str
 
 
 class CapacityTypeFacts(Record):
-    """One capacity type on one platform.
-
-    `requested_by` names the fields that ask for it. `notice_seconds` is what user pods get between the signal and the end by default; None:
-    the cloud does not interrupt before a known end. `max_notice_seconds` is what `notice_raised_by` can make of it; where nothing can, the
-    two are the same. `min_run_seconds` and `max_run_seconds` bound the run time that `run_time_set_by` holds; None: there is no such bound.
-    `autoscaler_labels` are what pods may select before a node exists; those that `marks` do not hold, the pool must declare. `autopilot` is
-    how GKE Autopilot is asked for it; None: it has it not.
-    """
+    """One capacity type on one platform."""
 
     requested_by: str
+    """Names of the fields that request it."""
     notice_seconds: Positive | None = None
+    """Default seconds between the signal to user pods and their end. None: the cloud does not interrupt before a known end."""
     max_notice_seconds: Positive | None = None
+    """Longest notice that `notice_raised_by` can set; equal to `notice_seconds` where nothing raises it."""
     notice_raised_by: str | None = None
     min_run_seconds: Positive | None = None
+    """Lower bound of the run time in `run_time_set_by`; None if there is none."""
     max_run_seconds: Positive | None = None
+    """Upper bound of the same; None if there is none."""
     run_time_set_by: RunTimeSetting | None = None
     quota: CloudQuota
     autoscaler_labels: Annotated[dict[str, str], Field(min_length=1)]
+    """Labels that pods may select before a node exists. The pool must declare those that `marks` does not contain."""
     marks: dict[Origin, CloudMarks]
     autopilot: AutopilotFacts | None = None
+    """The way to request it from GKE Autopilot; None if Autopilot does not offer it."""
     source: str
 
     @model_validator(mode="after")
@@ -173,7 +171,7 @@ class CapacityTypeFacts(Record):
 
 
 class CapacityTypeFile(SourcedFile):
-    """The capacity types of one platform, and the marks that a node has for its GPUs, whatever its capacity type."""
+    """The capacity types of one platform, and the labels and taints of GPU nodes of any capacity type."""
 
     platform: _Platform
     gpu_marks: dict[Origin, CloudMarks]
@@ -188,10 +186,10 @@ def _shipped(platform: str) -> CapacityTypeFile:
 
 
 def facts_of(platform: str) -> dict[CapacityType, CapacityTypeFacts]:
-    """The capacity types that `platform` has: EKS lacks flex-start and queued. Raises ValueError for another platform than gke and eks."""
+    """Return the capacity types of `platform`: EKS lacks flex-start and queued. Raises ValueError for other platforms than gke and eks."""
     return _shipped(platform).types
 
 
 def gpu_marks_of(platform: str) -> dict[Origin, CloudMarks]:
-    """What marks a GPU node of `platform` by itself, by who makes the node. Raises ValueError as `facts_of` does."""
+    """Return the labels and taints that `platform` sets on GPU nodes, by the node's creator. Raises ValueError as `facts_of` does."""
     return _shipped(platform).gpu_marks

@@ -1,8 +1,8 @@
-"""What a contract says of prices: discounts off the list, machines and US dollars an hour that are paid for whatever runs.
+"""Contract terms for prices: discounts off the list, committed machines, and committed spend in US dollars an hour.
 
-The latter are AWS' Savings Plans and Google's Compute flexible committed-use discounts. Sources, all read 2026-11-27:
-docs.aws.amazon.com/savingsplans/latest/userguide/sp-applying.html; docs.cloud.google.com/docs/cuds-multiprice, by which since 2026-01-21
-the commitment of a flexible discount is an amount at discounted prices, as AWS' always was.
+Committed spend means AWS's Savings Plans and Google's Compute flexible committed-use discounts. Sources, all read 2026-11-27:
+docs.aws.amazon.com/savingsplans/latest/userguide/sp-applying.html; docs.cloud.google.com/docs/cuds-multiprice: since 2026-01-21 the
+commitment of a flexible discount is an amount at discounted prices, like AWS's.
 """
 
 from __future__ import annotations
@@ -26,37 +26,41 @@ if TYPE_CHECKING:
 
 
 class Discount(Record):
-    """So many percent off the list price of one capacity type; `machine`, `region` and `pool` narrow it, None means any.
+    """A percentage off the list price of one capacity type.
 
-    Of several that hold for the same machine, the one that names the pool counts, then the one that names the machine, then the region.
-    Of `reserved` it is off the on-demand price, as no cloud lists a price of reservations. It is of list prices alone: a price that the
-    same file names is one of the contract, with nothing off.
+    If several match a machine, the one that names the pool applies, then the one that names the machine, then the region. A `reserved`
+    discount is off the on-demand price, as no cloud lists a price of reservations. Discounts apply to list prices only: a price in the same
+    file is already the contract's.
     """
 
     capacity_type: CapacityType
+    """Capacity type whose price is reduced."""
     percent: Annotated[Decimal, Field(gt=Decimal(0), lt=Decimal(100))]
     machine: str | None = None
+    """Machine that the discount is limited to; None for any."""
     region: str | None = None
+    """Region that it is limited to; None for any."""
     pool: str | None = None
+    """Pool that it is limited to; None for any."""
     source: str
 
     @property
     def what(self) -> str:
-        """Name of the commitment in messages."""
+        """Name of the discount in messages."""
         return " ".join(each or "any" for each in (self.capacity_type.value, self.machine, self.region, self.pool))
 
     @property
     def narrowness(self) -> tuple[bool, bool, bool]:
-        """By what the narrower of two counts."""
+        """Sort key: the more specific of two discounts is larger."""
         return self.pool is not None, self.machine is not None, self.region is not None
 
     def holds(self, machine: str, region: str) -> bool:
-        """Whether it is of this machine there, in whatever pool."""
+        """Return whether the discount covers this machine and region in some pool."""
         return self.machine in {None, machine} and self.region in {None, region}
 
 
 class Lasting(Record, ABC):
-    """A part of a contract that holds from `start` until before `end`; without one of them for as long as anybody asks.
+    """A part of a contract that is valid from `start` until before `end`; a missing bound means no limit.
 
     A time without an offset is in UTC.
     """
@@ -76,23 +80,23 @@ class Lasting(Record, ABC):
         return self
 
     def holds(self, start: int, end: int) -> tuple[int, int]:
-        """The part of a time, in seconds since 1970 UTC, in which it holds; the end is the start where it does not."""
+        """Return the valid part of an interval, in seconds since 1970 UTC. The end equals the start if they do not overlap."""
         first = start if self.start is None else max(start, int(_utc(self.start).timestamp()))
         last = end if self.end is None else min(end, int(_utc(self.end).timestamp()))
         return first, max(first, last)
 
 
 class Commitment(Lasting):
-    """`nodes` machines that are billed from `start` until before `end`, there or not: a reservation, or a block of capacity.
+    """`nodes` machines that are billed from `start` until before `end`, running or not: a reservation or a capacity block.
 
-    With `pool` the nodes of that pool alone are of it. Their price is that of `reserved` in the book, or the on-demand price; a price of
-    their own is a row of the file.
+    Their price is the book's `reserved` price, or the on-demand price. A different price is a row of the file.
     """
 
     machine: str
     region: str
     nodes: Annotated[int, Field(ge=1)]
     pool: str | None = None
+    """Pool whose nodes alone use it; None for any pool."""
     source: str
 
     @property
@@ -101,7 +105,7 @@ class Commitment(Lasting):
         return f"{self.nodes} reserved {self.machine} in {self.region}" + (f" for pool {self.pool}" if self.pool else "")
 
     def is_of(self, machine: str, region: str, pool: str) -> bool:
-        """Whether a reserved node of `pool` can be one of its."""
+        """Return whether a reserved node of `pool` can use it."""
         return (self.machine, self.region) == (machine, region) and self.pool in {None, pool}
 
 
@@ -110,7 +114,7 @@ def _utc(moment: datetime) -> datetime:
 
 
 class SpendKind(StrEnum):
-    """What the commitment is called by its cloud. Of AWS' two the narrower one is applied first."""
+    """The cloud's name of the commitment. The narrower of AWS's two is applied first."""
 
     EC2_INSTANCE_SAVINGS_PLAN = "ec2-instance-savings-plan"
     COMPUTE_SAVINGS_PLAN = "compute-savings-plan"
@@ -118,12 +122,12 @@ class SpendKind(StrEnum):
 
     @property
     def cloud(self) -> Vendor:
-        """Whose it is."""
+        """Cloud that sells it."""
         return Vendor.GCP if self is SpendKind.COMPUTE_FLEXIBLE_CUD else Vendor.AWS
 
 
 class SpendRate(Record):
-    """What an hour of a machine costs under the commitment, in US dollars. Of machines without a rate it pays nothing."""
+    """Price of an hour of a machine under the commitment, in US dollars. Machines without a rate are not covered."""
 
     machine: str
     region: str
@@ -131,13 +135,13 @@ class SpendRate(Record):
 
 
 class SpendCommitment(Lasting):
-    """`usd_per_hour` that are billed from `start` until before `end`, whatever runs, and pay for machines on demand at `rates`.
+    """`usd_per_hour` that are billed from `start` until before `end`, whatever runs. They pay for on-demand machines at `rates`.
 
-    `start` and `end` have an offset and are starts of clock-hours, by which it is applied.
-    `name` is the cloud's own id, or a word of one's own.
+    `start` and `end` have an offset and are starts of clock hours, as commitments are applied hour by hour.
     """
 
     name: Annotated[str, Field(min_length=1)]
+    """The cloud's ID, or a name of your choice."""
     kind: SpendKind
     usd_per_hour: Annotated[Decimal, Field(gt=Decimal(0))]
     rates: Annotated[tuple[SpendRate, ...], Field(min_length=1)]
@@ -165,7 +169,7 @@ class SpendCommitment(Lasting):
         return f"{self.kind} {self.name}, {self.usd_per_hour} USD an hour"
 
     def rate_of(self, machine: str, region: str) -> Decimal | None:
-        """What an hour of a machine costs under it; None: it pays nothing of it."""
+        """Return the price of an hour of a machine under the commitment. None if it does not cover the machine."""
         return next((each.usd_per_hour for each in self.rates if (each.machine, each.region) == (machine, region)), None)
 
 
@@ -179,7 +183,7 @@ class Dated(Protocol):
 
     @property
     def start(self) -> datetime | None:
-        """From when on it holds; None: from ever."""
+        """First moment of validity; None if the row was always valid."""
         ...
 
 
@@ -198,7 +202,7 @@ def moment_problem(moment: datetime | None, name: str) -> str | None:
 def order_problem(rows: Sequence[tuple[str, datetime | None]]) -> str | None:
     """Return the problem of the starts of rows, each given with its key. None if they have none.
 
-    A start has an offset and whole seconds; rows of the same are in the order of time, and no two begin at one moment.
+    A start has an offset and whole seconds. Rows with the same key are in the order of time, each with a different start.
     """
     last: dict[str, datetime | None] = {}
     for what, start in rows:
@@ -209,8 +213,8 @@ def order_problem(rows: Sequence[tuple[str, datetime | None]]) -> str | None:
             if start == before:
                 return f"{what} has two prices{_from(start)}"
             if start is None or (before is not None and start < before):
-                told = f"the price{_from(start) or ' without a start'} stands after that{_from(before)}"
-                return f"{what}: {told}; write them in the order of time"
+                position = f"the price{_from(start) or ' without a start'} stands after that{_from(before)}"
+                return f"{what}: {position}; write them in the order of time"
         last[what] = start
     return None
 
@@ -220,7 +224,10 @@ def _from(start: datetime | None) -> str:
 
 
 def valid_at(rows: Iterable[DatedT], at: datetime | None = None) -> list[DatedT]:
-    """Of rows of the same the last that has begun by `at`, which is now unless it is said."""
+    """Return the last started row of each key.
+
+    at: the moment to look at. Default: now.
+    """
     moment = datetime.now(UTC) if at is None else at
     found: dict[str, DatedT] = {}
     for each in rows:
@@ -230,25 +237,23 @@ def valid_at(rows: Iterable[DatedT], at: datetime | None = None) -> list[DatedT]
 
 
 class NodeFee(Record):
-    """Fee of EKS Auto Mode for running a node, in percent of its machine's on-demand price.
-
-    Of machines of some categories, such as g and gr; without categories, of all that no row before it is of.
-    """
+    """Fee of EKS Auto Mode for running a node, in percent of its machine's on-demand price."""
 
     categories: tuple[str, ...] = ()
+    """Machine categories with this fee, such as g and gr. Empty: all that no earlier row names."""
     percent: Annotated[Decimal, Field(gt=Decimal(0), lt=Decimal(100))]
     source: str
 
     def is_of(self, machine: str) -> bool:
-        """Return true if the fee is that of a machine such as g6e.xlarge."""
+        """Return whether the fee applies to a machine such as g6e.xlarge."""
         category = re.match("[a-z]*", machine)
         return not self.categories or (category is not None and category[0] in self.categories)
 
 
 class FamilyPrice(Record):
-    """The smallest machine of a family without GPUs on demand, in US dollars an hour; larger ones cost no more for what they have.
+    """On-demand price of the smallest machine of a family without GPUs, in US dollars an hour. Larger ones cost no more per vCPU and GiB.
 
-    An autoscaler may make any size of these families for work without GPUs, and no other families.
+    An autoscaler may create any size of these families for work without GPUs, and no other families.
     """
 
     family: str

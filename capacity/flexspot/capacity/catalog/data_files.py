@@ -1,4 +1,4 @@
-"""Reading the dated data files: one strict way from a YAML file to validated records."""
+"""Loading of the dated data files: one strict way from a YAML file to validated records."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 
 class Record(BaseModel):
-    """A row of a data file: frozen, and an unknown field is an error."""
+    """A row of a data file. It is frozen and rejects unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class DescribedRecord(Record):
-    """A record whose fields are described where they are declared: the text below a field is its description, also in a JSON schema."""
+    """A record that uses the docstring below each field as the field's description, also in a JSON schema."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     @classmethod
     def default(cls, field: str) -> Any:
-        """The default of a field, for whoever is used without a stack file. Raises KeyError for a field that there is not."""
+        """Return the default of a field, for callers without a stack file. Raises KeyError for an unknown field."""
         return cls.model_fields[field].get_default(call_default_factory=True)
 
     @classmethod
     def bounds(cls, field: str) -> tuple[int, int]:
-        """The least and the most that a field of whole numbers takes. Raises ValueError for one that is not bounded on both sides."""
+        """Return the least and greatest value of an integer field. Raises ValueError unless it has both bounds."""
         bounds = cls.model_fields[field].metadata
         [least] = [bound.ge for bound in bounds if hasattr(bound, "ge")]
         [most] = [bound.le for bound in bounds if hasattr(bound, "le")]
@@ -39,20 +39,19 @@ class DescribedRecord(Record):
 
 
 class Source(Record):
-    """Where figures were read and when. `verified` is false for what was never checked against the vendor's own list.
-
-    `undated`: `as_of` is the day of reading, because the source has none of its own; its figures may be older, so it is not verified.
-    """
+    """Where and when figures were read."""
 
     citation: Annotated[str, Field(min_length=10)]
     as_of: date
     verified: bool
+    """False for figures that were never checked against the vendor's own list."""
     undated: bool = False
+    """True if `as_of` is the day of reading because the source has no date. Its figures may be older, so it is not verified."""
 
     @model_validator(mode="after")
     def _what_has_no_date_is_not_verified(self) -> Source:
         if self.undated and self.verified:
-            raise ValueError("verified is true of an undated source: nobody knows of which day the figures are")
+            raise ValueError("verified is true of an undated source, whose figures have no known day")
         return self
 
 
@@ -70,7 +69,7 @@ class SourcedFile(Record):
 
 
 def _sourced(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Each row's name, and the name of its source. A row in a list is named by its first text."""
+    """Yield each row's name and the name of its source. A row in a list gets the name of its first text."""
     members: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, Record):
         fields = members = list(value)
@@ -81,22 +80,22 @@ def _sourced(value: Any, name: str) -> Iterator[tuple[str, str]]:
     elif isinstance(value, (list, tuple)):
         members = (("", each) for each in cast("list[Any]", value))
     for key, each in members:
-        # Most members are texts and numbers.
+        # Most members are texts and numbers, which have no members.
         if isinstance(each, (Record, dict, list, tuple)):
             yield from _sourced(each, str(key))
 
 
 class DataFileError(ValueError):
-    """A data file that does not say what it must; the text names the file, the row and the field."""
+    """A data file that breaks its schema; the message names the file, the row and the field."""
 
 
 RecordT = TypeVar("RecordT", bound=Record)
 
 
 def read_records(path: Path, model: type[RecordT]) -> RecordT:
-    """The content of `path` as one validated `model`.
+    """Return the content of `path` as one validated `model`.
 
-    Raises DataFileError with every problem at once, each as `place: what is wrong`.
+    Raises DataFileError with all problems, each as `place: problem`.
     """
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
@@ -104,7 +103,7 @@ def read_records(path: Path, model: type[RecordT]) -> RecordT:
     except yaml.YAMLError as error:
         raise DataFileError(f"{path.name} is not YAML: {error}") from error
     except ValidationError as error:
-        # What a model says itself comes behind words of the library's.
-        told = [(".".join(map(str, each["loc"])) or "(whole file)", each["msg"].removeprefix("Value error, ")) for each in error.errors()]
-        problems = [f"  {place}: {what}" for place, what in told]
+        # pydantic puts its own words before the message of a model's validator.
+        errors = [(".".join(map(str, each["loc"])) or "(whole file)", each["msg"].removeprefix("Value error, ")) for each in error.errors()]
+        problems = [f"  {place}: {what}" for place, what in errors]
         raise DataFileError("\n".join([f"{path.name} has {error.error_count()} problem(s):", *problems])) from error

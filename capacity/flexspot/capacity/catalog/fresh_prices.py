@@ -1,4 +1,4 @@
-"""Fresh prices: what the clouds' own lists say of machines and services, and a price file with those rows. Pure: nobody is asked here."""
+"""Fresh prices: rows from the replies of the clouds' price lists, and a price file with those rows. Pure: no requests are sent here."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 
 
 _REGION = r"(?:(?:[A-Z]{2,3}[0-9]|EU|[a-z]{2}(?:-[a-z]+)+-[0-9])-)?"
-"""A region's short name before a usage type: USE1, EU for Ireland, of KMS the whole name. TS- of another product is none."""
+"""Prefix of a usage type: a region's short name such as USE1, EU for Ireland, or for KMS the whole name. TS- of another product is not one.
+"""
 
 
 class UsageItem(Record):
-    """What AWS's price list calls an item; see aws_usage.yaml."""
+    """The names of an item in AWS's price list; see aws_usage.yaml."""
 
     item: ServiceItem
     service: str
@@ -42,29 +43,29 @@ class UsageItem(Record):
     source: str
 
     def filters(self, region: str) -> list[dict[str, str]]:
-        """What get_products must be asked for."""
-        asked = {"regionCode": region} | ({"productFamily": self.family} if self.family else {})
-        return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in asked.items()]
+        """Return the filters of a get_products request for the item."""
+        fields = {"regionCode": region} | ({"productFamily": self.family} if self.family else {})
+        return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in fields.items()]
 
     def is_of(self, usage_type: str) -> bool:
-        """Whether a usage type of some region is this one."""
+        """Return whether a usage type of any region is this item."""
         return re.fullmatch(_REGION + re.escape(self.usage), usage_type) is not None
 
 
 class UsageFile(SourcedFile):
-    """The data file."""
+    """The items of AWS's price list, each with a source."""
 
     items: tuple[UsageItem, ...]
 
 
 @cache
 def usage_items() -> tuple[UsageItem, ...]:
-    """The items that AWS's price list can be asked for."""
+    """Return the items that can be looked up in AWS's price list."""
     return read_records(Path(__file__).with_name("aws_usage.yaml"), UsageFile).items
 
 
 def service_usd(products: Iterable[str], item: UsageItem) -> Decimal | None:
-    """US dollars by the item's measure. None where there is no price, or more than one: nobody knows which."""
+    """Return US dollars per unit of the item's measure. None if there is no price or several, which are ambiguous."""
     found = {usd for each in products if (usd := _first_paid_tier(json.loads(each), item)) is not None}
     return (found.pop() / item.units).normalize() if len(found) == 1 else None
 
@@ -77,7 +78,7 @@ def _first_paid_tier(product: dict[str, Any], item: UsageItem) -> Decimal | None
 
 
 def _on_demand_prices(product: dict[str, Any]) -> Iterator[tuple[str, Decimal, Decimal]]:
-    """What a product of the price list costs, where it costs something: unit, from which amount on, and US dollars."""
+    """Yield the prices above zero of a product in the price list: unit, start of the tier, US dollars."""
     for term in product.get("terms", {}).get("OnDemand", {}).values():
         for dimension in term.get("priceDimensions", {}).values():
             usd, begin = _decimal_of(dimension.get("pricePerUnit", {}).get("USD")), _decimal_of(dimension.get("beginRange", "0"))
@@ -86,7 +87,7 @@ def _on_demand_prices(product: dict[str, Any]) -> Iterator[tuple[str, Decimal, D
 
 
 def _decimal_of(text: object) -> Decimal | None:
-    """The number that a list has; None for what is none."""
+    """Return a number of a list. None for text that is not a finite number."""
     try:
         number = Decimal(str(text))
     except InvalidOperation:
@@ -95,8 +96,8 @@ def _decimal_of(text: object) -> Decimal | None:
 
 
 def product_filters(machine: str, region: str) -> list[dict[str, str]]:
-    """What get_products must be asked for Linux on shared hardware at list price; without them Windows, hosts and blocks come too."""
-    asked = {
+    """Return the get_products filters for Linux on shared hardware at list price. Without them Windows, hosts and blocks are included."""
+    fields = {
         "instanceType": machine,
         "regionCode": region,
         "operatingSystem": "Linux",
@@ -105,18 +106,18 @@ def product_filters(machine: str, region: str) -> list[dict[str, str]]:
         "capacitystatus": "Used",
         "marketoption": "OnDemand",
     }
-    return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in asked.items()]
+    return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in fields.items()]
 
 
 def on_demand_usd(products: Iterable[str]) -> Decimal | None:
-    """US dollars an hour of the machine that products are of. None where there is no price, or more than one: nobody knows which."""
+    """Return the hourly price of a machine from its products, in US dollars. None if there is no price or several, which are ambiguous."""
     prices = (price for each in products for price in _on_demand_prices(json.loads(each)))
     found = {usd.normalize() for unit, _, usd in prices if unit == "Hrs"}
     return found.pop() if len(found) == 1 else None
 
 
 def spot_usd(history: Iterable[Mapping[str, Any]], region: str) -> dict[str, Decimal]:
-    """US dollars an hour by machine: the median of what the region's zones cost last, of two the lower. Local zones are left out."""
+    """Return US dollars an hour by machine: the lower median of the latest price of the region's zones. Local zones are excluded."""
     zone = re.compile(re.escape(region) + "[a-z]")
     newest: dict[tuple[str, str], tuple[Any, Decimal]] = {}
     for each in history:
@@ -130,18 +131,18 @@ def spot_usd(history: Iterable[Mapping[str, Any]], region: str) -> dict[str, Dec
 
 
 def sold_as(machine: Machine) -> tuple[CapacityType, ...]:
-    """As what a machine is sold, of what the clouds' lists have prices of."""
+    """Return the capacity types of a machine that the clouds' lists have prices for."""
     sold = {CapacityType.ON_DEMAND: machine.on_demand, CapacityType.SPOT: True, CapacityType.FLEX_START: machine.flex_start}
     return tuple(each for each in sold if sold[each])
 
 
 def listed_items(cloud: Vendor) -> tuple[ServiceItem, ...]:
-    """What is billed besides machines, as far as a cloud's list can be asked for it."""
+    """Return the items other than machines that a cloud's list has prices for."""
     return tuple(_names().services) if cloud is Vendor.GCP else tuple(each.item for each in usage_items())
 
 
 def is_listed(cloud: Vendor, row: Price | ServicePrice) -> bool:
-    """Whether a row is one that fresh prices can replace: prices of pools, reservations and what no list tells are a contract's."""
+    """Return whether fresh prices can replace a row. Prices of pools, reservations and unlisted items belong to a contract."""
     if isinstance(row, ServicePrice):
         return row.item in listed_items(cloud)
     machine = machines_of(cloud).get(row.machine)
@@ -149,29 +150,30 @@ def is_listed(cloud: Vendor, row: Price | ServicePrice) -> bool:
 
 
 COMPUTE_ENGINE = "services/6F81-5844-456A"
-"""The name of the service whose SKUs these are."""
+"""API name of the service that these SKUs belong to."""
 
 _MEBIBYTES = 1024
 _PER_HOUR = {"h": Decimal(1), "GiBy.h": Decimal(1), "GiBy.mo": Decimal(1) / HOURS_OF_A_MONTH}
-"""Units in which parts are sold, and what an hour is of each."""
+"""Units in which parts are sold, and the fraction of one that an hour uses."""
 
 
 class MalformedCatalogError(ValueError):
-    """A reply of another form than the API has."""
+    """A reply that does not have the API's documented form."""
 
 
 @dataclass(frozen=True)
 class Sku:
-    """A part, its price by its unit (of a core, a GPU, a GiB of memory or of disk) in US dollars, and where it is sold so."""
+    """A part and its price in US dollars per unit: of a core, a GPU, a GiB of memory or of disk."""
 
     description: str
     regions: tuple[str, ...]
+    """Regions that sell the part at this price."""
     usage_unit: str
     usd: Decimal
 
 
 class FamilySkus(Record):
-    """What the parts of a family are called; those of flex-start are without the words that all of its parts begin with."""
+    """The names of a family's parts. Flex-start names omit the prefix that all flex-start parts share."""
 
     family: str
     core: str
@@ -182,7 +184,7 @@ class FamilySkus(Record):
 
 
 class SkuFile(SourcedFile):
-    """The data file."""
+    """The SKU names of families, GPUs, local SSD and services, with sources."""
 
     families: list[FamilySkus]
     gpus: dict[str, str]
@@ -196,7 +198,7 @@ _SPOT = "Spot Preemptible"
 
 
 class SkuPrices:
-    """Looks prices up by part, region and way of buying."""
+    """A lookup of SKU prices by part, region and capacity type."""
 
     def __init__(self, skus: Iterable[Sku]) -> None:
         self._usd: dict[tuple[str, str], set[tuple[Decimal, str]]] = {}
@@ -207,13 +209,13 @@ class SkuPrices:
                     self._usd.setdefault((part, region), set()).add((sku.usd, sku.usage_unit))
 
     def of_machine(self, machine: Machine, region: str, capacity_type: CapacityType) -> Decimal | None:
-        """US dollars an hour, to six decimals. None where the name of a part is not known, or one has no price, or more than one."""
+        """Return US dollars an hour, to six decimals. None if a part has no known name, no price, or several."""
         found = [(self._per_hour(part, region), amount) for part, amount in _parts(machine, capacity_type)]
         usd = [price * amount for price, amount in found if price is not None]
         return sum(usd, Decimal(0)).quantize(Decimal("0.000001")).normalize() if found and len(usd) == len(found) else None
 
     def of_service(self, item: ServiceItem, region: str) -> Decimal | None:
-        """US dollars for a GiB and month of a disk. None where the item is none of these, or has no price, or more than one."""
+        """Return US dollars per GiB and month of a disk. None if the item is not a disk, or has no price or several."""
         name = _names().services.get(item)
         price = None if name is None else self._one(name, region)
         return price[0].normalize() if price is not None and price[1] == "GiBy.mo" else None
@@ -228,7 +230,7 @@ class SkuPrices:
 
 
 def _parts(machine: Machine, capacity_type: CapacityType) -> list[tuple[str, Decimal]]:
-    """The parts of which a machine is billed and how much of each; none where not all of their names are known."""
+    """Return the billed parts of a machine and the amount of each. Empty if the name of a part is unknown."""
     file, name = _names(), machine.name.removesuffix("-nolssd")
     family = name.rpartition("-")[0]
     names = next((each for each in file.families if each.family == family), None)
@@ -249,20 +251,20 @@ def _parts(machine: Machine, capacity_type: CapacityType) -> list[tuple[str, Dec
             return []
     parts = [(core, Decimal(machine.vcpu)), (ram, Decimal(machine.memory_mib) / _MEBIBYTES)]
     parts += [(attached, Decimal(machine.gpu.count))] if machine.gpu is not None else []
-    # The catalog's GB of local SSD are disks of 375 GiB.
+    # The catalog's GB of local SSD count disks of 375 GiB.
     return parts + ([(ssd, Decimal(machine.local_ssd_gb))] if machine.local_ssd_gb else [])
 
 
 def skus_of_page(page: Mapping[str, Any]) -> Iterator[Sku]:
-    """The SKUs of one page of the API that are priced in US dollars. Raises MalformedCatalogError."""
+    """Yield the SKUs of one page of the API that are priced in US dollars. Raises MalformedCatalogError."""
     try:
         for each in page.get("skus", []):
-            # The newest price comes last, and of its tiers the last is what is paid above free amounts.
+            # The newest price comes last. Of its tiers, the last is the price above free amounts.
             expression: dict[str, Any] = each["pricingInfo"][-1]["pricingExpression"] if each.get("pricingInfo") else {}
             if tiers := expression.get("tieredRates"):
                 price = tiers[-1]["unitPrice"]
                 if price["currencyCode"] == "USD":
-                    # Zeros are left out of the API's JSON, and whole numbers of 64 bits are text.
+                    # The API's JSON omits zeros, and writes 64-bit integers as text.
                     usd = Decimal(int(price.get("units", 0))) + Decimal(int(price.get("nanos", 0))).scaleb(-9)
                     yield Sku(each["description"], tuple(each.get("serviceRegions", ())), expression["usageUnit"], usd)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -275,7 +277,7 @@ def _names() -> SkuFile:
 
 
 def gcp_gpu_skus() -> tuple[tuple[str, str], ...]:
-    """GPUs by the machine catalog's names, and what Google's SKUs call them; a Spot name of its own stands beside the other."""
+    """Return GPUs by the machine catalog's names, with their names in Google's SKUs. A separate Spot name is a second entry."""
     file = _names()
     return (*file.gpus.items(), *file.spot_gpus.items())
 
@@ -288,9 +290,9 @@ _HEADER = """\
 
 @dataclass(frozen=True)
 class PriceChange:
-    """A row that is new (`before` is None) or has another price: of a machine in US dollars an hour, of an item by its measure.
+    """A row that is new (`before` is None) or has a new price: of a machine in US dollars an hour, of an item per measure.
 
-    Rows of pools are nobody's to refresh.
+    Rows of pools are never refreshed.
     """
 
     what: str
@@ -303,11 +305,10 @@ class PriceChange:
 def with_fresh_rows(
     file: PriceFile | None, cloud: Vendor, rows: Iterable[Price], services: Iterable[ServicePrice], sources: dict[str, Source]
 ) -> PriceFile:
-    """`file` with the fresh rows in place of its own of the same machine, region and capacity type, or of the same item and region, and
-    the sources that rows name.
+    """Return `file` with the fresh rows in place of its own, and with the sources that its rows name.
 
-    What a contract says of pools, discounts and commitments is on no list, and stays. So do prices with a start, and what has one gets
-    no fresh row.
+    A fresh row replaces one of the same machine, region and capacity type, or of the same item and region. Contract terms for pools,
+    discounts and commitments are on no list and are kept. Prices with a start are kept too, and get no fresh row.
     """
     known = PriceFile(cloud=cloud, sources={}) if file is None else file
     dated = {_key(each) for each in known.prices if each.start is not None and each.pool is None}
@@ -323,7 +324,7 @@ def with_fresh_rows(
 
 
 def changes(before: PriceFile | None, after: PriceFile) -> list[PriceChange]:
-    """What differs, by machine, region and capacity type, then by item and region."""
+    """Return the changed rows by machine, region and capacity type, then by item and region."""
     known = {} if before is None else _rows_of(before)
     return [PriceChange(*key, known.get(key), usd) for key, usd in _rows_of(after).items() if known.get(key) != usd]
 
@@ -335,7 +336,7 @@ def _rows_of(file: PriceFile) -> dict[tuple[str, str, str], Decimal]:
 
 
 def as_yaml(file: PriceFile) -> str:
-    """The file as text, a row a line. Money is quoted, so that no reader takes it for a float."""
+    """Return the file as text, one row a line. Money is quoted, so that readers do not parse it as a float."""
     sources = yaml.safe_dump(
         {"sources": {name: each.model_dump(exclude_defaults=True) for name, each in file.sources.items()}}, sort_keys=False, width=120
     )

@@ -1,4 +1,4 @@
-"""What GKE makes of accelerators, as data with a source: MIG partitions of a GPU, and slices of TPU chips over several hosts."""
+"""Accelerator facts of GKE with their sources: MIG partitions of a GPU, multi-host TPU slices, and GPUDirect networks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _PartitionFile(Record):
 
 
 def partitions_of(accelerator: str) -> dict[str, int]:
-    """The sizes into which every GPU of a node may be divided, each with how many there are; none where the GPU cannot be divided."""
+    """Return the partition sizes of a GPU, each with the number per GPU. Empty if the GPU cannot be partitioned."""
     return _partition_file().partitions.get(accelerator, {})
 
 
@@ -35,16 +35,15 @@ def _partition_file() -> _PartitionFile:
 
 
 Topology = Annotated[str, Field(pattern=TPU_TOPOLOGY)]
-"""How chips are joined, as GKE's label cloud.google.com/gke-tpu-topology has it: 4x4, 2x2x4."""
+"""Arrangement of the chips, as in GKE's label cloud.google.com/gke-tpu-topology: 4x4, 2x2x4."""
 
 
 class _Slices(Record):
-    """Those of one kind of chip, over several hosts. `torus` says that the sides may also be any multiples of 4, each at least the one
-    before, up to so many chips.
-    """
+    """Multi-host slices of one kind of chip."""
 
     topologies: tuple[Topology, ...]
     torus: int = 0
+    """Most chips of a torus, whose sides are multiples of 4 in rising order. 0: only the listed topologies exist."""
     source: str
 
 
@@ -59,18 +58,18 @@ def _slice_file() -> _SliceFile:
 
 
 def chips_of(topology: str) -> int:
-    """How many chips a topology joins."""
+    """Return the number of chips in a topology."""
     return prod(map(int, topology.split("x")))
 
 
 def hosts_of(machine: Machine, topology: str) -> int:
-    """How many machines make a slice of a topology; a part of one counts as one."""
+    """Return the number of machines in a slice of a topology, rounded up."""
     assert machine.gpu is not None, "only machines with TPUs have slices"  # noqa: S101 -- tells the type checker what was checked
     return -(-chips_of(topology) // machine.gpu.count)
 
 
 def slices_of(machine: Machine) -> tuple[str, ...]:
-    """The topologies over several hosts that machines of a kind can be joined to, as a person would choose from; none for the others."""
+    """Return the multi-host topologies of a machine, to offer as a choice. Empty if it has none."""
     if machine.gpu is None or not machine.tpu_topology or machine.one_host:
         return ()
     found = _slice_file().slices[machine.gpu.name]
@@ -78,7 +77,7 @@ def slices_of(machine: Machine) -> tuple[str, ...]:
 
 
 def is_slice_of(machine: Machine, topology: str) -> bool:
-    """Whether machines of a kind can be joined to a slice of a topology over several hosts."""
+    """Return whether a multi-host slice of this topology can consist of these machines."""
     allowed = slices_of(machine)
     if not allowed or machine.gpu is None:
         return False
@@ -97,16 +96,18 @@ Names = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
 class RdmaMachines(Record):
-    """Machines with so many network cards for RDMA, one for each subnetwork; `tuner` is the file of NCCL's choices for them."""
+    """Machines with RDMA network cards, each in its own subnetwork."""
 
     names: Names
     rdma_networks: Annotated[int, Field(ge=1, le=16)]
+    """Number of RDMA network cards."""
     tuner: str
+    """NCCL tuner configuration file for them."""
     source: str
 
 
 class RefusedMachines(Record):
-    """Machines whose fast network the platform cannot use, and why."""
+    """Machines with a fast network that the platform cannot use, with the reason."""
 
     names: Names
     why: str
@@ -114,51 +115,55 @@ class RefusedMachines(Record):
 
 
 class Installer(Record):
-    """The image that brings NCCL and its plugin to a node."""
+    """The image that installs NCCL and its plugin on a node."""
 
     image: str
     source: str
 
 
 class GpuDirectFacts(SourcedFile):
-    """The whole table. `variables` are NCCL's environment variables on all of the machines."""
+    """The GPUDirect table."""
 
     installer: Installer
     variables: dict[str, str]
+    """NCCL's environment variables on all of these machines."""
     variables_source: str
     machines: tuple[RdmaMachines, ...]
     refused: tuple[RefusedMachines, ...]
 
     def of(self, machine: str) -> RdmaMachines | None:
-        """Return the entry of a machine; None for one without RDMA."""
+        """Return the entry of a machine. None if it has no RDMA."""
         return next((each for each in self.machines if machine in each.names), None)
 
     def why_not(self, machine: str) -> str | None:
-        """Return why the platform cannot use a machine's fast network; None if it can, or if there is none."""
+        """Return the reason why the platform cannot use a machine's fast network. None if it can, or if the machine has none."""
         return next((each.why for each in self.refused if machine in each.names), None)
 
 
 @cache
 def gpudirect() -> GpuDirectFacts:
-    """The shipped table."""
+    """Return the shipped table."""
     return read_records(_GPUDIRECT, GpuDirectFacts)
 
 
 GVNIC_NETWORK = "gvnic-1"
-"""The name of the Network of the second ordinary card, as Google's guides call it."""
+"""Name of the Network of the second ordinary card, as in Google's guides."""
 
 
 def rdma_network_names(count: int) -> list[str]:
-    """The names of the Networks of the cards for RDMA, as Google's guides call them."""
+    """Return the names of the Networks of the RDMA cards, as in Google's guides."""
     return [f"rdma-{number}" for number in range(count)]
 
 
 HOST_FOLDER, CONTAINER_FOLDER = "/home/kubernetes/bin/nvidia", "/usr/local/nvidia"
-"""Where GKE's device plugin finds a node's libraries, and where every container with GPUs has them, whatever its own rights are.
+"""Folders of a node's libraries for GKE's device plugin, and of the same libraries in every container with GPUs, even an unprivileged one.
 
 Source: GoogleCloudPlatform/container-engine-accelerators, cmd/nvidia_gpu/nvidia_gpu.go, defaults of host-path and container-path (read
 2026-11-26).
 """
 
 GIB_FOLDER = "gib"
-"""Below both: the plugin's own files. Google's guides mount /home/kubernetes/bin/gib, for which a pod would need folders of the host."""
+"""Subfolder of both with the plugin's files.
+
+Google's guides mount /home/kubernetes/bin/gib, for which a pod would need folders of the host.
+"""

@@ -1,4 +1,4 @@
-"""Limits of GKE's node auto-provisioning, as a cluster's inputs have them."""
+"""Limits of GKE's node auto-provisioning in a cluster's inputs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 def limits_that_go(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> list[str]:
-    """The resources of which node auto-provisioning had a limit and has none any more; none where it is off, or not known."""
-    # What is off, or goes off, has no limits to keep.
+    """Return the resources whose auto-provisioning limit is removed. Empty if auto-provisioning is off or its state is unknown."""
+    # Disabled auto-provisioning has no limits to keep.
     before, after = (_limited((each or {}).get("clusterAutoscaling")) for each in (old, new))
     return [] if before is None or after is None else sorted(before - after)
 
 
 def _limited(autoscaling: object) -> set[str] | None:
-    """What node auto-provisioning has a limit of; None where it is off, or not known."""
+    """Return the resources with an auto-provisioning limit. None if auto-provisioning is off or its state is unknown."""
     if not isinstance(autoscaling, dict):
         return None
     written = cast("dict[str, Any]", autoscaling)

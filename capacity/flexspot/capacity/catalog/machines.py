@@ -19,7 +19,7 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Vendor(StrEnum):
-    """Whose machines and prices a file lists. AWS is EC2, under EKS; GCP is Compute Engine, under GKE."""
+    """Cloud whose machines and prices a file lists. AWS is EC2, under EKS; GCP is Compute Engine, under GKE."""
 
     AWS = "aws"
     GCP = "gcp"
@@ -44,7 +44,7 @@ class Architecture(StrEnum):
 
 
 class Confidential(StrEnum):
-    """How the processor encrypts the memory of a confidential machine: SEV and SEV_SNP are AMD technologies, TDX is Intel's (GCP)."""
+    """Memory encryption of a confidential machine's processor: SEV and SEV_SNP are AMD technologies, TDX is Intel's (GCP)."""
 
     SEV = "sev"
     SEV_SNP = "sev_snp"
@@ -52,36 +52,36 @@ class Confidential(StrEnum):
 
 
 class Gpu(Record):
-    """The GPUs of one machine, or its devices of another kind.
-
-    `manufacturer` is one of those in flexspot/capacity/catalog/accelerators.py.
-
-    `name` is the cloud's own accelerator name, as its node label has it: `l4` on EKS (karpenter.k8s.aws/instance-gpu-name), `nvidia-l4` on
-    GKE (cloud.google.com/gke-accelerator). `model` names the same GPU on every cloud, with its memory where one name has several sizes:
-    `l4`, `a100-40gb`, `h100-80gb`. `memory_mib` is of one GPU, in MiB as the cloud reports it.
-    `counts` are how many GPUs the machine can have: one figure where machine and GPUs are a fixed pair, several where they are attached.
-    """
+    """The GPUs of one machine, or its devices of another kind."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
+    """The cloud's accelerator name, as in its node label:
+
+    `l4` on EKS (karpenter.k8s.aws/instance-gpu-name), `nvidia-l4` on GKE (cloud.google.com/gke-accelerator).
+    """
     model: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
+    """Name of the same GPU on every cloud, with its memory where one name has several sizes: `l4`, `a100-40gb`, `h100-80gb`."""
     manufacturer: str
+    """One of the manufacturers in flexspot/capacity/catalog/accelerators.py."""
     counts: Annotated[tuple[Count, ...], Field(min_length=1)]
+    """Possible numbers of GPUs: one where machine and GPUs are a fixed pair, several where GPUs are attached."""
     memory_mib: Count
+    """Memory of one GPU in MiB, as the cloud reports it."""
 
     @property
     def count(self) -> int:
-        """The GPUs of a machine of which nothing else is asked: its fixed count, or the fewest that can be attached."""
+        """GPUs of a machine by default: its fixed count, or the fewest that can be attached."""
         return self.counts[0]
 
     @property
     def memory_gb(self) -> int:
-        """The memory of one GPU as its vendor names it: in whole GiB (H100: 80 of 81920 MiB), else in GB of 10^9 (L4: 24 of 22888 MiB)."""
+        """Memory of one GPU as its vendor names it: in whole GiB (H100: 80 of 81920 MiB), else in GB of 10^9 (L4: 24 of 22888 MiB)."""
         gib, rest = divmod(self.memory_mib, 1024)
         return gib if rest == 0 else round(self.memory_mib * 2**20 / 10**9)
 
     @property
     def accelerator(self) -> Accelerator:
-        """The kind: what pods ask for, what its nodes are tainted by."""
+        """The kind of accelerator, with its resource and taint."""
         return BY_MANUFACTURER[self.manufacturer]
 
     @field_validator("manufacturer")
@@ -100,54 +100,57 @@ class Gpu(Record):
 
 
 class Machine(Record):
-    """One machine type.
-
-    `memory_mib` is the node's memory. `local_ssd_gb` is the local SSD that comes with the machine (GB, in all), `max_local_ssd_disks` how
-    many disks of 375 GB can be asked for on top, and `local_ssd_disks` which numbers of them; empty: not known (GCP).
-    `efa_interfaces` is how many network cards take an EFA interface (AWS; 0: no EFA); they are one after the other, from `efa_first_card`
-    on.
-    `max_pods` is how many pods a node has addresses for (AWS; 0: not known).
-    `gvnic` says that the machine needs Google's virtual NIC, `compact_placement` that it can be placed compactly (GCP).
-    `local_ssd_disk_gb` is how large each disk is that comes with the machine: 375 but for A4X (GCP).
-    `boot_disk` is the type of disk that it boots from (GCP), `confidential` how its memory can be encrypted (GCP; empty: not at all).
-    `flex_start` says that DWS can provision it, `on_demand` that it is sold on demand (GCP).
-    `tpu_topology` is how the TPU chips of one machine are joined, as GKE's label has it (GCP; empty: it has none). `one_host` says that it
-    is never a part of a larger slice.
-    `zones` lists, for each region known, the zones that offer it; empty: not known.
-    `zone_ids` lists the same zones by their ids, which mean the same in every account (AWS).
-    """
+    """One machine type."""
 
     name: str
     vcpu: Count
     memory_mib: Count
+    """Memory of the node in MiB."""
     max_pods: Annotated[int, Field(ge=0)] = 0
+    """Number of pods that a node has addresses for (AWS; 0: not known)."""
     gpu: Gpu | None = None
     local_ssd_gb: Annotated[int, Field(ge=0)] = 0
+    """Total GB of the local SSD that comes with the machine."""
     max_local_ssd_disks: Annotated[int, Field(ge=0)] = 0
+    """Most local SSD disks of 375 GB that can be added."""
     local_ssd_disks: tuple[Count, ...] = ()
+    """Numbers of disks that can be added; empty if not known (GCP)."""
     efa_interfaces: Annotated[int, Field(ge=0)] = 0
+    """Network cards that accept an EFA interface (AWS; 0: no EFA). They are consecutive."""
     efa_first_card: Annotated[int, Field(ge=0)] = 0
+    """Index of the first of these cards."""
     architecture: Architecture = Architecture.AMD64
     gvnic: bool = False
+    """True if the machine needs Google's virtual NIC."""
     compact_placement: bool = False
+    """True if the machine supports compact placement (GCP)."""
     flex_start: bool = False
+    """True if DWS can provision it."""
     on_demand: bool = True
+    """True if it is sold on demand (GCP)."""
     boot_disk: BootDisk = BootDisk.PD_BALANCED
+    """Type of its boot disk (GCP)."""
     local_ssd_disk_gb: Count = LOCAL_SSD_GB
+    """Size of each disk that comes with the machine: 375 except for A4X (GCP)."""
     tpu_topology: str = ""
+    """Arrangement of the TPU chips of one machine, as in GKE's label (GCP; empty if it has none)."""
     one_host: bool = False
+    """True if it is never part of a larger TPU slice."""
     confidential: tuple[Confidential, ...] = ()
+    """Supported memory encryption (GCP; empty if there is none)."""
     zones: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Zones that offer it, by known region; empty if not known."""
     zone_ids: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """The same zones by IDs, which mean the same in every account (AWS)."""
     source: str
 
     @property
     def bundled_local_ssd_disks(self) -> int:
-        """How many local SSD disks come with the machine (GCP)."""
+        """Number of local SSD disks that come with the machine (GCP)."""
         return self.local_ssd_gb // self.local_ssd_disk_gb
 
     def offered_in(self, region: str) -> frozenset[str]:
-        """The zones of a region that offer it, by name and by id."""
+        """Return the zones of a region that offer it, by name and by ID."""
         return frozenset((*self.zones.get(region, ()), *self.zone_ids.get(region, ())))
 
     @field_validator("zones", mode="before")
@@ -158,11 +161,11 @@ class Machine(Record):
 
 
 _LOCAL_DISKS = "local-ssd-disks"
-"""The source of the numbers of disks, which no row names: it is not where its machine is from."""
+"""Source of the numbers of disks. No row names it, because a machine's own source does not contain them."""
 
 
 class UnservedFamilies(Record):
-    """Families of machines that hold accelerators, and of which the platform makes nothing: why, and what to do instead."""
+    """Families of machines with accelerators that the platform does not support, with the problem and an alternative."""
 
     families: Annotated[tuple[str, ...], Field(min_length=1)]
     problem: Annotated[str, Field(min_length=10)]
@@ -173,12 +176,12 @@ class UnservedFamilies(Record):
 class MachineFile(SourcedFile):
     """A catalog file: the machines of one cloud, each with a source, and families that no pool can have.
 
-    A row's `zones` are written as the letters of a region's zones (`us-east-1: abcdf`) and read as their names. `zone_ids` has the number
-    of each letter's zone, of which the ids are made (AWS).
+    A row's `zones` are written as the letters of a region's zones (`us-east-1: abcdf`) and read as their names.
     """
 
     cloud: Vendor
     zone_ids: dict[str, dict[str, int]] = Field(default_factory=dict)
+    """Number of each letter's zone, from which zone IDs are built (AWS)."""
     machines: list[Machine]
     unserved: list[UnservedFamilies] = Field(default_factory=list[UnservedFamilies])
 
@@ -193,7 +196,7 @@ class MachineFile(SourcedFile):
 
 
 def read_machines(path: Path) -> dict[str, Machine]:
-    """The machines of a catalog file, by name. Raises DataFileError when the file breaks its schema."""
+    """Return the machines of a catalog file, by name. Raises DataFileError if the file breaks its schema."""
     file = read_records(path, MachineFile)
     separator = ZONE_SEPARATORS[file.cloud]
 
@@ -206,7 +209,7 @@ def read_machines(path: Path) -> dict[str, Machine]:
 
 
 ZONE_SEPARATORS = {Vendor.AWS: "", Vendor.GCP: "-"}
-"""What stands between a region and the letter of a zone."""
+"""Separator between a region and the letter of a zone."""
 
 _SHORT = {"gov": "g", "north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}
 
@@ -217,27 +220,27 @@ _MAPPED_BY_ACCOUNT = frozenset(
     }.items()
     for number in numbers
 )  # fmt: skip
-"""The regions from before November 2012."""
+"""Regions from before November 2012."""
 
 ZONES_WITHOUT_EKS = frozenset({"use1-az3", "usw1-az2", "cac1-az3"})
-"""Where EKS puts no control plane: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html (read 2026-11-24)."""
+"""Zones without EKS control planes: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html (read 2026-11-24)."""
 
 
 def zone_id_prefix(region: str) -> str:
-    """What the ids of a region's zones begin with on AWS: use1-az of us-east-1, apne1-az of ap-northeast-1."""
+    """Return the prefix of a region's zone IDs on AWS: use1-az of us-east-1, apne1-az of ap-northeast-1."""
     words = re.findall("gov|north|south|east|west|central", region)
     return f"{region[:2]}{''.join(_SHORT[each] for each in words)}{region.rpartition('-')[2]}-az"
 
 
 def zone_in_region(cloud: Vendor, region: str, zone: str) -> bool:
-    """Whether a zone, by its name or on AWS by its id, is one of a region, as far as its name says."""
+    """Return whether a zone's name, or on AWS its ID, belongs to a region."""
     if cloud is Vendor.AWS and is_zone_id(zone):
         return zone.startswith(zone_id_prefix(region))
     return zone[:-1] == f"{region}{ZONE_SEPARATORS[cloud]}" and zone[-1:].isalpha()
 
 
 def zone_names_differ(region: str) -> bool:
-    """Whether a zone's name means another zone in another account. Accounts of November 2025 and later have the same names everywhere.
+    """Return whether a zone's name can mean different zones in different accounts. Accounts of November 2025 and later share all names.
 
     https://docs.aws.amazon.com/global-infrastructure/latest/regions/az-ids.html (read 2026-11-24)
     """
@@ -245,7 +248,7 @@ def zone_names_differ(region: str) -> bool:
 
 
 def machines_with(machines: dict[str, Machine], gpu: str, count: int) -> list[str]:
-    """The names of those `machines` that have, or can have, `count` GPUs of `gpu`, in the cloud's own name of it."""
+    """Return the names of `machines` that have, or can have, `count` GPUs with the cloud's name `gpu`."""
     return [name for name, each in machines.items() if each.gpu and each.gpu.name == gpu and count in each.gpu.counts]
 
 
@@ -255,13 +258,13 @@ def _named(letters: dict[str, tuple[str, ...]], separator: str) -> dict[str, tup
 
 @cache
 def machines_of(cloud: Vendor) -> dict[str, Machine]:
-    """The shipped catalog of `cloud`, by machine name."""
+    """Return the shipped catalog of `cloud`, by machine name."""
     return read_machines(_CATALOG / f"{cloud}.yaml")
 
 
 @cache
 def unserved_families(cloud: Vendor) -> dict[str, UnservedFamilies]:
-    """The families of `cloud` of which no pool can have a machine, by name."""
+    """Return the families of `cloud` that no pool can have, by name."""
     file = read_records(_CATALOG / f"{cloud}.yaml", MachineFile)
     return {family: each for each in file.unserved for family in each.families}
 

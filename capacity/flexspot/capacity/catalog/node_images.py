@@ -1,4 +1,4 @@
-"""The releases of EKS-optimized images, and for which versions of Kubernetes each has images."""
+"""The releases of EKS-optimized images, with the Kubernetes versions that each supports."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from flexspot.capacity.catalog.data_files import Record, SourcedFile, read_recor
 from flexspot.capacity.values.names import EKS_VERSION
 
 FAMILIES = ("al2023", "bottlerocket")
-"""The families of images that an alias may name."""
+"""Image families that an alias may name."""
 
 RELEASES = {"al2023": re.compile(r"v\d{8}"), "bottlerocket": re.compile(r"\d+\.\d+\.\d+")}
-"""How each family writes a release."""
+"""Pattern of each family's releases."""
 
 
 class ImageRelease(Record):
@@ -27,13 +27,13 @@ class ImageRelease(Record):
     release: str
     source: str
     kubernetes: dict[Annotated[str, Field(pattern=EKS_VERSION)], Annotated[int, Field(ge=0)] | None]
-    """The versions of Kubernetes that it has images for, with the patch of the kubelet in them; None: the patch was not read."""
+    """Supported Kubernetes versions, with the kubelet's patch. None: the patch was not read."""
     neuron: dict[Annotated[str, Field(pattern=EKS_VERSION)], bool] = Field(default_factory=dict)
-    """Of AL2023 the versions for which it has an image with the driver of Neuron devices, or has none. What is not here was not read."""
+    """Kubernetes versions of AL2023 for which an image with the Neuron driver exists (true) or does not (false). Others were not read."""
 
 
 class ImageFile(SourcedFile):
-    """A file of releases, of each family the oldest first."""
+    """A file of releases, the oldest first in each family."""
 
     al2023: tuple[ImageRelease, ...] = ()
     bottlerocket: tuple[ImageRelease, ...] = ()
@@ -53,21 +53,21 @@ class ImageFile(SourcedFile):
 
 
 def release_order(release: str) -> tuple[int, ...]:
-    """What releases of a family are sorted by."""
+    """Return the sort key of a release within its family."""
     return tuple(int(part) for part in re.findall(r"\d+", release))
 
 
 @dataclass(frozen=True)
 class ImageBook:
-    """The releases that are known, of all files: the shipped one and one of one's own."""
+    """All known releases, of the shipped file and the user's own."""
 
     files: tuple[ImageFile, ...]
 
     def versions_of(self, alias: str) -> list[str]:
-        """The versions of Kubernetes that an alias such as al2023@v20260903 has images for; none for a release that is not known.
+        """Return the Kubernetes versions of an alias such as al2023@v20260903. Empty for an unknown release.
 
-        For Bottlerocket a v before the release is left out, as Karpenter does (pkg/providers/amifamily/bottlerocket.go); AL2023's belongs
-        to the name of the image.
+        A v before a Bottlerocket release is ignored, as Karpenter does (pkg/providers/amifamily/bottlerocket.go). In AL2023 it belongs to
+        the name of the image.
         """
         family, _, release = alias.partition("@")
         wanted = release.removeprefix("v") if family == "bottlerocket" else release
@@ -75,27 +75,27 @@ class ImageBook:
         return sorted(found, key=release_order)
 
     def with_images_for(self, family: str, version: str) -> list[str]:
-        """The aliases of a family that have images for a version of Kubernetes, the oldest first."""
+        """Return the aliases of a family that have images for a Kubernetes version, the oldest first."""
         fitting = {each.release for each in self._releases(family) if version in each.kubernetes}
         return [f"{family}@{release}" for release in sorted(fitting, key=release_order)]
 
     def has_neuron_image(self, alias: str, version: str) -> bool | None:
-        """Whether a release has an image for nodes with Neuron devices. None: that was not read.
+        """Return whether a release has an image for nodes with Neuron devices. None if that was not read.
 
-        Bottlerocket's is its image without a GPU's driver; AL2023 has one of its own, for x86 (pkg/providers/amifamily/bottlerocket.go
-        and al2023.go of github.com/aws/karpenter-provider-aws, v1.14.1).
+        Bottlerocket uses its image without a GPU driver. AL2023 has a separate one, for x86 (pkg/providers/amifamily/bottlerocket.go and
+        al2023.go of github.com/aws/karpenter-provider-aws, v1.14.1).
         """
         family, _, release = alias.partition("@")
         if family == "bottlerocket":
             return version in self.versions_of(alias)
-        told = [each.neuron[version] for each in self._releases(family) if each.release == release and version in each.neuron]
-        return any(told) if told else None
+        answers = [each.neuron[version] for each in self._releases(family) if each.release == release and version in each.neuron]
+        return any(answers) if answers else None
 
     def eks_release(self, alias: str, version: str) -> str | None:
-        """What EKS calls the release of an alias for a version of Kubernetes in a node group, such as 1.35.7-20260903.
+        """Return EKS's release name of an alias in a node group, such as 1.35.7-20260903.
 
-        None where that is not known: of AL2023 it has the patch of the kubelet, which was not read of every release; of Bottlerocket the
-        first digits of a commit, which the alias does not tell.
+        None if it is not known. AL2023's name contains the kubelet's patch, which was not read for every release. Bottlerocket's contains
+        the first digits of a commit, which the alias lacks.
         """
         family, _, release = alias.partition("@")
         patches = [each.kubernetes.get(version) for each in self._releases(family) if each.release == release]
@@ -103,11 +103,11 @@ class ImageBook:
         return f"{version}.{patch}-{release.removeprefix('v')}" if family == "al2023" and patch is not None else None
 
     def versions(self, family: str) -> list[str]:
-        """The versions of Kubernetes that some release of a family has images for."""
+        """Return the Kubernetes versions that some release of a family has images for."""
         return sorted({version for each in self._releases(family) for version in each.kubernetes}, key=release_order)
 
     def with_file(self, path: Path) -> ImageBook:
-        """A book of these and of a file of one's own. Raises DataFileError for one that breaks the schema, FileNotFoundError."""
+        """Return a book of these releases and those of another file. Raises DataFileError for a broken schema, and FileNotFoundError."""
         return ImageBook((read_records(path, ImageFile), *self.files))
 
     def _releases(self, family: str) -> list[ImageRelease]:
@@ -124,7 +124,7 @@ _HEADER = "# Releases of the nodes' images, as AWS listed them; `flexspot images
 
 
 def as_yaml(file: ImageFile) -> str:
-    """The file as text, a release a line."""
+    """Return the file as text, one release a line."""
     sources = yaml.safe_dump({"sources": {name: each.model_dump() for name, each in file.sources.items()}}, sort_keys=False, width=120)
     parts = [_HEADER, sources]
     for family in FAMILIES:

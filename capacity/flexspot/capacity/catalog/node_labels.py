@@ -1,4 +1,4 @@
-"""The labels that a cloud's autoscaler knows of a machine before its node has booted."""
+"""Node labels, and those that a cloud's autoscaler knows of a machine before its node has booted."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ GPU_RESOURCE = NVIDIA.resource
 """The extended resource that the NVIDIA device plugin registers, and the key of the taint on GPU nodes."""
 
 EFA_RESOURCE = "vpc.amazonaws.com/efa"
-"""EFA interfaces of a node, as AWS's device plugin counts them, and as Karpenter does before there is a node."""
+"""EFA interfaces of a node, as AWS's device plugin counts them, and as Karpenter does before the node exists."""
 
 GPU_QUOTA = NVIDIA.quota_key
-"""The one key under which a ResourceQuota counts GPUs. Kubernetes takes `limits.nvidia.com/gpu` as well and never counts it."""
+"""Key under which a ResourceQuota counts GPUs. Kubernetes also accepts `limits.nvidia.com/gpu` and never counts it."""
 
 CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 ZONE_ID_LABEL = "topology.k8s.aws/zone-id"
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 KARPENTER_INSTANCE = "karpenter.k8s.aws/instance-"
-"""How the keys begin of what Karpenter's AWS provider says of a machine."""
+"""Prefix of the label keys that Karpenter's AWS provider sets for a machine."""
 
 AUTO_MODE_INSTANCE = "eks.amazonaws.com/instance-"
-"""How they begin in EKS Auto Mode, which says the same of a machine under the same names.
+"""The same prefix in EKS Auto Mode, whose labels have the same names after it.
 
 awsdocs/amazon-eks-user-guide, latest/ug/automode/create-node-pool.adoc at 01385604, "EKS Auto Mode Supported Labels" (read 2026-11-25).
 """
@@ -41,10 +41,10 @@ KARPENTER_POOL_LABEL = "karpenter.sh/nodepool"
 GKE_ACCELERATOR_LABEL = NVIDIA.gke_label
 GKE_TPU_LABEL = TPU.gke_label
 GKE_TPU_TOPOLOGY_LABEL = "cloud.google.com/gke-tpu-topology"
-"""How the chips of a node's slice are joined; GKE sets it, and pods that ask for chips select it."""
+"""Arrangement of the chips of a node's slice. GKE sets it, and pods that request chips select it."""
 
 GKE_ACCELERATOR_COUNT_LABEL = "cloud.google.com/gke-accelerator-count"
-"""How many GPUs a node of Autopilot has; nodes of Standard are not labelled so."""
+"""Number of GPUs of an Autopilot node. Standard nodes do not have this label."""
 
 GKE_GPU_DRIVER_LABEL = "cloud.google.com/gke-gpu-driver-version"
 GKE_GPU_PARTITION_LABEL = "cloud.google.com/gke-gpu-partition-size"
@@ -57,7 +57,7 @@ GKE_SPOT_LABEL = "cloud.google.com/gke-spot"
 GKE_QUEUED_LABEL = "cloud.google.com/gke-queued"
 COMPUTE_CLASS_LABEL = "cloud.google.com/compute-class"
 ARCHITECTURE_LABEL = "kubernetes.io/arch"
-"""Of every node; on GKE also the key of the taint that it sets on nodes that are not amd64."""
+"""Label of every node. On GKE also the key of the taint that it sets on nodes that are not amd64."""
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 GKE_TOPOLOGY_LABELS = (
@@ -66,31 +66,31 @@ GKE_TOPOLOGY_LABELS = (
     "cloud.google.com/gce-topology-host",
     HOSTNAME_LABEL,
 )
-"""Where a node is in the network, the widest first: two nodes are the closer, the more of them they have in common.
+"""Position of a node in the network, the widest level first. The more values two nodes share, the closer they are.
 
 https://docs.cloud.google.com/ai-hypercomputer/docs/workloads/schedule-gke-workloads-tas
 """
 
 OWN_LABELS = "flexspot.dev/"
-"""How the keys of the platform's own labels begin."""
+"""Prefix of the platform's own label keys."""
 
 ENVIRONMENT_LABEL = f"{OWN_LABELS}environment"
 OWNER_LABEL = f"{OWN_LABELS}owner"
 TEAM_LABEL = f"{OWN_LABELS}team"
 CLASS_LABEL = f"{OWN_LABELS}class"
-"""Also the key of the taint on nodes that serve one class alone."""
+"""Also the key of the taint on nodes that serve one class only."""
 
 CAPACITY_TAINT = f"{OWN_LABELS}capacity-type"
-"""The key of the taint that keeps work off capacity which the cloud takes back, where the cloud has no such taint of its own."""
+"""Key of the taint that repels work from capacity that the cloud reclaims, where the cloud has no such taint."""
 
 
 def zone_label(zones: Sequence[str]) -> str:
-    """The label of a node that has its zone as `zones` are written: by name, or by id (Karpenter v1.14.1, pkg/apis/v1/labels.go)."""
+    """Return the label key for zones written by name or by ID (Karpenter v1.14.1, pkg/apis/v1/labels.go)."""
     return ZONE_ID_LABEL if any(is_zone_id(zone) for zone in zones) else ZONE_LABEL
 
 
 def karpenter_aws_labels(machine: Machine) -> dict[str, str]:
-    """The labels under `karpenter.k8s.aws/` that Karpenter's AWS provider derives from the instance type.
+    """Return the labels under `karpenter.k8s.aws/` that Karpenter's AWS provider derives from the instance type.
 
     Source: Karpenter AWS provider v1.14.1, pkg/providers/instancetype/types.go. Raises ValueError for a name that is not `family.size`.
     """
@@ -117,14 +117,14 @@ def karpenter_aws_labels(machine: Machine) -> dict[str, str]:
 
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-"""The LocalQueue of a job; Kueue leaves jobs without it alone, unless their namespace has a queue called default."""
+"""LocalQueue of a job. Kueue ignores jobs without it, unless their namespace has a queue called default."""
 
 QUEUE_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
-"""The WorkloadPriorityClass of a job: its place in the queue, whatever the priority of its pods."""
+"""WorkloadPriorityClass of a job: its place in the queue, independent of the priority of its pods."""
 
 PROJECT_LABEL = "flexspot.dev/project"
 WORKLOAD_TYPE_LABEL = "flexspot.dev/workload-type"
 """The kind of work, for chargeback: the value of a WorkloadType."""
 
 USER_LABEL = "flexspot.dev/user"
-"""The user that the submitter names. Kubernetes records who created an object in its audit log only, not in a label."""
+"""User that the submitter names. Kubernetes records the creator of an object in its audit log only, not in a label."""

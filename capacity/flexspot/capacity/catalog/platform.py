@@ -1,4 +1,4 @@
-"""Where a platform runs, what it calls the things that every platform has, and the addresses that are reached from its cluster."""
+"""The places a platform runs in, its vocabulary for what every platform has, and the endpoints of its cluster."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Platform(StrEnum):
-    """Where a stack's platform runs.
+    """The place a stack's platform runs in.
 
     LOCAL is the lab's control plane on this machine, with fake nodes. GKE and EKS are clusters of the clouds, which need the clouds' own
     provider plugins.
@@ -40,36 +40,38 @@ class Platform(StrEnum):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A platform's own words.
-
-    `catalog` is whose machines it has, `facts` whose capacity types (a name of flexspot/capacity/catalog/capacity_types). `pool_label` is a
-    label that its autoscaler knows before a node has booted. With `gke_labels` each kind of accelerator has one label more, GKE's; where
-    Karpenter tells of them, each has labels of Karpenter's. `compute_class_label` is the one label of a compute class
-    that the cloud itself climbs; None where weights order the pools. `topology_levels` are the labels that say where in the network a node
-    is, the widest first; none where nodes are only made for pods that exist, which Kueue cannot place by them. `instance_labels` is how the
-    keys begin of what Karpenter says of a machine; empty where there is none.
-    """
+    """A platform's vocabulary: its catalog and its labels."""
 
     catalog: Vendor
+    """Cloud of its machines."""
     facts: str
+    """Name of its capacity types in flexspot/capacity/catalog/capacity_types."""
     pool_label: str
+    """Pool label that its autoscaler knows before a node has booted."""
     gke_labels: bool = False
+    """True if each kind of accelerator has one label, GKE's. Otherwise Karpenter labels the accelerators."""
     compute_class_label: str | None = None
+    """Label of a compute class that the cloud itself walks down; None where weights order the pools."""
     topology_levels: tuple[str, ...] = ()
+    """Labels of a node's position in the network, the widest first.
+
+    Empty where nodes are created only for existing pods, as Kueue cannot place pods by them.
+    """
     instance_labels: str = ""
+    """Prefix of Karpenter's machine labels; empty without Karpenter."""
 
     def device_labels(self, gpu: Gpu) -> dict[str, str]:
-        """The labels that say which device a node has: its name, and its memory (MiB of one) where that tells apart those of one name."""
+        """Return the labels of a node's device: its name, and its memory (MiB of one) where that distinguishes devices of the same name."""
         if self.gke_labels:
             return {gpu.accelerator.gke_label: gpu.name}
-        # Its name alone, where the cloud says no more.
+        # Some devices have a name label only.
         return dict(zip(gpu.accelerator.labels(self.instance_labels), (gpu.name, str(gpu.memory_mib)), strict=False))
 
 
 _KARPENTER = Vocabulary(Vendor.AWS, "eks", KARPENTER_POOL_LABEL, instance_labels=KARPENTER_INSTANCE)
 
 AUTO_MODE = Vocabulary(Vendor.AWS, "eks", KARPENTER_POOL_LABEL, instance_labels=AUTO_MODE_INSTANCE)
-"""The words of EKS in Auto Mode, in which AWS runs Karpenter with labels of its own."""
+"""Vocabulary of EKS in Auto Mode, in which AWS runs Karpenter with its own labels."""
 
 VOCABULARIES: dict[Platform, Vocabulary] = {
     # The lab's nodes are launched by Karpenter from the EC2 catalog.
@@ -87,14 +89,14 @@ VOCABULARIES: dict[Platform, Vocabulary] = {
 
 
 MEASUREMENT_NAMESPACE = "flexspot-measurement"
-"""Where what measures runs. Not kube-system, into which Autopilot lets nobody."""
+"""Namespace of the measurement pods. It is not kube-system, which Autopilot does not allow."""
 
 QUEUEING_NAMESPACE = "flexspot-queueing"
-"""Where what helps Kueue runs: its own may be somebody else's."""
+"""Namespace of the pods that assist Kueue. Kueue's own may belong to another team."""
 
 
 class PrometheusKind(StrEnum):
-    """Which Prometheus reads the metrics and the recording rules.
+    """The Prometheus that reads the metrics and the recording rules.
 
     MANAGED: Google's managed service, configured by monitoring.googleapis.com objects. OPERATOR: the Prometheus Operator, configured by
     monitoring.coreos.com objects. ANNOTATIONS: a Prometheus that discovers Services by the annotation prometheus.io/scrape and reads rules
@@ -107,11 +109,11 @@ class PrometheusKind(StrEnum):
 
 
 PARTITIONS = {"aws": "", "aws-cn": "cn-", "aws-us-gov": "us-gov-"}
-"""AWS's partitions, by what the names of their regions begin with."""
+"""Region prefixes of AWS's partitions."""
 
 
 def partition_of(region: str) -> str:
-    """The partition of a region of AWS."""
+    """Return the partition of an AWS region."""
     return next((partition for partition, prefix in PARTITIONS.items() if prefix and region.startswith(prefix)), "aws")
 
 
@@ -125,10 +127,15 @@ INTERFACE_SERVICES = {
     "ssm": "Karpenter finds the AMI of an alias here",
     "sts": "credentials of roles, tokens of the API server",
 }
-"""By default, and why. EKS user guide, "Deploy private clusters with limited internet access", names all but sqs, which is in the EKS best
-practices guide, Karpenter in private clusters, with ssm. Left out: logs, because nothing that is installed here writes to CloudWatch
-from inside the VPC (the control plane's logs do not come this way), and elasticloadbalancing, because there is no load balancer controller.
-The price list and IAM, which Karpenter calls, have no endpoint in most regions: those calls take the NAT."""
+"""Default services with interface endpoints, each with its purpose.
+
+EKS user guide, "Deploy private clusters with limited internet access", names all but sqs, which is in the EKS best practices guide,
+Karpenter in private clusters, with ssm.
+
+logs is omitted: no installed component writes to CloudWatch from inside the VPC, and the control plane's logs do not pass through it.
+elasticloadbalancing is omitted because there is no load balancer controller. The price list and IAM, which Karpenter calls, have no
+endpoint in most regions: those calls take the NAT.
+"""
 
 _NOT_OFFERED = {
     "eks": {"ap-east-2", "ap-southeast-5", "ap-southeast-7", "mx-central-1"},
@@ -138,7 +145,7 @@ _NOT_OFFERED = {
 
 
 def default_services(region: str) -> list[str]:
-    """The services that get an interface endpoint unless the caller says otherwise, sorted."""
+    """Return the services that get an interface endpoint by default, sorted."""
     return sorted(service for service in INTERFACE_SERVICES if region not in _NOT_OFFERED.get(service, ()))
 
 
@@ -148,7 +155,7 @@ Port = Annotated[int, Field(ge=1, le=65_535)]
 
 
 class ClusterEndpoint(Record):
-    """An address that no pod selector matches, with the ports on which it is asked."""
+    """An address that no pod selector matches, with its ports."""
 
     name: str
     cidr: Annotated[str, Field(pattern=r"^169\.254\.\d+\.\d+/32$")]
@@ -158,7 +165,7 @@ class ClusterEndpoint(Record):
 
 
 class _Endpoints(SourcedFile):
-    """The data file."""
+    """The endpoints of each platform, each with a source."""
 
     as_of: date
     platforms: dict[Platform, tuple[ClusterEndpoint, ...]]
@@ -172,15 +179,15 @@ class _Endpoints(SourcedFile):
 
 @cache
 def endpoints_of(platform: Platform) -> tuple[ClusterEndpoint, ...]:
-    """The endpoints of a platform, in the order of the data file."""
+    """Return the endpoints of a platform, in the order of the data file."""
     return read_records(_FILE, _Endpoints).platforms[platform]
 
 
 POD_USER = 1000
-"""The user id of processes, and the owner of mounts, unless a request or a volume says another."""
+"""User ID of processes, and owner of mounts, unless a request or a volume sets another."""
 
 MOUNT_GROUP = 1000
-"""The group id of every pod's processes, whatever their user, and of mounts, which their group may write."""
+"""Group ID of every pod's processes, whatever their user, and of mounts, which their group may write."""
 
 USER_NAME = "flexspot"
 """The user name in the environment of programs. Without it getpass.getuser() fails for a user ID that the image's /etc/passwd lacks."""

@@ -1,4 +1,4 @@
-"""The price book: what one machine costs an hour in which region and capacity type, what else is billed, and since when."""
+"""The price book: hourly prices of machines by region and capacity type, prices of other items, and their dates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Measure(StrEnum):
-    """By what an item is billed. HOUR: for each hour that it is there. MONTH: for a month of it. The others: for each unit and month.
+    """The unit that an item is billed in. HOUR and MONTH: for the time it exists. The others: for each unit and month.
 
     GIB is data that moves, once; GIB_MONTH is data or disk that is kept.
     """
@@ -39,13 +39,13 @@ class Measure(StrEnum):
 class ServiceItem(StrEnum):
     """One thing that a cloud bills.
 
-    CLUSTER is the control plane; EXTENDED_SUPPORT is what EKS adds once the version's standard support has ended; AUTOPILOT is what
-    Autopilot bills for pods beyond the price of machines. NAT_GATEWAY is a gateway of AWS, NAT_NODE a node that uses Cloud NAT (of 32 nodes
-    at most). LOAD_BALANCER is a network load balancer of AWS, a forwarding rule of Google Cloud. PUBLIC_ADDRESS and INTERFACE_ENDPOINT (in
-    one zone) are there, used or not. GP3_IOPS and GP3_MIBPS are what a gp3 volume has above 3,000 operations and 125 MiB a second.
-    EFS_MIBPS is provisioned throughput; EFS_READ and EFS_WRITTEN go through a file system with elastic throughput. LUSTRE_SCRATCH is the
-    size of a file system of SCRATCH_2, LUSTRE_125 to LUSTRE_1000 that of one of PERSISTENT_2 with so many MB/s for each TiB.
-    INTERNET_TRAFFIC leaves the cloud, NAT_TRAFFIC goes through a NAT either way.
+    CLUSTER is the control plane. EXTENDED_SUPPORT is what EKS adds after the version's standard support has ended. AUTOPILOT is what
+    Autopilot bills for pods beyond the price of machines. NAT_GATEWAY is a gateway of AWS. NAT_NODE is a node that uses Cloud NAT (of 32
+    nodes at most). LOAD_BALANCER is a network load balancer of AWS, a forwarding rule of Google Cloud. PUBLIC_ADDRESS and
+    INTERFACE_ENDPOINT (in one zone) are billed used or not. GP3_IOPS and GP3_MIBPS are what a gp3 volume has above 3,000 operations and 125
+    MiB a second. EFS_MIBPS is provisioned throughput; EFS_READ and EFS_WRITTEN go through a file system with elastic throughput.
+    LUSTRE_SCRATCH is the size of a file system of SCRATCH_2, LUSTRE_125 to LUSTRE_1000 that of one of PERSISTENT_2 with this many MB/s for
+    each TiB. INTERNET_TRAFFIC leaves the cloud, NAT_TRAFFIC goes through a NAT in either direction.
     """
 
     CLUSTER = "cluster"
@@ -82,7 +82,7 @@ class ServiceItem(StrEnum):
 
     @property
     def measure(self) -> Measure:
-        """By what it is billed."""
+        """Unit of its price."""
         return _MEASURES.get(self, Measure.HOUR)
 
 
@@ -106,20 +106,20 @@ PoolPriceKey = tuple[str, str, CapacityType, str]
 """The same with the name of the pool whose nodes alone have the price."""
 
 ServiceKey = tuple[ServiceItem, str | None]
-"""What is billed, and in which region (None: in every region that has no price of its own)."""
+"""Item and region. None: every region without a price for itself."""
 
 HOURS_OF_A_MONTH = 730
-"""Hours in an average month; what cloud price lists use."""
+"""Hours in an average month, as in cloud price lists."""
 
 HOURS_OF_A_LONG_MONTH = 744
 """Hours in a month of 31 days, the most that is billed: AWS bills in UTC, Google in Pacific time, whose clocks go back in November."""
 
 SPOT_PRICE_DAYS, LIST_PRICE_DAYS = 30, 180
-"""For so many days a price is taken for today's, and older ones are warned of: Spot moves by the hour, lists a few times a year."""
+"""Days for which a price counts as current. Older prices cause a warning: Spot changes hourly, lists a few times a year."""
 
 
 def priced_as(capacity_type: CapacityType) -> CapacityType:
-    """The capacity type whose price counts where the book has none of its own: a reservation is billed at the on-demand price."""
+    """Return the capacity type to price by if the book has no row for this one: a reservation is billed at the on-demand price."""
     return CapacityType.ON_DEMAND if capacity_type is CapacityType.RESERVED else capacity_type
 
 
@@ -128,26 +128,28 @@ _SAME_PRICE = {
     CapacityType.FLEX_START: (CapacityType.FLEX_START, CapacityType.QUEUED),
     CapacityType.QUEUED: (CapacityType.QUEUED, CapacityType.FLEX_START),
 }
-"""Whose prices count, in this order. Queued capacity is flex-start with all nodes at once: Google has one price (SKU) for both."""
+"""Capacity types with the same price, in order of precedence.
+
+Queued capacity is flex-start with all nodes at once: Google has one price (SKU) for both.
+"""
 
 FACTS_OF_CLOUD = {Vendor.AWS: "eks", Vendor.GCP: "gke"}
-"""Whose facts of capacity types (`facts_of`) are those of a cloud."""
+"""Name of each cloud's capacity type facts, for `facts_of`."""
 
 
 class Price(Record):
-    """The price of one machine, GPUs included, for one hour in US dollars; `source` names an entry of the file's sources.
-
-    With `pool` it is the price of that pool's nodes alone, by its name in the plan, which is the one that its nodes are labelled with.
-    With `start` it holds from that moment on, until the next row of the same; before the first one, what the book says without them.
-    """
+    """The price of one machine, GPUs included, for one hour in US dollars."""
 
     machine: str
     region: str
     capacity_type: CapacityType
     pool: str | None = None
+    """Pool whose nodes alone have this price, by its name in the plan, which is the label of its nodes. None for any."""
     start: datetime | None = None
+    """First moment of validity, until the next row with the same key. Before the first one, the book's rows without a start apply."""
     usd_per_hour: Annotated[Decimal, Field(gt=Decimal(0))]
     source: str
+    """Name of an entry of the file's sources."""
 
     @property
     def what(self) -> str:
@@ -156,7 +158,7 @@ class Price(Record):
 
 
 class ServicePrice(Record):
-    """The price of something besides machines, in US dollars by the item's measure. Without a region it is that of all others."""
+    """The price of an item other than machines, in US dollars per unit of its measure. Without a region it is that of all others."""
 
     item: ServiceItem
     region: str | None = None
@@ -165,7 +167,7 @@ class ServicePrice(Record):
 
 
 class PriceFile(SourcedFile):
-    """A price file: the prices of one cloud, each with a source. Discounts and commitments are for files of one's own."""
+    """A price file: the prices of one cloud, each with a source. Discounts and commitments are for files of users."""
 
     cloud: Vendor
     services: list[ServicePrice] = Field(default_factory=list[ServicePrice])
@@ -180,14 +182,14 @@ class PriceFile(SourcedFile):
     def _every_price_stands_once(self) -> PriceFile:
         if problem := order_problem([(each.what, each.start) for each in self.prices]):
             raise ValueError(problem)
-        for what, told in (
+        for what, defect in (
             ([f"{each.item} in {each.region or 'all regions'}" for each in self.services], "has two prices"),
             ([f"{each.family} in {each.region}" for each in self.families], "has two prices"),
             ([each.what for each in self.discounts], "has two discounts"),
             ([each.name for each in self.spend_commitments], "is the name of two commitments"),
         ):
             if twice := sorted(each for each in set(what) if what.count(each) > 1):
-                raise ValueError(f"{twice[0]} {told}")
+                raise ValueError(f"{twice[0]} {defect}")
         return self
 
     @model_validator(mode="after")
@@ -219,33 +221,43 @@ class PriceBook:
     cloud: Vendor
     prices: dict[PriceKey, Price]
     sources: dict[str, Source]
+    """Sources of the rows, by the name that a row gives."""
     services: dict[ServiceKey, ServicePrice] = field(default_factory=dict["ServiceKey", ServicePrice])
     listed: dict[PriceKey, Price] = field(default_factory=dict["PriceKey", Price])
+    """List prices that discounts are subtracted from: those of the shipped file."""
     of_pools: dict[PoolPriceKey, Price] = field(default_factory=dict["PoolPriceKey", Price])
+    """Prices that apply only to the nodes of one pool."""
     commitments: tuple[Commitment, ...] = ()
+    """Machines that are paid for whether they run or not, as far as a file says."""
     families: dict[tuple[str, str], FamilyPrice] = field(default_factory=dict[tuple[str, str], FamilyPrice])
     node_fees: tuple[NodeFee, ...] = ()
     family_regions: frozenset[str] = frozenset()
+    """Regions for which the shipped file has families. A user's file says nothing about the families it omits."""
     undiscounted: dict[PriceKey, Price] = field(default_factory=dict["PriceKey", Price])
+    """Prices of every file before its discounts."""
     spend_commitments: tuple[SpendCommitment, ...] = ()
+    """Spend that is paid for whatever runs, as far as a file says."""
 
     @property
     def family_names(self) -> list[str]:
-        """The families without GPUs of which a price is known somewhere."""
+        """Families without GPUs that have a price in some region."""
         return sorted({family for family, _ in self.families})
 
     def unpriced_families(self, region: str) -> list[str]:
-        """Those that may be made in a region and have no price there. Google's list has each family where it is sold, AWS's one region."""
+        """Return the families that may be created in a region but have no price there.
+
+        Google's list has each family where it is sold, AWS's one region.
+        """
         if self.cloud is Vendor.GCP and region in self.family_regions:
             return []
         return [each for each in self.family_names if (each, region) not in self.families]
 
     def find(self, machine: str, region: str, capacity_type: CapacityType) -> Price | None:
-        """The row of exactly this, or None: nothing is known, which is not the same as nothing to pay."""
+        """Return the exact row. None if the price is not known, which does not mean free."""
         return self.prices.get((machine, region, capacity_type))
 
     def paid(self, machine: str, region: str, capacity_type: CapacityType, pool: str | None = None) -> Price | None:
-        """What a node is billed at: the price of its pool, else that of its capacity type, else that of one with the same price."""
+        """Return the price of a node: of its pool, else of its capacity type, else of one with the same price."""
         for each in _SAME_PRICE.get(capacity_type, (capacity_type,)):
             price = self.of_pools.get((machine, region, each, pool)) if pool else None
             if price is not None or (price := self.find(machine, region, each)) is not None:
@@ -253,41 +265,41 @@ class PriceBook:
         return None
 
     def paid_at_most(self, machine: str, region: str, capacity_type: CapacityType, pool: str | None = None) -> Price | None:
-        """What is paid, or where that is not known, the on-demand price, above which no capacity type is sold; None: not even that.
+        """Return the price, or the on-demand price as an upper bound. None if neither is known.
 
-        EC2 takes the on-demand price for the most that is paid for Spot; Google sells Spot and flex-start at a discount on it.
+        EC2 caps Spot prices at the on-demand price; Google sells Spot and flex-start at a discount on it.
         """
         return self.paid(machine, region, capacity_type, pool) or self.paid(machine, region, CapacityType.ON_DEMAND, pool)
 
     def find_service(self, item: ServiceItem, region: str) -> ServicePrice | None:
-        """Likewise for what is no machine: the region's own price, or that of all regions."""
+        """Return the price of an item that is not a machine: the region's price, or that of all regions."""
         return self.services.get((item, region)) or self.services.get((item, None))
 
     def fee_of(self, machine: str) -> NodeFee | None:
-        """The row of what EKS Auto Mode bills for a node of a machine, or of a family such as m6i."""
+        """Return the EKS Auto Mode fee for a node of a machine, or of a family such as m6i."""
         return next((each for each in self.node_fees if each.is_of(machine)), None)
 
     def node_fee(self, machine: str, region: str) -> tuple[NodeFee, Decimal] | None:
-        """The row of what EKS Auto Mode bills for a node, and that in US dollars an hour; None where one of the prices is not known."""
+        """Return the EKS Auto Mode fee for a node, and its amount in US dollars an hour. None if one of the prices is not known."""
         fee = self.fee_of(machine)
         price = self.find(machine, region, CapacityType.ON_DEMAND)
         return None if fee is None or price is None else (fee, price.usd_per_hour * fee.percent / 100)
 
     def source_of(self, price: Price | ServicePrice | FamilyPrice | NodeFee | SpendCommitment) -> Source:
-        """Where a price is from."""
+        """Return the source of a price."""
         return self.sources[price.source]
 
     def overridden_by(self, path: Path) -> PriceBook:
-        """The book with the rows of a file of one's own before its own. Raises DataFileError for a file of another cloud or schema."""
+        """Return the book with the rows of a user's file first. Raises DataFileError for a file of another cloud or schema."""
         return self.with_rows_of(read_records(path, PriceFile), path.name)
 
     def with_rows_of(self, file: PriceFile, name: str, at: datetime | None = None) -> PriceBook:
-        """The same for a file that has been read; its sources get its `name`, because both may call a source the same.
+        """Return the same for a file that has been read. Its sources are prefixed with `name`, because both may use one source name.
 
-        Of prices that change the book has those that hold `at` a moment. Default: now, as plans are of today.
+        at: moment at which changing prices must be valid. Default: now, as plans are about today.
 
-        Discounts become rows of their own, which name the list that they are off. Commitments of the file, if it has any, are all there
-        are. Raises DataFileError for a file of another cloud, and for a discount that is off nothing.
+        Discounts become separate rows that name their list. If the file has commitments, they replace the book's. Raises DataFileError for
+        a file of another cloud, and for a discount without a matching list price.
         """
         if file.cloud is not self.cloud:
             raise DataFileError(f"{name} has prices of {file.cloud}, but those of {self.cloud} are needed")
@@ -311,7 +323,7 @@ class PriceBook:
         )
 
     def _discounted(self, file: PriceFile, name: str, sources: dict[str, Source]) -> Iterator[Price]:
-        """The rows that the file's discounts make of list prices, the widest discount first; adds their sources to `sources`."""
+        """Yield the rows from the file's discounts on list prices, the widest discount first. Adds their sources to `sources`."""
         for discount in sorted(file.discounts, key=lambda each: each.narrowness):
             given, kind = file.sources[discount.source], priced_as(discount.capacity_type)
             of_list = {key: price for key, price in self.listed.items() if key[2] is kind and discount.holds(*key[:2])}
@@ -354,7 +366,7 @@ def _by_item(services: list[ServicePrice]) -> dict[ServiceKey, ServicePrice]:
 
 
 def read_prices(path: Path) -> PriceBook:
-    """The prices of a file. Raises DataFileError when the file breaks its schema."""
+    """Return the prices of a file. Raises DataFileError if the file breaks its schema."""
     file = read_records(path, PriceFile)
     listed = _by_key(file.prices)
     return PriceBook(
@@ -374,7 +386,7 @@ def read_prices(path: Path) -> PriceBook:
 
 @cache
 def prices_of(cloud: Vendor) -> PriceBook:
-    """The shipped prices of `cloud`."""
+    """Return the shipped prices of `cloud`."""
     return read_prices(_PRICES / f"{cloud}.yaml")
 
 
@@ -401,7 +413,7 @@ class MachineList(Record):
 
 @cache
 def machine_list(cloud: Vendor) -> MachineList:
-    """The shipped list of `cloud`."""
+    """Return the shipped list of `cloud`."""
     return read_records(_LISTS / f"machines-{cloud}.yaml", MachineList)
 
 
@@ -423,9 +435,9 @@ _MODERN = re.compile(r"(?:t3a?|t4g|[cmr][5-9][a-z-]*)\.([a-z0-9]+)")
 
 
 def vcpu_of(cloud: Vendor, machine: str) -> int | None:
-    """How many vCPU a machine has: as the catalog says, or as its size does of EC2's t3, t4g and c, m and r families from the fifth on.
+    """Return the vCPU of a machine from the catalog, or from its size for EC2's t3, t4g and the c, m and r families from the fifth on.
 
-    None: not known.
+    None if it is not known.
     """
     if (known := machines_of(cloud).get(machine)) is not None:
         return known.vcpu

@@ -1,4 +1,4 @@
-"""Whether a pool's other ceilings let it reach its ceiling of GPUs: one answer for settings, for the component and for the policy."""
+"""Check of a pool's other ceilings against its ceiling of GPUs, shared by settings, component and policy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Sized(Protocol):
-    """A machine, by what ceilings count."""
+    """A machine, with the sizes that ceilings count."""
 
     @property
     def vcpu(self) -> int: ...  # noqa: D102 -- the words are the machine's
@@ -25,7 +25,7 @@ MachineT = TypeVar("MachineT", bound=Sized)
 
 @dataclass(frozen=True)
 class NodeCeilings:
-    """What ends a pool beside its ceiling of GPUs; None for no such ceiling."""
+    """Ceilings of a pool other than GPUs; None for no such ceiling."""
 
     nodes: int | Decimal | None = None
     vcpu: int | Decimal | None = None
@@ -34,7 +34,7 @@ class NodeCeilings:
 
 @dataclass(frozen=True)
 class OutOfReach(Generic[MachineT]):
-    """With `machine` the pool ends at `gpus`; `nodes` of it are needed for the ceiling, which have `vcpu` and `memory_mib` in all."""
+    """A machine with which the pool stops at `gpus`. Its GPU ceiling needs `nodes` of them, with `vcpu` and `memory_mib` in all."""
 
     machine: MachineT
     gpus: int
@@ -44,12 +44,12 @@ class OutOfReach(Generic[MachineT]):
 
     @property
     def needed(self) -> str:
-        """What the other ceilings would have to allow, as a message says it."""
+        """Needed values of the other ceilings, as a message lists them."""
         return f"{self.nodes} nodes, {self.vcpu} vCPU and {self.memory_mib} MiB"
 
 
 def reachable_gpus(machine: Sized, gpus_per_node: int, ceilings: NodeCeilings) -> int | None:
-    """How many GPUs a pool of this machine has when one of the ceilings stops it; None where none does."""
+    """Return the number of GPUs at which a ceiling stops a pool of this machine. None if there is no such ceiling."""
     ends = [
         int(ceiling // for_each)
         for ceiling, for_each in ((ceilings.nodes, 1), (ceilings.vcpu, machine.vcpu), (ceilings.memory_mib, machine.memory_mib))
@@ -59,9 +59,10 @@ def reachable_gpus(machine: Sized, gpus_per_node: int, ceilings: NodeCeilings) -
 
 
 def out_of_reach(machines: Iterable[tuple[MachineT, int]], max_gpus: int | Decimal, ceilings: NodeCeilings) -> OutOfReach[MachineT] | None:
-    """The machine, each given with its GPUs, with which a pool ends earliest below `max_gpus`; None where it gets there with every one.
+    """Return the machine with which a pool stops earliest below `max_gpus`. None if every machine reaches it.
 
-    With every one: which of the machines is launched is not the pool's owner's to say, and queues count on the ceiling whichever it is.
+    `machines` are given with their GPUs. Every machine must reach the ceiling: the pool's owner does not choose the one that is launched,
+    and queues rely on the ceiling.
     """
     worst: OutOfReach[MachineT] | None = None
     for machine, gpus_per_node in machines:

@@ -1,4 +1,4 @@
-"""Which versions go together: a cluster's Kubernetes, EKS's add-ons, and the charts of the platform's controllers."""
+"""Compatible versions: a cluster's Kubernetes, EKS's add-ons, and the charts of the platform's controllers."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Addon(StrEnum):
 
 
 RECOMMENDED = "recommended"
-"""What settings write for the version of an add-on that AWS has as its default for the cluster's Kubernetes, asked of AWS at each `up`."""
+"""Version in settings for AWS's default for the cluster's Kubernetes, looked up at each `up`."""
 
 PROPOSED_KUBERNETES = "1.35"
-"""The version that a stack file is written with for a person: init's, and import's where a cluster does not say its own."""
+"""Kubernetes version in a new stack file: from init, and from import if the cluster does not report one."""
 
 BEFORE_NODES = (Addon.POD_IDENTITY_AGENT, Addon.KUBE_PROXY, Addon.VPC_CNI)
-"""Those without which no node becomes ready; all others wait for a node to run on."""
+"""Add-ons that nodes need to become ready. All others wait for a node to run on."""
 
 
 class Chart(StrEnum):
@@ -70,7 +70,7 @@ class ChartRow(Record):
 
 
 class Floor(Record):
-    """The least version, and what is wrong with older ones."""
+    """The oldest allowed version, and the problem of older ones."""
 
     version: Annotated[str, Field(pattern=r"^v?\d+\.\d+(\.\d+)?$")]
     because: str
@@ -85,30 +85,30 @@ class KubernetesRange(Record):
     source: str
 
     def has(self, kubernetes: str) -> bool:
-        """Whether a version of Kubernetes is within it."""
+        """Return whether a version of Kubernetes is within the range."""
         return version_order(self.least) <= version_order(kubernetes) <= version_order(self.most)
 
 
 class Skew(Record):
-    """How many minor versions something may be behind."""
+    """Number of minor versions that a component may lag behind."""
 
     most: Annotated[int, Field(ge=0)]
     source: str
 
 
 class KarpenterVersions(Record):
-    """Karpenter's chart, and which Kubernetes each of its minor versions works with."""
+    """Karpenter's chart, with the Kubernetes range of each of its minor versions."""
 
     chart: ChartRow
     kubernetes: dict[Annotated[str, Field(pattern=r"^\d+\.\d+$")], KubernetesRange]
 
     def range_of(self, version: str) -> KubernetesRange | None:
-        """What a version works with; None for a minor version that is not known."""
+        """Return the Kubernetes range of a version. None for an unknown minor version."""
         return self.kubernetes.get(minor_version(version))
 
 
 class KueueVersions(Record):
-    """Kueue's chart, what it needs of Kubernetes, and what the platform needs of it."""
+    """Kueue's chart, the Kubernetes version it needs, and the Kueue version the platform needs."""
 
     chart: ChartRow
     kubernetes_at_least: Floor
@@ -139,7 +139,7 @@ class VersionTable(SourcedFile):
         return self
 
     def chart(self, name: Chart) -> ChartRow:
-        """The version of a chart that the platform is written for."""
+        """Return the version of a chart that the platform is written for."""
         rows = {
             Chart.KUEUE: self.kueue.chart,
             Chart.JOBSET: self.jobset,
@@ -153,24 +153,24 @@ class VersionTable(SourcedFile):
         return rows[name]
 
     def pinned(self, kubernetes: str) -> dict[Addon, str]:
-        """The add-ons whose version for a version of Kubernetes is verified; EKS's default is asked for of all others."""
+        """Return the add-ons with a verified version for this Kubernetes. All others use EKS's default."""
         rows = self.kubernetes.get(kubernetes, {})
         return {name: row.version for name, row in rows.items() if self.sources[row.source].verified}
 
 
 def version_order(version: str) -> tuple[int, ...]:
-    """What versions are sorted by: v1.14.3-eksbuild.23 is newer than v1.14.3-eksbuild.3."""
+    """Return the sort key of a version: v1.14.3-eksbuild.23 is newer than v1.14.3-eksbuild.3."""
     return tuple(int(part) for part in re.findall(r"\d+", version))
 
 
 def minor_version(version: str) -> str:
-    """1.14 of 1.14.1, and of v1.14.3-eksbuild.3."""
+    """Return the minor version: 1.14 of 1.14.1, and of v1.14.3-eksbuild.3."""
     return ".".join(re.findall(r"\d+", version)[:2])
 
 
 @cache
 def shipped_versions() -> VersionTable:
-    """The shipped table."""
+    """Return the shipped table."""
     return read_records(Path(__file__).with_name("versions.yaml"), VersionTable)
 
 
@@ -199,7 +199,7 @@ class _Lifetime(Record):
 
 
 class AutoMode(SourcedFile):
-    """The data file."""
+    """The facts about EKS Auto Mode, each with a source."""
 
     families: _Families
     addons_in_itself: Annotated[_Addons, Field(alias="addons")]
@@ -207,11 +207,11 @@ class AutoMode(SourcedFile):
 
     @property
     def addons(self) -> frozenset[Addon]:
-        """The add-ons that it has in itself: none of them is installed."""
+        """Built-in add-ons, which are not installed."""
         return self.addons_in_itself.names
 
     def launches(self, machine: str) -> bool:
-        """Return true if Auto Mode launches a machine such as g6e.xlarge, by AWS's list of the day."""
+        """Return whether Auto Mode launches a machine such as g6e.xlarge, by AWS's list of the day."""
         family, _, size = machine.partition(".")
         return family in self.families.names and size not in {"nano", "micro", "small"}
 
@@ -225,7 +225,7 @@ def auto_mode() -> AutoMode:
 _GKE = Path(__file__).parent / "gke_versions.yaml"
 
 _PATCH = 3
-"""Numbers of a version that names one patch: 1.35.2."""
+"""Number of parts in a version that names one patch: 1.35.2."""
 
 
 class GkeFeature(StrEnum):
@@ -241,14 +241,15 @@ class GkeFeature(StrEnum):
 
 
 class GkeFloor(Record):
-    """The first version that has something, on clusters of either mode; `on_autopilot` where Autopilot had it later."""
+    """The first version with a feature."""
 
     least: Annotated[str, Field(pattern=GKE_VERSION)]
     on_autopilot: Annotated[str, Field(pattern=GKE_VERSION)] | None = None
+    """First version on Autopilot, where it came later."""
     older_in_channels: bool
 
     def of(self, *, autopilot: bool) -> str:
-        """The version for a cluster of that mode."""
+        """Return the version for a cluster of that mode."""
         return self.on_autopilot if autopilot and self.on_autopilot else self.least
 
 
@@ -258,7 +259,7 @@ class _GkeFile(Record):
 
 
 def gke_floors() -> dict[GkeFeature, GkeFloor]:
-    """Of each feature its first version."""
+    """Return the first version of each feature."""
     return _gke_file().features
 
 
@@ -268,7 +269,7 @@ def _gke_file() -> _GkeFile:
 
 
 def names_a_patch(version: str) -> bool:
-    """Whether a version names one patch, such as 1.35.2, or one release of it, 1.35.2-gke.10. A shorter one is an alias.
+    """Return whether a version names one patch (1.35.2) or release (1.35.2-gke.10). A shorter one is an alias.
 
     GKE's API takes the newest release that an alias fits (google.container.v1, Cluster.initial_cluster_version: "1.X" picks the highest
     valid patch and gke.N of 1.X; read 2026-11-25).
@@ -277,6 +278,6 @@ def names_a_patch(version: str) -> bool:
 
 
 def is_below(version: str, floor: str) -> bool:
-    """Whether every release that GKE may take for `version` is older than `floor`: an alias that the floor fits is not below it."""
+    """Return whether every release that GKE may take for `version` is older than `floor`. An alias that the floor fits is not below it."""
     order = version_order(version)
     return order < version_order(floor)[: len(order)]

@@ -1,4 +1,4 @@
-"""Workload classes: what kinds of work a platform takes, and what each kind is worth, needs and may be done to."""
+"""Workload classes: kinds of work with their priority, needs and interruption policy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHIPPED = Path(__file__).parent / "classes.yaml"
 
 
 class Fallback(StrEnum):
-    """What moves a class to its next capacity type. Each class has one decider, never two.
+    """The mechanism that moves a class to its next capacity type. Each class has exactly one.
 
     QUOTA: Kueue, when the quota of a flavor is used up. It does not know about stock-outs: it requeues such a job. STOCK_OUT: the
     autoscaler (Karpenter's weights, GKE's compute class), when the cloud has no capacity left. The queue sees one flavor.
@@ -29,14 +29,14 @@ class Fallback(StrEnum):
 
 
 class Removal(StrEnum):
-    """When an autoscaler may remove a node. EMPTY: when nothing runs on it. UNDERUTILIZED: also by moving its pods elsewhere."""
+    """Condition for an autoscaler to remove a node. EMPTY: nothing runs on it. UNDERUTILIZED: also if its pods fit elsewhere."""
 
     EMPTY = "empty"
     UNDERUTILIZED = "underutilized"
 
 
 class DisruptionRule(DescribedRecord):
-    """When the autoscaler removes nodes."""
+    """Condition and delay for the autoscaler to remove nodes."""
 
     remove: Removal
     """`empty`: when nothing runs on a node. `underutilized`: also by moving its pods elsewhere."""
@@ -46,12 +46,12 @@ class DisruptionRule(DescribedRecord):
 
 
 HIGHEST_PRIORITY = 1_000_000_000
-"""Kubernetes keeps higher values for its own classes."""
+"""Kubernetes reserves higher values for its own classes."""
 
 SCALE_UP_CUTOFF = -10
-"""Below it Cluster Autoscaler makes no node for a pod (its FAQ, expendable pods); GKE's has the same, Karpenter has none."""
+"""Below it Cluster Autoscaler creates no node for a pod (its FAQ, expendable pods). GKE has the same limit, Karpenter has none."""
 
-# Below 0 any default pod of the cluster would preempt it.
+# Any default pod of the cluster would preempt a negative priority.
 Priority = Annotated[int, Field(ge=0, le=HIGHEST_PRIORITY)]
 RunLimitHours = Annotated[int, Field(ge=1, le=2880)]
 GraceSeconds = Annotated[int, Field(ge=0, le=600)]
@@ -60,26 +60,28 @@ Description = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class WorkloadClass(Record):
-    """One class, complete.
-
-    `priority_class` is the PriorityClass of that `priority`; with `preempts` false it takes nothing from others. `queued` work is admitted
-    by Kueue. `capacity` is the order of capacity types to try. `run_limit_hours` ends a run (null: a service that never ends).
-    `grace_seconds` is how long its pods want between the signal and the end. `checkpoint` work writes what it has done to a bucket and
-    resumes; `disruption_budget` gives it a PodDisruptionBudget, which binds evictions alone.
-    """
+    """One complete class."""
 
     description: Description
     priority_class: Name
+    """PriorityClass of this `priority`."""
     priority: Priority
     preempts: bool
+    """If false, it does not preempt other pods."""
     queued: bool
+    """True if Kueue admits the work."""
     fallback: Fallback
     capacity: CapacityOrder
+    """Capacity types to try, in order."""
     disruption: DisruptionRule
     run_limit_hours: RunLimitHours | None
+    """Hours after which a run ends; null for a service that never ends."""
     grace_seconds: GraceSeconds
+    """Seconds that its pods need between the signal and the end."""
     checkpoint: bool
+    """True if the work saves its progress to a bucket and resumes."""
     disruption_budget: bool
+    """True if it gets a PodDisruptionBudget, which limits evictions only."""
 
     @field_validator("capacity")
     @classmethod
@@ -88,7 +90,7 @@ class WorkloadClass(Record):
 
 
 def each_once(order: CapacityOrder) -> CapacityOrder:
-    """The order itself. Raises ValueError when a capacity type stands in it twice."""
+    """Return the order itself. Raises ValueError if it contains a capacity type twice."""
     if len(set(order)) < len(order):
         raise ValueError("names a capacity type twice")
     return order
@@ -103,5 +105,5 @@ class _ClassFile(Record):
 
 @cache
 def shipped_classes() -> dict[str, WorkloadClass]:
-    """The classes that every stack has, by name."""
+    """Return the classes that every stack has, by name."""
     return dict(read_records(_SHIPPED, _ClassFile).classes)
