@@ -38,7 +38,7 @@ class Written:
 
 @cache
 def written() -> tuple[Written, ...]:
-    """Every Kubernetes object of the rules' fixtures, whichever rule it was written for, those beside the judged ones included."""
+    """Return every Kubernetes object of the rules' fixtures, including the context objects next to the judged ones."""
     found: dict[str, Written] = {}
     for case in cases():
         for number, each in enumerate((case, *case.among)):
@@ -70,7 +70,7 @@ def namespace_object(manifest: Manifest, labels: Mapping[str, str]) -> Manifest:
 
 
 def told_by_rules(manifest: Manifest, among: Sequence[Reading], settings: Settings = DEFAULTS) -> dict[str, list[str]]:
-    """What each rule with a form says of an object that it fails, in the words that a form uses, of the kinds that the form is for."""
+    """Return the messages of each rule with a form about an object that fails it, in the form's words, for the form's kinds."""
     return told_of_each([manifest], among, settings)[0]
 
 
@@ -83,11 +83,11 @@ def told_of_each(manifests: Sequence[Manifest], among: Sequence[Reading], settin
     across = iter(judge_across([*readings, *among], every, settings)) if readings else iter(())
     index = RuleIndex(every, settings, among=False)
     alone = (judge_alone(reading, index, settings) for reading in readings)
-    told: list[dict[str, list[str]]] = []
+    messages: list[dict[str, list[str]]] = []
     for rules in of_kinds:
         findings = [*next(alone), *next(across)] if rules else []
-        told.append({rule: _words(rule, findings) for rule in rules})
-    return told
+        messages.append({rule: _words(rule, findings) for rule in rules})
+    return messages
 
 
 def _words(rule: str, findings: Sequence[Finding]) -> list[str]:
@@ -102,7 +102,7 @@ def _rules_of(manifest: Manifest, settings: Settings) -> list[str]:
 
 
 def agree(by_rules: Mapping[str, list[str]], by_forms: Mapping[str, list[str]]) -> bool:
-    """Whether both find the same rules broken, in the same words. Where one object breaks a rule twice, the rule may stop at the first."""
+    """Return whether both find the same rules violated, in the same words. A rule may stop at an object's first violation."""
     names = {name for name, said in by_rules.items() if said}
     return names == {name for name, said in by_forms.items() if said} and all(set(by_rules[name]) <= set(by_forms[name]) for name in names)
 

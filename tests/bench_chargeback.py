@@ -35,16 +35,16 @@ FLEXSPOT = Path(sys.executable).with_name("flexspot")
 def report(url: str, out: Path) -> tuple[float, float, float]:
     """Runs the command; its seconds, its own processor seconds, and the most memory it had, in MiB."""
     command = [FLEXSPOT, "chargeback", "report", "--prometheus", url, "--month", MONTH, "--format", "json", "--out", str(out)]
-    begun = time.perf_counter()
+    start = time.perf_counter()
     with subprocess.Popen(command, cwd=Path(__file__).parents[1], stderr=subprocess.PIPE, text=True) as process:
-        told = process.stderr.read() if process.stderr else ""
+        errors = process.stderr.read() if process.stderr else ""
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        sys.exit(f"the report ended with {process.returncode}:\n{told}")
+        sys.exit(f"the report ended with {process.returncode}:\n{errors}")
     # macOS counts bytes, Linux KiB.
     mebibytes = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-    return time.perf_counter() - begun, usage.ru_utime + usage.ru_stime, mebibytes
+    return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, mebibytes
 
 
 def measure(pods: int, tools: Tools) -> tuple[float, float, float]:

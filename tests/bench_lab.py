@@ -26,27 +26,27 @@ class _Stopwatch(Silence):
     """Notes when each step ends, in seconds since it was made."""
 
     def __init__(self) -> None:
-        self.begun = time.monotonic()
+        self.started = time.monotonic()
         self.ended: dict[str, float] = {}
 
     def end(self, step: str, outcome: str) -> None:  # noqa: ARG002 -- the time is all that counts
         """See Progress."""
-        self.ended[step] = time.monotonic() - self.begun
+        self.ended[step] = time.monotonic() - self.started
 
 
 def _one_round(tools: Tools, root: Path) -> dict[str, float]:
     control_plane = LabControlPlane(LabHome(root, "bench"))
     cold = _Stopwatch()
     control_plane.start(tools, cold)
-    everything = time.monotonic() - cold.begun
+    everything = time.monotonic() - cold.started
     try:
         again = _Stopwatch()
         control_plane.start(tools, again)
-        unchanged = time.monotonic() - again.begun
+        unchanged = time.monotonic() - again.started
         control_plane.stop(Silence())
         warm = _Stopwatch()
         control_plane.start(tools, warm)
-        restart = time.monotonic() - warm.begun
+        restart = time.monotonic() - warm.started
     finally:
         control_plane.stop(Silence(), delete=True)
     server = max(cold.ended[name] for name in _SERVER)

@@ -80,9 +80,9 @@ def _job(name: str, namespace: str, pools: list[str]) -> Resource:
 
 
 def _core_seconds(made: list[Resource]) -> float:
-    begun = time.perf_counter()
+    start = time.perf_counter()
     judge_all([from_pulumi(*each) for each in made], all_rules(), DEFAULTS)
-    return time.perf_counter() - begun
+    return time.perf_counter() - start
 
 
 def main() -> None:

@@ -48,10 +48,10 @@ def step() -> None:
 
 def seconds_of(steps: Iterator[int]) -> float:
     """Processor time of some steps, each after the next number."""
-    begun = time.process_time()
+    start = time.process_time()
     for _ in islice(steps, STEPS):
         step()
-    return time.process_time() - begun
+    return time.process_time() - start
 
 
 def overhead(folder: Path) -> tuple[float, float]:
@@ -77,10 +77,10 @@ def overhead(folder: Path) -> tuple[float, float]:
 
 
 def group_overhead(agree_seconds: float) -> tuple[float, float]:
-    """What four ranks that agree cost each other: milliseconds a step of rank 0's time, and their share of a step.
+    """Return the overhead of agreement among four ranks: milliseconds a step of rank 0's time, and their share of a step.
 
-    The ranks are processes, which meet through sockets as the tests' do. Between two steps they wait, so that they do not take the machine
-    from each other; what is measured is the time from the end of a step to the next number, waiting for the others included.
+    The ranks are processes, which meet through sockets as the tests' do. Between two steps they wait, so that they do not compete for the
+    machine. The measured time is from the end of a step to the next number, including the wait for the others.
     """
     with folder_in_memory() as folder:
         ranks = [

@@ -29,10 +29,10 @@ def loop_seconds() -> float:
     """CPU seconds of the fixed loop, the median of five."""
 
     def once() -> float:
-        begun, total = time.process_time(), 0
+        start, total = time.process_time(), 0
         for number in range(5_000_000):
             total += number & 7
-        return time.process_time() - begun
+        return time.process_time() - start
 
     return statistics.median(once() for _ in range(_ROUNDS))
 

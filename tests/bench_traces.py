@@ -55,7 +55,7 @@ def table(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def broken(found: Comparison) -> list[str]:
-    """What must never be: a strategy that is late, a cost below the bound."""
+    """Return impossible results: a strategy that misses its deadline, a cost below the bound."""
     late = [f"{found.name}: {name} missed {each.missed}" for name, each in found.results.items() if each.missed]
     return late + [f"{found.name}: {name} is below the bound" for name, each in found.results.items() if each.mean_usd < found.bound_usd]
 

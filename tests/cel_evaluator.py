@@ -1,4 +1,4 @@
-"""An API server's answer without one: policies evaluated by Google's own CEL in C++, with functions of Kubernetes beside it. Not a test."""
+"""A stand-in for an API server's admission: policies evaluated by Google's CEL in C++, plus functions of Kubernetes. Not a test."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def judged(
     old: dict[str, Any] | None = None,
     sender: str = "ann@acme.com",
 ) -> dict[str, list[str]] | None:
-    """What each rule finds wrong with an object that is created, or updated from `old`; None where the policy is not asked."""
+    """Return the violations per rule of an object that is created, or updated from `old`. None if the policy does not apply."""
     group = written["apiVersion"].rpartition("/")[0]
     operation = "CREATE" if old is None else "UPDATE"
     asked = {

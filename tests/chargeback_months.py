@@ -75,7 +75,10 @@ class Month:
         labels: dict[str, str] | None = None,
         **more: str,
     ) -> None:
-        """Of a Job of its own name unless `controller` is another, as in Kind/name; "" is none. `labels` are further ones of its own."""
+        """Add a pod of a Job with its own name, unless `controller` is another, as in Kind/name; "" for a pod without one.
+
+        `labels` are additional.
+        """
         resource = more.pop("resource", "nvidia_com_gpu")
         kind, _, controller = more.pop("controller", f"Job/{name}").partition("/")
         uid = f"uid-{name}"
@@ -96,7 +99,7 @@ class Month:
     def answers(
         self, start: int, end: int, missing: Iterable[tuple[int, int]] = (), only: Question | None = None
     ) -> dict[Question, Matrix]:
-        """What Prometheus answers of a slice, to all questions or one; `missing` are times of which it knows nothing."""
+        """Return Prometheus's answers for a slice, to all questions or one; `missing` are times without data."""
         origin = self.period.start
         moments = [each for each in range(start, end, STEP) if not any(a <= each - origin < b for a, b in missing)]
         found: dict[Question, Matrix] = {}

@@ -1,4 +1,4 @@
-"""Whether values that are said to a chart are ones that it has."""
+"""A check that values for a chart exist in the chart."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ QUANTITIES = {"cpu", "memory"}
 
 
 def unknown_values(values: dict[str, Any], chart_values: dict[str, Any], path: str = "") -> list[str]:
-    """What of `values` the chart would ignore or misread, each as its dotted path and, where it is known, what the chart has there.
+    """Return the part of `values` that the chart would ignore or misread: dotted paths, with the chart's own value where known.
 
-    A chart takes any value without a word, so a misspelt one is a setting that is not set. Where the chart has an empty map, or nothing,
-    anything may stand; a list is not looked into.
+    A chart accepts any value silently, so a misspelt one is a setting that is not set. Where the chart has an empty map, or nothing,
+    anything is allowed; a list is not checked.
     """
     found: list[str] = []
     for key, value in values.items():

@@ -51,11 +51,11 @@ class OwnCheckout:
         return [sys.executable, "-c", "from flexspot.infra.cli.app import main; main()", *arguments]
 
     def flexspot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """What the command says of this checkout, and ends with; `infra` and `lab` are its own, all else as in the project."""
+        """Run the command of this checkout and return its result; `infra` and `lab` are its own, all else as in the project."""
         return command_line.flexspot(*arguments, checkout=self.folder, folder=self.folder, environment=self.environment | environment)
 
     def kubectl(self, *arguments: str, given: str | None = None) -> str:
-        """What kubectl prints of the checkout's lab; `given` is its standard input."""
+        """Return the output of kubectl for the checkout's lab; `given` is its standard input."""
         program = [self.folder / ".tools" / "bin" / "kubectl", "--kubeconfig", self.folder / ".lab" / "default" / "kubeconfig"]
         return subprocess.run([*program, *arguments], input=given, capture_output=True, text=True, check=True).stdout
 

@@ -1,4 +1,4 @@
-"""What a cluster, its cloud or a chart makes by itself: the list in cluster_made.yaml, and how something is looked up in it."""
+"""Objects that a cluster, its cloud or a chart creates itself: the list in cluster_made.yaml, and lookups in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DATA = Path(__file__).with_name("cluster_made.yaml")
 
 
 class MadeObject(Record):
-    """Kubernetes objects of a kind that somebody else makes."""
+    """Kubernetes objects of a kind that other software creates."""
 
     kind: str
     names: tuple[str, ...] = Field(min_length=1)
@@ -32,7 +32,7 @@ class MadeObject(Record):
 
 
 class MadeResource(Record):
-    """Resources of a cloud that somebody else makes, by the input that names them."""
+    """Cloud resources that other software creates, by the input that names them."""
 
     type: str
     input: str
@@ -62,7 +62,7 @@ def cluster_made() -> ClusterMade:
 
 
 def maker_of(kind: str, name: str, namespace: str = "", *, makers: Iterable[str] | None = None) -> str | None:
-    """Who makes the object by itself; None when nobody is known to. `makers` are the only ones that count."""
+    """Return the software that creates the object. None if none is known. `makers` restricts the search."""
     wanted = None if makers is None else set(makers)
     found = (
         each.maker for each in cluster_made().objects if each.holds(kind, name, namespace) and (wanted is None or each.maker in wanted)

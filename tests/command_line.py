@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 CHECKOUT = Path(__file__).resolve().parents[1]
 SOURCE_ROOTS = ("capacity", "components", "policies", "infra", "lab")
 
-# What is loaded is no part of the project's own command line: each process loads `infra` and `lab` itself, from the checkout it is told.
-# With the components come the clouds' SDKs, seconds of CPU for each deployment otherwise.
+# The server preloads no module of the project's command line: each process loads `infra` and `lab` itself, from its own checkout.
+# Preloading the components loads the clouds' SDKs, which would take seconds of CPU in each deployment.
 LOADED = (
     "boto3",
     "flexspot.capacity.chargeback.report",
@@ -56,9 +56,10 @@ def flexspot(
     environment: dict[str, str] | None = None,
     timeout: float = 300,
 ) -> subprocess.CompletedProcess[str]:
-    """What `flexspot ARGUMENTS` of `checkout` prints and ends with, called in `folder`, with `given` as its standard input.
+    """Run `flexspot ARGUMENTS` of `checkout` in `folder`, with `given` as its standard input, and return its result.
 
-    `environment` is all of it; default: that of the tests. Raises TimeoutError, which says where it stands, after `timeout` seconds.
+    `environment` is the whole environment; default: that of the tests. Raises TimeoutError, with the place where it hangs, after `timeout`
+    seconds.
     """
     command = ["flexspot", *map(str, arguments)]
     with tempfile.TemporaryDirectory() as streams:

@@ -1,4 +1,4 @@
-"""How the programs of stacks call components, and the same calls as they come over the wire from programs in other languages."""
+"""Calls of components by the programs of stacks, and the same calls over the wire from programs in other languages."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Made(Preview):
 
 @functools.cache
 def calls_of_stacks() -> Mapping[str, Mapping[str, dict[str, Any]]]:
-    """What the shipped stacks, and some that differ in how their cluster is made, call components with."""
+    """Return the inputs with which the shipped stacks, and some with differently created clusters, call components."""
     eks = shipped("dev-eks")
     settings = [shipped(stack) for stack in ("dev-gke", "prod-gke", "dev-eks", "prod-eks", "local")]
     settings += [auto_mode_settings(), autopilot_settings(), eks | EFS | WATCH]

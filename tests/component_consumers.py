@@ -57,17 +57,17 @@ class Consumer:
         (self.folder / "Pulumi.yaml").write_text(json.dumps({"name": "consumer", "plugins": plugins} | project))
 
     def preview(self) -> subprocess.CompletedProcess[str]:
-        """What a preview says, as JSON."""
+        """Return the result of a preview as JSON."""
         return self.run("preview", "--stack", "test", "--json", "--non-interactive")
 
     def judged(self) -> str:
-        """What a preview under the shipped policy pack prints. Fails where a mandatory rule refuses it."""
+        """Return the output of a preview under the shipped policy pack. Fails if a mandatory rule rejects it."""
         done = self.run("preview", "--stack", "test", "--non-interactive", "--policy-pack", PROGRAM)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """What the engine's command says in the project's folder."""
+        """Return the result of the engine's command in the project's folder."""
         return subprocess.run(
             [self.engine, *arguments],
             cwd=self.folder,
@@ -148,7 +148,7 @@ def declare_shown() -> None:
     """The guide's program in Python."""
     [(name, pool)] = shown_resources().items()
     definition = host()._component_defs[GpuNodePool.__name__]  # noqa: SLF001 -- the SDK offers it nowhere else
-    GpuNodePool(name, host().map_inputs(pool["properties"], definition))  # pyrefly: ignore[bad-argument-type] -- as told
+    GpuNodePool(name, host().map_inputs(pool["properties"], definition))  # pyrefly: ignore[bad-argument-type] -- as configured
 
 
 def _comparable(inputs: dict[str, Any]) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def _comparable(inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _known(value: Any) -> Any:
-    """A value in which what nobody knows yet, and what is secret, are as PlannedResources has them."""
+    """Return a value with unknown and secret parts in the form of PlannedResources."""
     if isinstance(value, dict):
         return {key: _known(each) for key, each in value.items()}
     if isinstance(value, list):

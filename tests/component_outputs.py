@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ReadCloud(pulumi.runtime.Mocks):
-    """Notes what is made and what is read, and answers a read with `found` of the id that is asked for; None: nobody could be asked."""
+    """Records what is created and read, and answers a read with `found` of the requested id; None: the cloud cannot be reached."""
 
     def __init__(self, found: Callable[[str], dict[str, Any]] | None) -> None:
         self.made: list[str] = []
@@ -36,9 +36,9 @@ class ReadCloud(pulumi.runtime.Mocks):
 
 
 def outputs_of(cloud: pulumi.runtime.Mocks, make: Callable[[], pulumi.ComponentResource], *, preview: bool = False) -> dict[str, Any]:
-    """What a component's outputs hold, by name, where they are known.
+    """Return the known values of a component's outputs by name.
 
-    Under `known` which of them are, under `secrets` which are secret, in the order in which the class declares them.
+    `known` lists the known ones, `secrets` the secret ones, in the order in which the class declares them.
     """
     pulumi.runtime.set_mocks(cloud, preview=preview)
     found: dict[str, Any] = {}
@@ -55,7 +55,7 @@ def outputs_of(cloud: pulumi.runtime.Mocks, make: Callable[[], pulumi.ComponentR
             output.apply(partial(note, name))
         flags = [*(output.is_known() for output in outputs), *(output.is_secret() for output in outputs)]
         return pulumi.Output.all(*flags).apply(
-            lambda told: found.update(known=dict(zip(names, told, strict=False)), secrets=told[len(names) :])
+            lambda values: found.update(known=dict(zip(names, values, strict=False)), secrets=values[len(names) :])
         )
 
     program()

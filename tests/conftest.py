@@ -48,7 +48,7 @@ settings.load_profile("same-everywhere")
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-cov starts the one of the worker
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Ends the first of two measurements of coverage that pytest-cov starts in a worker of xdist, and whose data nobody reads.
+    """End the first of two coverage measurements that pytest-cov starts in a worker of xdist. Its data is never read.
 
     With two, every line is traced twice, and a test marked no_cover is traced all the same: to pause one has the other go on (pytest-cov
     7.1, CovPlugin.__init__ and pytest_sessionstart).

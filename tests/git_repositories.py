@@ -1,4 +1,4 @@
-"""What tests do with Git: as nobody in particular, whatever the machine's own settings are."""
+"""Git for tests: with a neutral author, whatever the machine's own settings are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """What a command of Git prints, run in a folder. Raises CalledProcessError where it fails."""
+    """Return the output of a Git command in a folder. Raises CalledProcessError if it fails."""
     named = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
     command = ["git", "-C", str(folder), *named, *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

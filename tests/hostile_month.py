@@ -1,7 +1,7 @@
-"""A month as it is at its worst, and who pays what of it, worked out minute by minute in ways of its own.
+"""A worst-case month with its charges, calculated minute by minute and independently of the product.
 
-Clocks change in it. Nodes go and their names are given to other machines, pods are seen for longer than their nodes, samples are missing,
-twice there or no numbers, nobody looked for half an hour, labels are missing, and of what is reserved only a part is ever there.
+Clocks change in it. Nodes disappear and their names are given to other machines. Pods are seen for longer than their nodes. Samples are
+missing, duplicated or not numbers, and half an hour was not recorded. Labels are missing. Only a part of what is reserved ever exists.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Consumer = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Kind:
-    """What a node is. `usd` is what it costs an hour, None: nobody knows; `on_demand` what its machine does on demand.
+    """A kind of node. `usd` is its cost per hour (None: unknown), `on_demand` the on-demand price of its machine.
 
-    One that is not `labelled` says its machine and region alone.
+    One that is not `labelled` has labels for its machine and region only.
     """
 
     machine: str
@@ -108,7 +108,7 @@ class HostilePod:
 
     @property
     def number(self) -> int:
-        """By which everything is chosen that changes no GPU of anybody."""
+        """Seed for everything that changes no GPU use."""
         return int(self.name.removeprefix("job-"))
 
     @property
@@ -125,7 +125,7 @@ class HostilePod:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What its controllers wrote on it, and for whom it is."""
+        """Labels from its controllers, and for its team."""
         written = {
             0: {"jobset.sigs.k8s.io/jobset-name": f"set-{self.number % 50}"},
             1: {"pod-template-hash": "6c9f"},
@@ -137,7 +137,7 @@ class HostilePod:
 
     @property
     def consumer(self) -> Consumer:
-        """What its owner submitted, and who that was."""
+        """The submitted consumer, with its owner."""
         of = (
             f"JobSet ns-{self.team}/set-{self.number % 50}",
             f"Deployment ns-{self.team}/serve-{self.number % 7}",
@@ -151,7 +151,7 @@ class HostilePod:
 
 @dataclass
 class HostileMonth:
-    """What was there, in minutes of the month; from `outage` until `outage` + 30 nobody looked."""
+    """All nodes and pods, in minutes of the month. The minutes from `outage` until `outage` + 30 were not recorded."""
 
     minutes: int
     start: int
@@ -208,20 +208,20 @@ def _fill(chance: random.Random, month: HostileMonth, node: HostileNode) -> None
 
 
 def answers(month: HostileMonth, slice_minutes: int, seed: int = 2) -> Iterator[dict[Question, Matrix]]:
-    """What Prometheus answers, slice by slice."""
+    """Yield Prometheus's answers, slice by slice."""
     chance = random.Random(seed)  # noqa: S311 -- no secret
     lost = {each: _lost(chance, month, each) for each in (*month.nodes, *month.pods)}
     twice = {each: chance.random() < 0.5 for each in (*month.nodes, *month.pods)}
     for first in range(0, month.minutes, slice_minutes):
-        told = _Told(month.start)
+        series = _Series(month.start)
         for each in (*month.nodes, *month.pods):
             there = range(max(each.start, first), min(each.end, first + slice_minutes, month.minutes))
-            told.moments = [moment for moment in there if moment not in month.unseen and moment not in lost[each]]
-            if told.moments and isinstance(each, HostileNode):
-                told.node(each, twice=twice[each])
-            elif told.moments and isinstance(each, HostilePod):
-                told.pod(each, twice=twice[each], nothing=chance.random() < 0.05)
-        yield {question: read_matrix(rows) for question, rows in told.rows.items()}
+            series.moments = [moment for moment in there if moment not in month.unseen and moment not in lost[each]]
+            if series.moments and isinstance(each, HostileNode):
+                series.node(each, twice=twice[each])
+            elif series.moments and isinstance(each, HostilePod):
+                series.pod(each, twice=twice[each], nothing=chance.random() < 0.05)
+        yield {question: read_matrix(rows) for question, rows in series.rows.items()}
 
 
 def _lost(chance: random.Random, month: HostileMonth, each: HostileNode | HostilePod) -> range:
@@ -234,8 +234,8 @@ def _lost(chance: random.Random, month: HostileMonth, each: HostileNode | Hostil
     return missing if within and (missing.stop + 10 < month.outage or at > month.unseen.stop + 10) else range(0)
 
 
-class _Told:
-    """The series of a slice; what is told next is told of `moments`."""
+class _Series:
+    """The series of a slice. Later calls add samples at `moments`."""
 
     def __init__(self, start: int) -> None:
         self._start = start
@@ -280,9 +280,9 @@ class _Told:
 
 @dataclass
 class WorkedOut:
-    """US dollars by line: for GPUs that somebody had, what less these cost than on demand, and for idle ones by what they were of.
+    """US dollars by line: for GPUs in use, the savings against on-demand, and for idle ones by reason.
 
-    `gpu_minutes` are those that teams had, `unpriced_minutes` those of nodes whose price nobody knows.
+    `gpu_minutes` are those of teams, `unpriced_minutes` those of nodes with an unknown price.
     """
 
     allocated: defaultdict[Line, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
@@ -295,7 +295,7 @@ class WorkedOut:
 
     @property
     def total(self) -> Decimal:
-        """What the month cost."""
+        """Total cost of the month."""
         return sum(self.allocated.values(), Decimal(0)) + sum(self.idle.values(), Decimal(0))
 
 

@@ -20,7 +20,7 @@ def outside_of_the_checkout() -> dict[str, str]:
 
 
 def uv(*arguments: str | Path, folder: Path = CHECKOUT) -> str:
-    """What uv prints, which `make setup` brings where there is none."""
+    """Return the output of uv, which `make setup` installs if it is missing."""
     program = shutil.which("uv") or str(CHECKOUT / ".tools" / "uv" / "bin" / "uv")
     done = subprocess.run([program, *arguments], cwd=folder, env=outside_of_the_checkout(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -46,7 +46,7 @@ class Installed:
     def run(
         self, program: str | Path, *arguments: str | Path, folder: Path, timeout: float = 300, **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        """What a program says that is started in `folder`, with this environment's own programs first on PATH."""
+        """Return the result of a program in `folder`, with this environment's own programs first on PATH."""
         values = outside_of_the_checkout() | environment
         values["PATH"] = os.pathsep.join([str(self.environment / "bin"), values["PATH"]])
         return subprocess.run(
@@ -61,13 +61,13 @@ class Installed:
         )
 
     def flexspot(self, *arguments: str | Path, folder: Path, timeout: float = 300, **environment: str) -> subprocess.CompletedProcess[str]:
-        """What the installed command says in `folder`."""
+        """Return the result of the installed command in `folder`."""
         return self.run(self.environment / "bin" / "flexspot", *arguments, folder=folder, timeout=timeout, **environment)
 
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, beside `locked.txt`, the versions that uv.lock has."""
+    """Return the wheel, next to `locked.txt` with the versions of uv.lock."""
     place = tmp_path_factory.mktemp("wheel")
     uv("build", "--quiet", "--wheel", "--out-dir", place, CHECKOUT)
     locked = ("export", "--quiet", "--frozen", "--no-dev", "--all-extras", "--no-emit-workspace", "--no-hashes")

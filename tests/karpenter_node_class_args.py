@@ -45,7 +45,7 @@ KINDS: dict[str, dict[str, Any]] = {
     },
     "existing-network": {"subnet_ids": ["subnet-0b1c2d3e", "subnet-0a1b2c3d"], "security_group_ids": ["sg-0a1b2c3d"]},
 }
-"""What each kind changes of `node_class_args()`."""
+"""Changes of each kind to `node_class_args()`."""
 
 
 def node_class_args(**changes: Any) -> Ec2NodeClassArgs:

@@ -125,10 +125,10 @@ def prometheus(  # noqa: PLR0913, PLR0917 -- what a program is made of
 
 
 def scraping(ports: dict[str, int], scrape_seconds: int, rules: Path | None) -> dict[str, Any]:
-    """Settings of a Prometheus that scrapes kube-state-metrics, and evaluates the file `rules`, every `scrape_seconds`.
+    """Return settings of a Prometheus that scrapes kube-state-metrics, and evaluates the file `rules`, every `scrape_seconds`.
 
-    Labels of the scraped pod are set on the target, and win over those that kube-state-metrics tells, as with a ServiceMonitor whose
-    honorLabels is not set: what is told of a pod called p is then in the label exported_pod.
+    Labels of the scraped pod are set on the target, and override those from kube-state-metrics, as with a ServiceMonitor without
+    honorLabels: a series about a pod p then has its name in the label exported_pod.
     """
     every = f"{scrape_seconds}s"
     pod = {"namespace": "monitoring", "pod": f"{KUBE_STATE_METRICS}-0", "container": KUBE_STATE_METRICS}
@@ -151,7 +151,7 @@ class PrometheusServer:
     url: str
 
     def instant(self, expression: str) -> Series:
-        """What an instant query finds now: each series' labels and value. Raises ValueError with the server's words when it refuses."""
+        """Return the current result of an instant query: each series' labels and value. Raises ValueError with the server's error."""
         reply = urllib3.request("GET", f"{self.url}/api/v1/query", fields={"query": expression})
         found: dict[str, Any] = reply.json()
         if found["status"] != "success":
@@ -159,7 +159,7 @@ class PrometheusServer:
         return [(each["metric"], float(each["value"][1])) for each in found["data"]["result"]]
 
     def wait_for(self, expression: str, look: Callable[[Series], bool], timeout_seconds: float = 60) -> Series:
-        """What an instant query finds, as soon as `look` says so. Raises WaitTimeoutError with what was found last."""
+        """Return the result of an instant query as soon as `look` accepts it. Raises WaitTimeoutError with the last result."""
         deadline = time.monotonic() + timeout_seconds
         while not look(found := self.instant(expression)):
             if time.monotonic() > deadline:

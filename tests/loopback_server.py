@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked. The names of `headers` are in lower case."""
+    """A received request. The names of `headers` are in lower case."""
 
     method: str
     path: str
@@ -25,7 +25,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What is answered; its length is added."""
+    """A reply; its length is added."""
 
     status: int
     content: bytes = b""
@@ -58,7 +58,7 @@ def serving(reply: Callable[[Request], Reply], tls: ssl.SSLContext | None = None
             """Tests are quiet."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    # An answer that nobody waits for any more must not keep a test waiting.
+    # An answer that no client waits for any more must not keep a test waiting.
     server.daemon_threads = True
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)

@@ -69,7 +69,7 @@ class MadeMonth:
     pods: list[MadePod]
 
     def gpu_seconds_by_team(self) -> dict[str, int]:
-        """What each team had."""
+        """GPU seconds of each team."""
         found: defaultdict[str, int] = defaultdict(int)
         for pod in self.pods:
             found[pod.team] += pod.gpus * (pod.end - pod.start)
@@ -116,8 +116,8 @@ class _Writer:
         self._stamps = {at: str(period.start + at + _OFFSET) for at in range(-MINUTE, period.seconds + DAY, MINUTE)}
 
     def seen(self, metric: str, labels: dict[str, str], moments: Iterable[int], value: Callable[[int], float] | float = 1) -> None:
-        told = ",".join(f'{key}="{each}"' for key, each in {**labels, "instance": "10.0.0.1:8080", "job": "exporter"}.items())
-        begin, stamps = f"{metric}{{{told}}} ", self._stamps
+        label_text = ",".join(f'{key}="{each}"' for key, each in {**labels, "instance": "10.0.0.1:8080", "job": "exporter"}.items())
+        begin, stamps = f"{metric}{{{label_text}}} ", self._stamps
         self._file.writelines(f"{begin}{value(at) if callable(value) else value} {stamps[at]}\n" for at in moments)
 
     def always(self, metric: str, labels: dict[str, str], value: Callable[[int], float] | float = 1) -> None:

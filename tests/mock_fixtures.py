@@ -35,7 +35,7 @@ class Registered:
 
 
 def _answer(token: str, inputs: dict[str, Any]) -> dict[str, Any]:
-    """What a cloud adds to a resource that others are made of."""
+    """Return the outputs that a cloud adds to a resource and that other resources need."""
     if token == _ACCOUNT:
         email = f"{inputs['accountId']}@{inputs['project']}.iam.gserviceaccount.com"
         return {"email": email, "name": f"projects/{inputs['project']}/serviceAccounts/{email}", "member": f"serviceAccount:{email}"}

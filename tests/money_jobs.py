@@ -16,10 +16,10 @@ COURSE_A2 = MachinePrices(Decimal("29.39"), Decimal("8.82"))
 
 
 def on_aws(**fields: Any) -> JobNeeds:
-    """Three days on one p4d unless told otherwise."""
+    """Three days on one p4d by default."""
     return JobNeeds.model_validate({"cloud": "aws", "region": "us-east-1", "machine": "p4d.24xlarge", "work_hours": 72} | fields)
 
 
 def on_gcp(**fields: Any) -> JobNeeds:
-    """Three days on one a2-highgpu-8g unless told otherwise."""
+    """Three days on one a2-highgpu-8g by default."""
     return JobNeeds.model_validate({"cloud": "gcp", "region": "us-central1", "machine": "a2-highgpu-8g", "work_hours": 72} | fields)

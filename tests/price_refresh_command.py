@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def refresh(*arguments: str | Path, code: int = 0) -> str:
-    """What it prints; an ExplainedError is shown as `main` would."""
+    """Return the command's output; an ExplainedError is shown as `main` would."""
     result = CliRunner().invoke(app, ["prices", "refresh", *map(str, arguments)], env={"COLUMNS": "160"})
     if isinstance(result.exception, ExplainedError):
         assert result.exception.exit_code == code

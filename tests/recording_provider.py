@@ -45,7 +45,7 @@ class RecordingProvider(OfflineProvider):
         self._calls = calls
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """Whether the inputs changed, and whether the real provider would replace the resource for it."""
+        """Answer with whether the inputs changed, and whether the real provider would replace the resource for that."""
         found = changes(type_of(request.urn), plain(decode(request.old_inputs)), plain(decode(request.news)))
         return diff_answer(found, diffs=top_level(found), replaces=top_level(each for each in found if each.replaces))
 
@@ -69,7 +69,7 @@ class RecordingProvider(OfflineProvider):
         return empty_pb2.Empty()
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """What GKE offers, where the program asks for that."""
+        """Answer the program's request for what GKE offers."""
         if request.tok != TOKEN:
             return super().Invoke(request, context)
         answer: Any = provider_pb2.InvokeResponse

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 STACKS = Path(__file__).resolve().parents[1] / "stacks"
 
 _EDITS = ("add", "delete", "number", "rename", "repeat", "replace", "replace", "splice")
-"""What is done to a document."""
+"""Edits of a document."""
 
 
 @cache

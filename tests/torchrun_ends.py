@@ -1,6 +1,6 @@
-"""How torchrun of torch 2.15 ends, as `make test-torch` sees of the real one, for the tests that play it: exit codes of a pod's container.
+"""Exits of torchrun 2.15, which `make test-torch` checks on the real one, for tests that imitate it: exit codes of a pod's container.
 
-`tests/pytorch/real_launch.py` and `real_training.py` hold these against torchrun itself; recorded with torch 2.15.0 on 2026-11-26.
+`tests/pytorch/real_launch.py` and `real_training.py` compare these with torchrun itself; recorded with torch 2.15.0 on 2026-11-26.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _PLACES: dict[Platform, list[dict[str, Any]]] = {
         {"account": "111122223333", "cluster": {"version": "1.35", "ami": "al2023@latest"}},
     ],
 }
-"""What a platform's settings hold besides capacity."""
+"""A platform's settings other than capacity."""
 
 
 @st.composite
@@ -248,7 +248,7 @@ def _ceiling(pool: dict[str, Any]) -> int:
 
 
 def _can_use(fields: dict[str, Any], kind: CapacityType) -> bool:
-    """Whether a class of these fields may have a pool of this type. DWS ends its nodes, and queued capacity comes through a queue."""
+    """Return whether a class of these fields may have a pool of this type. DWS ends its nodes, and queued capacity comes through a queue."""
     if kind is CapacityType.QUEUED and not (fields["queued"] and fields["fallback"] == Fallback.QUOTA):
         return False
     return kind not in _DWS or fields["checkpoint"] or fields["run_limit_hours"] is not None

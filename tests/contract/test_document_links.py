@@ -15,7 +15,7 @@ _CODE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 def anchors_of(text: str) -> set[str]:
-    """What GitHub calls the headings: in small letters, a hyphen for each space, without signs; one that stands again has a number."""
+    """Return GitHub's anchors of the headings: lower case, a hyphen for each space, no signs, and a number for repeated ones."""
     found: list[str] = []
     for heading in re.findall(r"^#+ +(.+?)\s*$", _CODE.sub("", text), re.MULTILINE):
         shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)

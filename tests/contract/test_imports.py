@@ -1,4 +1,4 @@
-"""Which folder may import which; DESIGN's arrow points one way."""
+"""Allowed imports between folders; DESIGN's arrow points one way."""
 
 from __future__ import annotations
 

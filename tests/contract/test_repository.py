@@ -61,7 +61,7 @@ def test_every_file_with_tests_has_a_name_that_pytest_takes_and_no_other_file_ha
 
 
 def has_tests(path: Path) -> bool:
-    """Whether a module defines what pytest would call a test, at its top or in a class."""
+    """Return whether a module defines what pytest would collect as a test, at its top or in a class."""
     bodies = [ast.parse(path.read_text(encoding="utf-8")).body]
     bodies += [node.body for node in bodies[0] if isinstance(node, ast.ClassDef)]
     return any(isinstance(node, ast.FunctionDef) and node.name.startswith("test_") for body in bodies for node in body)

@@ -1,4 +1,4 @@
-"""How large the product may become: code lines of each folder, files, names that stand for two things, and what `flexspot --help` loads."""
+"""Size limits of the product: code lines of each folder, files, names with two meanings, and what `flexspot --help` loads."""
 
 from __future__ import annotations
 

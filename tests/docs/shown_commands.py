@@ -1,4 +1,4 @@
-"""The lines of shell that the documents show in blocks of code, as somebody copies them."""
+"""Lines of shell in the documents' blocks of code, as users copy them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PROGRAMS = (
     "flexspot make kubectl pulumi uv uvx pip pipx python python3 helm export cd git gcloud aws docker go curl npm mkdocs bash sh source"
 )
-"""What a line of shell begins with. A line behind a prompt is one, whatever it begins with."""
+"""First words of a line of shell. A line behind a prompt is one, whatever its first word is."""
 
 _COMMAND = re.compile(
     rf"(?P<prompt>\$ )?(?P<said>(?:[A-Z_]+=\S+ )*(?:\.venv/bin/|\.tools/bin/)?(?:{'|'.join(PROGRAMS.split())})(?: .*)?|(?<=\$ ).*)"

@@ -67,7 +67,7 @@ def test_links_are_those_of_the_site_and_code_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "said,told",
+    "said,problems",
     [
         ('<script src="https://cdn.example/x.js"></script>', ["loads https://cdn.example/x.js"]),
         ('<script src="//cdn.example/x.js"></script>', ["loads //cdn.example/x.js"]),
@@ -80,10 +80,10 @@ def test_links_are_those_of_the_site_and_code_stays_as_it_is() -> None:
         ('<img src="https://a.example/a.png"><img src="a.png"><a href="https://a.example">out</a>', ["loads https://a.example/a.png"]),
     ],
 )
-def test_a_page_that_loads_something_from_elsewhere_is_found(said: str, told: list[str]) -> None:
+def test_a_page_that_loads_something_from_elsewhere_is_found(said: str, problems: list[str]) -> None:
     page = f'<html lang="en"><head><meta name="viewport" content="width=device-width"><title>t</title></head><body>{said}</body></html>'
 
-    assert site_pages.wrong_of(page) == told
+    assert site_pages.wrong_of(page) == problems
 
 
 def test_a_page_without_language_width_and_title_is_found() -> None:

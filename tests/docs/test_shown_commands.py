@@ -43,7 +43,7 @@ GIVEN = {
 """Words in capitals that a reader replaces, and what stands in for them."""
 
 REFUSED = {"bert:latest": 2}
-"""What a guide shows in order to show how it is refused, by a word of it, and the exit code."""
+"""Commands that a guide shows being rejected, by a word of them, with the exit code."""
 
 RULE = """\
 own-rules:
@@ -63,7 +63,7 @@ def patterns(part: str) -> Iterator[str]:
 
 
 def is_of(shown: Shown, part: str) -> bool:
-    """Whether a part says of the line. What is said elsewhere or needs something goes before what is run here by a wider pattern."""
+    """Return whether a part covers the line. Entries for other places or with needs take precedence over a wider pattern that is run here."""
     return any(fnmatchcase(shown.said, each) for each in patterns(part))
 
 
@@ -138,7 +138,7 @@ def with_the_guides_tpus(place: Path) -> None:
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    """What is on PATH before all else: the command as it is in this checkout, and a Helm that renders one chart."""
+    """Return a folder to put first on PATH: the command of this checkout, and a Helm that renders one chart."""
     folder = tmp_path / "programs"
     folder.mkdir()
     for name, text in {
@@ -152,7 +152,7 @@ def programs(tmp_path: Path) -> Path:
 
 
 def ran(said: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """What a line ends with. A shell takes it, unless it is `flexspot` alone: its processes begin with their libraries loaded."""
+    """Return the result of a line. A shell runs it, unless it is `flexspot` alone: its processes start with their libraries loaded."""
     words = shlex.split(said)
     if words[0] == "flexspot" and not {"|", ">"} & set(words):
         return flexspot(*words[1:], folder=folder, environment=environment)

@@ -19,7 +19,7 @@ for _name in ("Mapping", "MutableMapping"):
 
 SIMULATION: Any = importlib.import_module("principalmapper.querying.local_policy_simulation")
 KEYS: Any = importlib.import_module("principalmapper.util.case_insensitive_dict").CaseInsensitiveDict
-SOMEBODY = importlib.import_module("principalmapper.common").Node(
+ANY_PRINCIPAL = importlib.import_module("principalmapper.common").Node(
     "arn:aws:iam::111122223333:role/somebody",
     "AROAEXAMPLE",
     attached_policies=[],
@@ -43,7 +43,7 @@ def effects(document: dict[str, Any], request: dict[str, Any]) -> set[str]:
         return {each for each in ("Allow", "Deny") if SIMULATION.policy_has_matching_statement(document, each, *asked)}
     # A statement of a resource's own document may leave the resource out.
     whole = {**document, "Statement": [{"Resource": "*", **each} for each in document["Statement"]]}
-    found = SIMULATION.resource_policy_matching_statements(request["principal"] or SOMEBODY, whole, *asked)
+    found = SIMULATION.resource_policy_matching_statements(request["principal"] or ANY_PRINCIPAL, whole, *asked)
     return {each["Effect"] for each in found}
 
 

@@ -77,7 +77,7 @@ def test_every_machine_is_as_ec2_describes_it() -> None:
             assert (machine.gpu.counts, machine.gpu.memory_mib) == ((found["Count"],), found["MemoryInfo"]["SizeInMiB"]), name
 
 
-def test_a_family_with_accelerators_that_nothing_counts_is_told_apart() -> None:
+def test_a_family_with_accelerators_that_is_not_counted_is_distinguished() -> None:
     others = set[str]()
     for name, ec2 in recorded().items():
         gpus = ec2.get("GpuInfo", {}).get("Gpus", [])

@@ -85,7 +85,7 @@ def test_a_second_file_takes_its_discounts_off_the_list_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "rows,told",
+    "rows,problem",
     [
         ({"prices": [{**P5, "capacity_type": "queued", "usd_per_hour": "1"}]}, "aws sells no queued capacity; it sells reserved, spot"),
         ({"discounts": [{"capacity_type": "flex-start", "percent": "1"}]}, "aws sells no flex-start capacity"),
@@ -98,15 +98,15 @@ def test_a_second_file_takes_its_discounts_off_the_list_too() -> None:
         ({"prices": [{**P5, "capacity_type": "spot", "pool": "a", "usd_per_hour": "1"}] * 2}, "p5.48xlarge us-east-1 spot pool a has two"),
     ],
 )
-def test_what_cannot_be_is_refused_with_words(rows: dict[str, Any], told: str) -> None:
+def test_what_cannot_be_is_refused_with_words(rows: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValidationError) as error:
         contract_file(**rows)
 
-    assert told in str(error.value)
+    assert problem in str(error.value)
 
 
 @pytest.mark.parametrize(
-    "cloud,discount,told",
+    "cloud,discount,problem",
     [
         (
             Vendor.AWS,
@@ -116,8 +116,8 @@ def test_what_cannot_be_is_refused_with_words(rows: dict[str, Any], told: str) -
         (Vendor.GCP, {"capacity_type": "queued", "percent": "5", "region": "mars"}, "off nothing: the book lists no queued price of it"),
     ],
 )
-def test_a_discount_on_what_has_no_list_price_is_refused(cloud: Vendor, discount: dict[str, str], told: str) -> None:
-    with pytest.raises(DataFileError, match=told):
+def test_a_discount_on_what_has_no_list_price_is_refused(cloud: Vendor, discount: dict[str, str], problem: str) -> None:
+    with pytest.raises(DataFileError, match=problem):
         book(cloud, discounts=[discount])
 
 

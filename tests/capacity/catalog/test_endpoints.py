@@ -35,7 +35,7 @@ def test_each_cloud_has_the_server_that_hands_out_identities(platform: Platform,
 
 
 @pytest.mark.parametrize(
-    "written,instead,told",
+    "written,instead,problem",
     [
         ("169.254.20.10/32", "10.0.0.0/8", "cidr"),
         ("[53]", "[0]", "ports"),
@@ -45,7 +45,7 @@ def test_each_cloud_has_the_server_that_hands_out_identities(platform: Platform,
     ],
 )
 def test_a_hole_for_more_than_a_sourced_address_of_the_node_is_refused(
-    written: str, instead: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    written: str, instead: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(DataFileError, match=told):
+    with pytest.raises(DataFileError, match=problem):
         read(FILE.replace("ROW", ROW).replace(written, instead), tmp_path, monkeypatch)

@@ -22,8 +22,8 @@ def test_a_machine_without_local_disks_is_the_other_one_in_all_else() -> None:
     assert len(pairs) == 13
     for bare, whole in pairs:
         assert whole.bundled_local_ssd_disks > 0
-        told = {"name": whole.name, "local_ssd_gb": whole.local_ssd_gb, "local_ssd_disk_gb": whole.local_ssd_disk_gb}
-        assert bare.model_copy(update={**told, "zones": whole.zones, "source": whole.source}) == whole
+        disks = {"name": whole.name, "local_ssd_gb": whole.local_ssd_gb, "local_ssd_disk_gb": whole.local_ssd_disk_gb}
+        assert bare.model_copy(update={**disks, "zones": whole.zones, "source": whole.source}) == whole
 
 
 @pytest.mark.parametrize("name,word", [("g4-standard-12", "part of a GPU"), ("ct4p-hightpu-4t", "TPUs"), ("tpu7x-standard-4t", "TPUs")])

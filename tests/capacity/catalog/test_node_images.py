@@ -44,7 +44,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "rows, told",
+    "rows, problem",
     [
         ("al2023: [{release: '20260903', source: mine, kubernetes: {'1.35': 7}}]", "al2023 has 20260903, which is not how it writes a"),
         ("bottlerocket: [{release: v1.53.0, source: mine, kubernetes: {'1.35': null}}]", "bottlerocket has v1.53.0, which is not"),
@@ -60,14 +60,14 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_that_says_something_else_is_refused(rows: str, told: str, tmp_path: Path) -> None:
+def test_a_file_that_says_something_else_is_refused(rows: str, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(f"sources: {{mine: {{citation: what AWS listed to us, as_of: 2027-01-10, verified: true}}}}\n{rows}\n")
 
     with pytest.raises(DataFileError) as refused:
         read_records(path, ImageFile)
 
-    assert told in str(refused.value)
+    assert problem in str(refused.value)
 
 
 @pytest.mark.slow

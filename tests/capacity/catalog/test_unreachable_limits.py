@@ -1,4 +1,4 @@
-"""How far the other ceilings let a pool grow, and that settings, the component and the policy draw the line at the same place."""
+"""Limits of a pool by its other ceilings, and agreement of settings, component and policy about them."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def test_the_component_and_the_policy_refuse_the_same_pools(names: list[str], gp
     rules = [rule for rule in all_rules() if rule.name == "gpu-limit-unreachable"]
 
     [finding] = judge(from_manifest(pool), rules, DEFAULTS)
-    told = ""
+    message = ""
     try:
         check_gpu_pool("l4", arguments)  # pyrefly: ignore[bad-argument-type] -- made of what the check reads
     except ValueError as error:
-        told = str(error)
+        message = str(error)
 
-    assert told.startswith("gpu-limit-unreachable: ") == (finding.verdict is Verdict.FAIL), (told, finding.message)
-    if told:
-        assert told.partition("allow only ")[2].partition(";")[0] == finding.message.partition("allow only ")[2]
+    assert message.startswith("gpu-limit-unreachable: ") == (finding.verdict is Verdict.FAIL), (message, finding.message)
+    if message:
+        assert message.partition("allow only ")[2].partition(";")[0] == finding.message.partition("allow only ")[2]

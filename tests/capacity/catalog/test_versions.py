@@ -53,18 +53,18 @@ def test_the_charts_are_what_the_lab_is_built_from() -> None:
 
 
 @pytest.mark.parametrize(
-    "before,after,told",
+    "before,after,problem",
     [
         ("source: kube-proxy-page}", "source: hearsay}", "'hearsay' is not one of"),
         ("v1.33.10-eksbuild.13", "v1.33.10", "String should match pattern"),
         ('"1.33":\n', '"1.40":\n', "not in order"),
     ],
 )
-def test_a_table_that_does_not_say_what_it_must_is_refused(tmp_path: Path, before: str, after: str, told: str) -> None:
+def test_a_table_that_does_not_say_what_it_must_is_refused(tmp_path: Path, before: str, after: str, problem: str) -> None:
     path = tmp_path / "versions.yaml"
     path.write_text(SHIPPED.read_text().replace(before, after, 1))
 
-    with pytest.raises(DataFileError, match=told):
+    with pytest.raises(DataFileError, match=problem):
         read_records(path, VersionTable)
 
 

@@ -25,7 +25,7 @@ REGION = "us-east-1"
 
 @cache
 def shipped(stack: str) -> CostedPlan:
-    """What the cost of a shipped stack depends on."""
+    """Return the parts of a shipped stack that determine its cost."""
     return costed(plan_of_stack_file(STACKS / f"Pulumi.{stack}.yaml").plan)
 
 

@@ -203,7 +203,7 @@ class TestNoSpotPriceIsKnown:
             {**CHECKPOINTED, "data_region": "us-west-2", "data_gib": 100},
         ],
     )
-    def test_the_price_that_is_told_is_the_one_at_which_the_answer_changes(self, job: dict[str, Any]) -> None:
+    def test_the_reported_price_is_the_one_at_which_the_answer_changes(self, job: dict[str, Any]) -> None:
         """Asked again with a price on either side of it, advice decides as it said it would."""
         [question] = advise(on_aws(**job), self.UNKNOWN).undecided
         below, above = (

@@ -1,4 +1,4 @@
-"""What EKS Auto Mode bills for running nodes: a part of the on-demand price of each machine, whatever the machine itself costs."""
+"""EKS Auto Mode's fee for running nodes: a part of each machine's on-demand price, whatever the machine itself costs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_fee_is_what_records_of_awss_list_come_to(machine: str, percent: Dec
     fee = next(each for each in BOOK.node_fees if each.is_of(machine))
 
     assert abs(fee.percent / 100 - percent) < Decimal("0.0001")
-    assert not BOOK.source_of(fee).verified, "nobody has checked it against AWS's own list"
+    assert not BOOK.source_of(fee).verified, "it was never checked against AWS's own list"
 
 
 def test_every_node_of_auto_mode_costs_its_machine_and_the_fee_and_no_other_cluster_has_one() -> None:

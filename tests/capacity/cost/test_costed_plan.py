@@ -1,4 +1,4 @@
-"""The file of a plan and a file of expectations, as they are read, and how they are told when they are none."""
+"""Reading of plan files and files of expectations, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def without(plan: dict[str, Any], *path: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "text,told",
+    "text,problem",
     [
         ("", "is not JSON, or was cut off"),
         (json.dumps(content())[:2000], "is not JSON, or was cut off"),
@@ -88,12 +88,12 @@ def without(plan: dict[str, Any], *path: str) -> dict[str, Any]:
         (json.dumps(content(cost={"own_prices": {"cloud": "aws"}})), "cost.own_prices.sources: Field required"),
     ],
 )
-def test_what_is_no_plan_is_refused_with_what_is_wrong_and_how_to_make_one(tmp_path: Path, text: str, told: str) -> None:
+def test_what_is_no_plan_is_refused_with_what_is_wrong_and_how_to_make_one(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(ExplainedError) as refused:
         read_plan_file(written(tmp_path, text))
 
     assert refused.value.exit_code is ExitCode.BAD_USAGE
-    assert told in str(refused.value)
+    assert problem in str(refused.value)
     assert "--plan-out" in refused.value.remedy
 
 
@@ -129,7 +129,7 @@ def test_what_is_said_of_other_classes_is_so_for_all_that_have_no_figures_of_the
 
 
 @pytest.mark.parametrize(
-    "text,told",
+    "text,problem",
     [
         ("classes: {training: {used_percent: 101}}", "classes.training.used_percent: Input should be less than or equal to 100"),
         ("classes: {training: {hours_per_month: 731}}", "classes.training.hours_per_month"),
@@ -139,9 +139,9 @@ def test_what_is_said_of_other_classes_is_so_for_all_that_have_no_figures_of_the
         ("classes: [", "is not YAML"),
     ],
 )
-def test_a_file_that_is_not_understood_is_refused_with_the_field(tmp_path: Path, text: str, told: str) -> None:
+def test_a_file_that_is_not_understood_is_refused_with_the_field(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(ExplainedError) as refused:
         read_use_file(written(tmp_path, text))
 
     assert refused.value.exit_code is ExitCode.BAD_USAGE
-    assert told in str(refused.value)
+    assert problem in str(refused.value)

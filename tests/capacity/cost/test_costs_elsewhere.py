@@ -1,4 +1,4 @@
-"""Outside of us-east-1 the worst case is a bound or says that it is none, and no service is left out in silence."""
+"""Outside of us-east-1 the worst case is a bound or reports that it is not, and no service is omitted silently."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def items_of(plan: CostedPlan) -> set[ServiceItem]:
     return {each.item for each in charges if each.amount} | {each.item for each in spending.services}
 
 
-def test_somebody_elses_estimate_of_a_platform_in_ireland_is_that_of_the_book() -> None:
+def test_a_published_estimate_of_a_platform_in_ireland_is_that_of_the_book() -> None:
     """A public repository's estimate for eu-west-1 of 2026-09-14, out of AWS's price lists by their SKUs: its lines, for 730 hours."""
     lines = {
         ServiceItem.CLUSTER: (Decimal(2 * 730), "146.00"),
@@ -118,11 +118,11 @@ def test_no_service_of_a_shipped_stack_lacks_a_price_in_silence(stack: str, regi
     cost = cost_of(stack, region)
     lacking = {item for item in items_of(plan_of(stack)) if BOOK.find_service(item, region) is None}
 
-    told = {item for item in ServiceItem if f"price of {item} in {region}" in cost.unknown}
-    assert lacking == told
+    reported = {item for item in ServiceItem if f"price of {item} in {region}" in cost.unknown}
+    assert lacking == reported
     assert not (lacking and cost.complete)
     if region == NOWHERE:
-        assert {ServiceItem.NAT_GATEWAY, ServiceItem.GP3_STORAGE} <= told, "or the test could not fail"
+        assert {ServiceItem.NAT_GATEWAY, ServiceItem.GP3_STORAGE} <= reported, "or the test could not fail"
 
 
 def test_the_guide_counts_the_regions_that_there_are() -> None:

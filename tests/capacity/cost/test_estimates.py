@@ -112,7 +112,7 @@ def test_a_rule_holds_when_all_of_its_facts_are_so() -> None:
         ("restart_minutes", "restart_hours", "restart_minutes: Field required"),
     ],
 )
-def test_a_broken_rule_file_is_told(line: str, broken: str, problem: str, tmp_path: Path) -> None:
+def test_a_broken_rule_file_is_reported(line: str, broken: str, problem: str, tmp_path: Path) -> None:
     assert line in RULES
     (tmp_path / "rules.yaml").write_text(RULES.replace(line, broken))
 

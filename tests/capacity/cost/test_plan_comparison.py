@@ -1,4 +1,4 @@
-"""Two plans beside each other, line by line, and how what is spent stands to a budget."""
+"""Comparison of two plans, line by line, and of the spend with a budget."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def found_between() -> PlanComparison:
     return compared(*(plan_cost(each, round_prices(), shipped_use()) for each in (OLD, NEW)))
 
 
-def test_lines_are_new_gone_or_changed_and_the_same_ones_are_not_told() -> None:
+def test_lines_are_new_gone_or_changed_and_unchanged_ones_are_not_listed() -> None:
     found = found_between()
 
     assert [

@@ -1,4 +1,4 @@
-"""What a plan costs in a month: by hand (744 hours at worst, else 730; prices of one, two and four dollars), and for any plan."""
+"""Monthly cost of a plan: by hand (744 hours at worst, else 730; prices of one, two and four dollars), and for any plan."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_what_has_no_on_demand_price_either_is_in_no_sum() -> None:
     assert cost.total.worst_usd == Decimal("2976.00")
 
 
-def test_a_pool_of_which_one_machine_has_no_price_is_counted_at_the_others_and_told_of() -> None:
+def test_a_pool_with_one_machine_without_a_price_is_counted_at_the_others_and_reported() -> None:
     cost = plan_cost(plan(pool("l4", machines=["g6.4xlarge", "g6.xlarge"])), round_prices(), USE)
 
     assert usd(cost, "l4")[0] == "2976.00"
@@ -105,7 +105,7 @@ def test_other_work_is_filled_with_the_machine_with_which_it_costs_most_and_with
     assert without.unknown == ("on-demand price of any machine without GPUs in us-east-1",)
 
 
-def test_services_are_billed_by_their_measure_and_usage_only_where_somebody_gives_it() -> None:
+def test_services_are_billed_by_their_measure_and_usage_only_where_it_is_given() -> None:
     services = [
         {"name": "control plane", "item": "cluster", "least": 1, "most": 1},
         {"name": "key", "item": "kms-key", "least": 1, "most": 1},
@@ -124,7 +124,7 @@ def test_services_are_billed_by_their_measure_and_usage_only_where_somebody_give
     assert {each.name for each in cost.lines if each.section is Section.USAGE} == {"data in buckets", "data to the internet"}
 
 
-def test_a_team_has_its_part_of_a_pool_and_what_is_no_teams_is_told_beside() -> None:
+def test_a_team_has_its_part_of_a_pool_and_the_rest_is_listed_separately() -> None:
     made = plan(pool("l4", max_nodes=8), teams={"red": 100, "blue": None}, shares=[("red", "l4", 2), ("blue", "l4", 5)])
 
     cost = plan_cost(made, round_prices(), USE)
@@ -136,7 +136,7 @@ def test_a_team_has_its_part_of_a_pool_and_what_is_no_teams_is_told_beside() -> 
     assert str(cost.unallocated.worst_usd) == "744.00"
 
 
-def test_a_team_is_told_of_the_missing_prices_of_its_own_pools_alone() -> None:
+def test_a_team_is_shown_the_missing_prices_of_its_own_pools_alone() -> None:
     made = plan(*(pool("a"), pool("b", "queued")), teams={"red": None, "blue": None}, shares=[("red", "a", 1), ("blue", "b", 1)])
 
     cost = plan_cost(made, round_prices(), USE)
@@ -157,7 +157,7 @@ def test_the_shipped_development_stack_on_eks_idles_at_what_its_parts_come_to() 
 
 
 @pytest.mark.parametrize("stack", CLOUD_STACKS)
-def test_every_price_of_a_shipped_stack_has_a_source_with_a_date_or_is_told_as_missing(stack: str) -> None:
+def test_every_price_of_a_shipped_stack_has_a_source_with_a_date_or_is_reported_as_missing(stack: str) -> None:
     cost = plan_cost(shipped(stack), prices_of(VOCABULARIES[shipped(stack).cloud].catalog), USE)
 
     assert [each.name for each in cost.lines if not each.prices and not each.unknown] == []

@@ -1,4 +1,4 @@
-"""What a program's previews and states say of its cost: changes, what is not known, regions, and bounds that hold."""
+"""Cost of a program from its previews and states: changes, unknown parts, regions, and bounds that hold."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_replacement_is_one_resource_before_and_one_after() -> None:
     assert found.total.expected_usd == Decimal("30.37") + 8
 
 
-def test_unchanged_resources_that_a_preview_leaves_out_are_told() -> None:
+def test_unchanged_resources_that_a_preview_leaves_out_are_reported() -> None:
     """`pulumi preview --json` shows them with --show-sames alone; a sum without them would look whole."""
     found = of_preview(step("create", None, instance("t3.micro")), changeSummary={"same": 4, "create": 1})
 
@@ -99,7 +99,7 @@ def test_what_is_only_read_and_what_is_a_component_is_not_billed_and_what_an_unf
     assert found.difference is None
 
 
-def test_what_is_not_known_before_it_is_made_and_what_is_secret_is_told_and_in_no_sum() -> None:
+def test_what_is_not_known_before_it_is_made_and_what_is_secret_is_reported_and_in_no_sum() -> None:
     secret = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "x"}
     found = of_state(
         *(
@@ -162,7 +162,7 @@ def test_a_place_has_its_region(place: Any, region: str | None) -> None:
     assert region_of(place) == region
 
 
-def test_a_spot_price_that_nobody_knows_is_at_most_the_on_demand_price() -> None:
+def test_an_unknown_spot_price_is_at_most_the_on_demand_price() -> None:
     spot = {"instanceType": "t3.medium", "instanceMarketOptions": {"marketType": "spot"}, **DISK}
     found = of_state(resource("aws:ec2/instance:Instance", inputs=spot))
 
@@ -172,7 +172,7 @@ def test_a_spot_price_that_nobody_knows_is_at_most_the_on_demand_price() -> None
     assert not found.lines[0].unbounded
 
 
-def test_types_that_nobody_knows_are_counted_and_those_that_cost_nothing_are_not() -> None:
+def test_unknown_types_are_counted_and_those_that_cost_nothing_are_not() -> None:
     found = of_state(
         resource("aws:rds/instance:Instance", "a"),
         resource("aws:rds/instance:Instance", "b"),
@@ -272,7 +272,7 @@ KINDS = [*aws.BILLED, *google.BILLED, *kubernetes.KINDS]
 
 
 @given(st.sampled_from(KINDS), st.dictionaries(st.sampled_from(FIELDS), ANY, max_size=5))
-def test_whatever_a_resource_says_it_is_priced_or_told(kind: str, inputs: dict[str, Any]) -> None:
+def test_whatever_a_resource_says_it_is_priced_or_reported(kind: str, inputs: dict[str, Any]) -> None:
     """No traceback, no negative sum; and never less at most than at least."""
     for line in of_state(resource(kind, inputs=inputs), region="us-east-1").lines:
         assert line.figures.floor_usd >= 0

@@ -1,6 +1,6 @@
-"""The guide's figures, counted anew in the public records of github.com/skypilot-org/spot-traces, which are no part of this project.
+"""The guide's figures, recalculated from the public records of github.com/skypilot-org/spot-traces, which are not part of this project.
 
-They are read from the folder that TRACES names, else from shared/data/spot-traces beside the checkout; without them the tests are skipped.
+They are read from the folder that TRACES names, else from shared/data/spot-traces next to the checkout; without them the tests are skipped.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def test_the_guide_has_the_table_over_all_public_records_here() -> None:
 
 @needs_records
 @pytest.mark.nightly(held_by="test_the_model_is_what_strikes_that_take_each_node_by_chance_come_to")
-def test_the_record_of_sixteen_nodes_counts_as_told() -> None:
+def test_the_record_of_sixteen_nodes_counts_as_the_guide_says() -> None:
     """The figures of the guide and of the shipped share of a gang."""
     trace = read_trace(RECORDS / "availability" / "16-node" / "aws-08-27-2023" / "us-west-2a_v100_1.json")
     hours = trace.gap_seconds / 3600

@@ -39,7 +39,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         ("[1, 0", "(whole file): Invalid JSON"),
     ],
 )
-def test_what_is_no_trace_is_told_with_its_place(text: str, problem: str, tmp_path: Path) -> None:
+def test_an_invalid_trace_is_reported_with_its_place(text: str, problem: str, tmp_path: Path) -> None:
     (tmp_path / "wrong.json").write_text(text)
 
     with pytest.raises(ExplainedError, match="is not a trace") as refused:
@@ -74,11 +74,11 @@ def test_nothing_is_done_during_a_restart() -> None:
 
 
 def test_work_is_saved_when_its_checkpoint_is_complete() -> None:
-    begun = JobProgress().started(SHORT)
+    started = JobProgress().started(SHORT)
 
-    assert begun.after(10 + 31, SHORT) == JobProgress(0, 31, 0), "one second into the checkpoint"
-    assert begun.after(10 + 32, SHORT) == JobProgress(30, 0, 0)
-    assert begun.after(10 + 32 + 40, SHORT) == JobProgress(60, 8, 0)
+    assert started.after(10 + 31, SHORT) == JobProgress(0, 31, 0), "one second into the checkpoint"
+    assert started.after(10 + 32, SHORT) == JobProgress(30, 0, 0)
+    assert started.after(10 + 32 + 40, SHORT) == JobProgress(60, 8, 0)
 
 
 def test_an_interruption_leaves_what_is_saved() -> None:
@@ -104,9 +104,9 @@ def test_the_checkpoint_before_leaving_is_paid_for_at_the_next_start() -> None:
 
 @given(st.integers(0, 115))
 def test_time_passes_as_fast_as_the_rest_shrinks(seconds: int) -> None:
-    begun = JobProgress().started(SHORT)
+    started = JobProgress().started(SHORT)
 
-    assert begun.to_finish_seconds(SHORT) - begun.after(seconds, SHORT).to_finish_seconds(SHORT) == seconds
+    assert started.to_finish_seconds(SHORT) - started.after(seconds, SHORT).to_finish_seconds(SHORT) == seconds
 
 
 @pytest.mark.parametrize("deadline,feasible", [(116, True), (115, False)])

@@ -1,4 +1,4 @@
-"""How much to reserve."""
+"""The number of machines to reserve."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_use_is_read_from_a_line_for_each_hour(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text,problem", [("3\n2.5\n", "line 2: '2.5' is not a number of nodes"), ("-1\n", "line 1: '-1'"), ("\n", "has no hours in it")]
 )
-def test_a_use_that_cannot_be_read_is_told_by_its_line(text: str, problem: str, tmp_path: Path) -> None:
+def test_a_use_that_cannot_be_read_is_reported_by_its_line(text: str, problem: str, tmp_path: Path) -> None:
     (tmp_path / "use.txt").write_text(text)
 
     with pytest.raises(ExplainedError, match=problem):

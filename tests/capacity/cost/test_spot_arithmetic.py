@@ -81,7 +81,7 @@ def test_a_gang_is_interrupted_as_often_as_its_nodes_together() -> None:
     assert spot_run(10, 1, SpotConditions(0.05, nodes=8)) == spot_run(10, 1, SpotConditions(0.4))
 
 
-def test_a_run_that_practically_never_ends_is_told_as_such() -> None:
+def test_a_run_that_practically_never_ends_is_reported_as_such() -> None:
     run = spot_run(1000, 1000, SpotConditions(0.25))
 
     assert not run.ends

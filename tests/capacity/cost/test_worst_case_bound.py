@@ -60,7 +60,7 @@ class State:
             self.usd_per_month += Fraction(price.usd if price else 0) * each.amount * nodes
 
     def price(self, machine: str, capacity_type: CapacityType, pool: str | None = None) -> Fraction | None:
-        """What it may be billed at: what the book says, or where it does not know, anything up to on-demand; None: nobody can say."""
+        """Return the highest price: the book's, or if unknown, up to on-demand. None if neither is known."""
         found = self.book.paid(machine, self.plan.region, capacity_type, pool)
         if found is not None:
             return Fraction(found.usd_per_hour)

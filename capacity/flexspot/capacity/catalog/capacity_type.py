@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class CapacityType(StrEnum):
-    """How a machine is bought; pools, flavors, prices and reports all use this term.
+    """Purchase option of a machine; pools, flavors, prices and reports all use this term.
 
     RESERVED is capacity paid for in advance: a GCP reservation, an AWS capacity reservation or capacity block. FLEX_START is capacity that
     GCP's Dynamic Workload Scheduler provides when available, for at most seven days, and does not reclaim earlier; it is not Spot. QUEUED
@@ -145,9 +145,9 @@ class CapacityTypeFacts(Record):
     """Longest notice that `notice_raised_by` can set; equal to `notice_seconds` where nothing raises it."""
     notice_raised_by: str | None = None
     min_run_seconds: Positive | None = None
-    """Lower bound of the run time in `run_time_set_by`; None if there is none."""
+    """Lower bound of the run time in `run_time_set_by`; None if unbounded."""
     max_run_seconds: Positive | None = None
-    """Upper bound of the same; None if there is none."""
+    """Upper bound of the same; None if unbounded."""
     run_time_set_by: RunTimeSetting | None = None
     quota: CloudQuota
     autoscaler_labels: Annotated[dict[str, str], Field(min_length=1)]

@@ -39,7 +39,7 @@ class DescribedRecord(Record):
 
 
 class Source(Record):
-    """Where and when figures were read."""
+    """The place and date at which figures were read."""
 
     citation: Annotated[str, Field(min_length=10)]
     as_of: date

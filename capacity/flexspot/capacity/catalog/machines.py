@@ -137,7 +137,7 @@ class Machine(Record):
     one_host: bool = False
     """True if it is never part of a larger TPU slice."""
     confidential: tuple[Confidential, ...] = ()
-    """Supported memory encryption (GCP; empty if there is none)."""
+    """Supported memory encryption (GCP; empty if not supported)."""
     zones: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Zones that offer it, by known region; empty if not known."""
     zone_ids: dict[str, tuple[str, ...]] = Field(default_factory=dict)

@@ -153,7 +153,7 @@ class Price(Record):
 
     @property
     def what(self) -> str:
-        """What it is of, in words."""
+        """Key of the rows that follow each other in time, also used in messages."""
         return f"{self.machine} {self.region} {self.capacity_type}" + (f" pool {self.pool}" if self.pool else "")
 
 

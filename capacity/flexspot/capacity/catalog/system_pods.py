@@ -90,7 +90,7 @@ def node_room(cloud: Vendor, machine: Machine, max_pods: int) -> NodeRoom:
 
     Of the vCPU both clouds reserve 6 % of the first, 1 % of the second, 0.5 % of the next two and 0.25 % of all others. Of the memory EKS
     reserves 255 MiB and 11 MiB for each pod that the node has addresses for (nodeadm/internal/kubelet/config.go in awslabs/amazon-eks-ami
-    at e48b98a), GKE 25 % of the first 4 GiB, 20 % of the next 4, 10 % of the next 8, 6 % of the next 112 and 2 % of the rest
+    at e48b98a). GKE reserves 25 % of the first 4 GiB, 20 % of the next 4, 10 % of the next 8, 6 % of the next 112 and 2 % of the rest
     (https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes).
     """
     kept = sum(share * (min(machine.vcpu, upto) - after) for after, upto, share in _CPU_KEPT if machine.vcpu > after)

@@ -1,4 +1,4 @@
-"""How to get capacity for one job or several: rules exclude what cannot work, cost decides among the rest."""
+"""Advice on getting capacity for one job or several: rules exclude what cannot work, cost decides among the rest."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 _PRICE_STEP = Decimal("0.0001")
 """Clouds list prices an hour to four decimals."""
 
-# Of equal cost the surer one: a reservation is there, what DWS gives is not taken away. Capacity at list price is what is left.
+# Tie-breakers by reliability: a reservation exists, and DWS does not take its capacity back. On-demand comes last.
 _PREFERENCE = (Method.RESERVED, Method.QUEUED, Method.FLEX_START, Method.SPOT, Method.HYBRID, Method.ON_DEMAND)
 
 
 @dataclass(frozen=True)
 class Option:
-    """A way with its figures, and the rules that exclude it; none when it could be taken."""
+    """A method with its figures, and the rules that exclude it. Empty if it is possible."""
 
     estimate: Estimate
     excluded_by: tuple[AdviceRule, ...]
@@ -44,7 +44,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Undecided:
-    """A way that could be taken and whose price nobody knows: below `usd_per_hour` for a node it costs less than what is chosen."""
+    """A possible method without a known price. Below `usd_per_hour` for a node it costs less than the chosen one."""
 
     method: Method
     usd_per_hour: Decimal
@@ -52,28 +52,32 @@ class Undecided:
 
 @dataclass(frozen=True)
 class Advice:
-    """The answer. `options` has the chosen one first, then those that could be taken by cost, then the excluded.
+    """The answer for one job.
 
-    `reasons` say why, `practices` what belongs to it, `arithmetic` the figures behind it. A way without a known price is never chosen and
-    never excluded for it: it is `undecided`, so that the answer holds only as far as prices are known.
+    A method without a known price is neither chosen nor excluded for that: it is `undecided`. The answer holds only as far as prices are
+    known.
     """
 
     method: Method
     options: tuple[Option, ...]
+    """The chosen method first, then the other possible ones by cost, then the excluded."""
     reasons: tuple[str, ...]
+    """Reasons for the choice."""
     practices: tuple[str, ...]
+    """Practices that go with it."""
     arithmetic: tuple[str, ...]
+    """Figures behind it."""
     facts: dict[Fact, bool | None]
     undecided: tuple[Undecided, ...] = ()
 
     @property
     def chosen(self) -> Estimate:
-        """The figures of the answer."""
+        """Figures of the chosen method."""
         return self.options[0].estimate
 
 
 def advise(needs: JobNeeds, prices: MachinePrices) -> Advice:
-    """The advice for a job at these prices; those that the job itself gives go first."""
+    """Return the advice for a job at these prices. Prices in the job itself take precedence."""
     prices = replace(
         prices,
         on_demand_usd_per_hour=needs.on_demand_usd_per_hour or prices.on_demand_usd_per_hour,
@@ -99,7 +103,7 @@ def _undecided(chosen: Estimate, options: list[Option]) -> Iterator[Undecided]:
     for option in options:
         unpriced = option.estimate.unpriced
         if unpriced is not None and not option.excluded_by:
-            # Rounded down: at a price below what is told, it is true.
+            # Rounded down, so that the statement is true at every lower price.
             limit = unpriced.break_even_usd_per_hour(_usd(chosen)).quantize(_PRICE_STEP, ROUND_FLOOR)
             if limit > 0:
                 yield Undecided(option.estimate.method, limit)
@@ -113,7 +117,7 @@ def _open_question(needs: JobNeeds, chosen: Estimate, question: Undecided) -> st
 
 
 def facts_of_job(needs: JobNeeds, found: Estimates) -> dict[Fact, bool | None]:
-    """What holds of the job, in the words of the rules; None where a missing price leaves it open."""
+    """Return the facts that rules test, of this job. None where a missing price leaves one open."""
     spot, on_demand = found.by_method[Method.SPOT], found.by_method[Method.ON_DEMAND]
     flex_start = found.by_method.get(Method.FLEX_START)
     limit, start = found.flex_start_limit_hours, needs.start_within_hours
@@ -143,12 +147,12 @@ def facts_of_job(needs: JobNeeds, found: Estimates) -> dict[Fact, bool | None]:
 def _spot_pays(spot: Estimate, on_demand: Estimate) -> bool | None:
     if spot.unpriced is None:
         return _usd(spot) < _usd(on_demand)
-    # What is paid besides Spot's price can decide it alone: then no price makes it pay.
+    # The costs other than Spot's price can decide alone: then no price makes Spot pay.
     return False if spot.unpriced.break_even_usd_per_hour(_usd(on_demand)) <= 0 else None
 
 
 def _usd(estimate: Estimate) -> Decimal:
-    """What to count with: the most that it can cost."""
+    """Return the most that it can cost, which decisions use."""
     return Decimal("Infinity") if estimate.usd_most is None else estimate.usd_most
 
 
@@ -161,13 +165,13 @@ def _and(methods: tuple[Method, ...]) -> str:
 
 
 def _exclusions(rules: list[AdviceRule]) -> list[str]:
-    """Each method that is out, with the first rule that says so: the rules stand in the order of their weight."""
-    told: set[Method] = set()
+    """Return each excluded method with its first excluding rule. Rules are in the order of their weight."""
+    listed: set[Method] = set()
     lines: list[str] = []
     for rule in rules:
-        if methods := tuple(each for each in rule.excludes if each not in told):
+        if methods := tuple(each for each in rule.excludes if each not in listed):
             lines.append(f"{_and(methods)} {'is' if len(methods) == 1 else 'are'} out: {rule.because}")
-            told |= set(methods)
+            listed |= set(methods)
     return lines
 
 
@@ -217,8 +221,8 @@ def _spot_arithmetic(needs: JobNeeds, prices: MachinePrices, found: Estimates) -
         of_gang = gang_interruptions_per_hour(1, plan.conditions.nodes, plan.conditions.share_taken)
         limit = of_gang * break_even_interruptions_per_node_hour(needs.work_hours, plan.conditions, price, on_demand)
         whose = f"the {plan.conditions.nodes} nodes together" if plan.conditions.nodes > 1 else "a node"
-        told = f"up to {limit:.2f} interruptions of {whose} an hour" if limit else "at no rate of interruptions"
-        lines.append(f"Spot is cheaper than on-demand {told}; {rate:.2f} are expected")
+        rate_limit = f"up to {limit:.2f} interruptions of {whose} an hour" if limit else "at no rate of interruptions"
+        lines.append(f"Spot is cheaper than on-demand {rate_limit}; {rate:.2f} are expected")
     unknown = found.flex_start_limit_hours is not None and prices.flex_start_usd_per_hour is None
     if unknown and effective < on_demand:
         off = saved_percent(effective, on_demand)
@@ -229,7 +233,7 @@ def _spot_arithmetic(needs: JobNeeds, prices: MachinePrices, found: Estimates) -
 
 
 class NamedJob(JobNeeds):
-    """A job of a mixture; `runs` is how often it runs in the period that is looked at."""
+    """A job of a mixture; `runs` is the number of its runs in the period."""
 
     name: Name
     runs: Annotated[int, Field(ge=1)] = 1
@@ -243,7 +247,7 @@ class JobMix(Record):
 
 @dataclass(frozen=True)
 class MixAdvice:
-    """`method` is HYBRID when the jobs need more than one. The sums count each job as often as it runs, at the most that it can cost."""
+    """Advice for several jobs; `method` is HYBRID if they need more than one. The sums count each run at the most that it can cost."""
 
     method: Method
     advice: dict[str, Advice]
@@ -252,12 +256,12 @@ class MixAdvice:
 
     @property
     def saved_percent(self) -> Decimal:
-        """Against on-demand for all."""
+        """Savings against on-demand for all jobs, in percent."""
         return saved_percent(self.usd, self.on_demand_usd)
 
 
 def advise_mix(jobs: JobMix, prices_of: Callable[[JobNeeds], MachinePrices]) -> MixAdvice:
-    """Each job by its tolerance. Raises what `prices_of` raises for a machine whose price is not known."""
+    """Return the advice for each job. Raises what `prices_of` raises for a machine without a known price."""
     found = {job.name: advise(job, prices_of(job)) for job in jobs.jobs}
     methods = {each.method for each in found.values()}
     usd = on_demand = Decimal(0)
@@ -273,12 +277,14 @@ _REQUESTS = 1000
 
 
 def gpu_hours_per_1000_requests(requests_per_gpu_second: float) -> float:
-    """From measured throughput: what one GPU serves in a second, at the load it is meant for."""
+    """Return the GPU hours of 1000 requests, from the measured requests per second of one GPU at its intended load."""
     return _REQUESTS / requests_per_gpu_second / SECONDS_OF_AN_HOUR
 
 
 def usd_per_1000_requests(gpu_hour_usd: Decimal, gpu_hours_per_1000: float, busy_share: float = 1.0) -> Decimal:
-    """Of a service whose GPUs are busy for that share of the time that is paid for: replicas wait for traffic at full price."""
+    """Return the cost of 1000 requests of a service whose GPUs are busy for `busy_share` of the paid time: idle replicas cost the full
+    price.
+    """
     return gpu_hour_usd * exact(gpu_hours_per_1000) / exact(busy_share)
 
 
@@ -288,15 +294,17 @@ _MINUTES_OF_AN_HOUR = 60
 
 @dataclass(frozen=True)
 class DevelopmentUse:
-    """How a pool is used. `active_hours_per_day` in `sessions_per_day` stretches; a node takes `start_minutes` until it is useful and goes
-    `idle_minutes` after its last work, both billed. Raises ValueError for what does not fit into a day.
-    """
+    """Usage of a pool on a day. Raises ValueError for values that do not fit into a day."""
 
     nodes: int
     active_hours_per_day: float
+    """Hours of a day with work."""
     sessions_per_day: float = 1.0
+    """Number of separate stretches of work."""
     start_minutes: float = 0.0
+    """Billed minutes until a new node is useful."""
     idle_minutes: float = 0.0
+    """Billed minutes until an idle node is removed."""
 
     def __post_init__(self) -> None:
         if self.nodes < 1 or min(self.sessions_per_day, self.start_minutes, self.idle_minutes) < 0:
@@ -306,14 +314,14 @@ class DevelopmentUse:
 
     @property
     def billed_hours_per_day(self) -> float:
-        """Of one node; never more than the day has, where sessions are so close that the node stays."""
+        """Billed hours of one node, at most 24 where sessions are so close that the node stays."""
         around = self.sessions_per_day * (self.start_minutes + self.idle_minutes) / _MINUTES_OF_AN_HOUR
         return min(_HOURS_OF_A_DAY, self.active_hours_per_day + around)
 
 
 @dataclass(frozen=True)
 class Savings:
-    """A month of a pool, always on and scaled to zero. `hours` are those billed of one node."""
+    """Cost of a pool in a month, always on and scaled to zero. `hours` are the billed hours of one node."""
 
     always_on_usd: Decimal
     hours: float
@@ -321,17 +329,17 @@ class Savings:
 
     @property
     def saved_usd(self) -> Decimal:
-        """How much less."""
+        """Savings in US dollars."""
         return self.always_on_usd - self.usd
 
     @property
     def saved_percent(self) -> Decimal:
-        """How much less, in percent."""
+        """Savings in percent."""
         return saved_percent(self.usd, self.always_on_usd)
 
 
 def scaled_to_zero(use: DevelopmentUse, on_demand_usd_per_hour: Decimal, usd_per_hour: Decimal | None = None) -> Savings:
-    """A month of the pool at `usd_per_hour` (on-demand when not given) against the same nodes on on-demand around the clock."""
+    """Return the monthly cost of the pool at `usd_per_hour` (default: on-demand), and of the same nodes always on at on-demand."""
     hours = use.billed_hours_per_day * HOURS_OF_A_MONTH / _HOURS_OF_A_DAY
     price = on_demand_usd_per_hour if usd_per_hour is None else usd_per_hour
     always_on = usd_of_hours(on_demand_usd_per_hour, HOURS_OF_A_MONTH, use.nodes)

@@ -1,4 +1,4 @@
-"""A plan as far as its cost depends on it, the prices of its machines, and what a month of it is expected to be like."""
+"""The parts of a plan that determine its cost, the prices of its machines, and the expected use in a month."""
 
 from __future__ import annotations
 
@@ -29,27 +29,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MachinePrices:
-    """US dollars an hour of one machine, GPUs included. None: not known, which is not the same as nothing to pay.
-
-    `used` says of the prices that are the book's from where and of which day they are; a price that somebody gave is not in it.
-    """
+    """US dollars an hour of one machine, GPUs included. None means not known, which does not mean free."""
 
     on_demand_usd_per_hour: Decimal
     spot_usd_per_hour: Decimal | None = None
     flex_start_usd_per_hour: Decimal | None = None
     reserved_usd_per_hour: Decimal | None = None
     used: dict[CapacityType, PriceUsed] = field(default_factory=dict["CapacityType", "PriceUsed"], compare=False)
+    """Source and day of each price from the book. Prices from the user are not in it."""
 
     @property
     def of_reservations_usd_per_hour(self) -> Decimal:
-        """What a reserved machine is billed at: its own price, or where no contract gives it one, the on-demand price."""
+        """Price of a reserved machine: the contract's, or the on-demand price."""
         return self.reserved_usd_per_hour or self.on_demand_usd_per_hour
 
 
 def machine_prices(book: PriceBook, machine: str, region: str) -> MachinePrices:
-    """What the book knows of a machine.
+    """Return the book's prices of a machine.
 
-    Raises ExplainedError when it has no on-demand price, which is what everything else is measured against.
+    Raises ExplainedError if it has no on-demand price, which everything else is compared with.
     """
     found = {each: book.paid(machine, region, each) for each in CapacityType}
     on_demand = found[CapacityType.ON_DEMAND]
@@ -74,7 +72,7 @@ def machine_prices(book: PriceBook, machine: str, region: str) -> MachinePrices:
 
 
 class _PlanPart(BaseModel):
-    """Frozen; the rest of what a plan or its file says is not looked at."""
+    """A frozen part of a plan. Other fields of the plan or its file are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -88,7 +86,7 @@ class CostedCeiling(_PlanPart):
 
 
 class CostedPool(_PlanPart):
-    """A pool: `machines` begins with the one asked for; nodes and GPUs as in PoolPlan."""
+    """A pool. `machines` begins with the requested one; nodes and GPUs as in PoolPlan."""
 
     name: str
     machines: tuple[str, ...] = Field(min_length=1)
@@ -111,12 +109,12 @@ class CostedRoute(_PlanPart):
     """The pools of a class in the order in which they are tried."""
 
     workload_class: str
-    # Files written before the name changed say "rungs".
+    # Files from before the name change have "rungs".
     pools: tuple[CostedRoutePool, ...] = Field(validation_alias=AliasChoices("pools", "rungs"))
 
 
 class CostedTeam(_PlanPart):
-    """A team, its budget in US dollars a month, and the most GPUs that it may hold at once, borrowed ones among them."""
+    """A team, its budget in US dollars a month, and the most GPUs that it may hold at once, including borrowed ones."""
 
     name: str
     budget: int | None = Field(alias="monthly_budget_usd")
@@ -124,7 +122,7 @@ class CostedTeam(_PlanPart):
 
 
 class CostedPlan(_PlanPart):
-    """The plan."""
+    """The parts of a plan that determine its cost."""
 
     cloud: Platform
     environment: str
@@ -144,28 +142,28 @@ class CostedPlan(_PlanPart):
 
 
 def costed(plan: Plan) -> CostedPlan:
-    """What its cost depends on, of a plan; the same as of the file in which it is written down."""
+    """Return the parts of a plan that determine its cost, as they would be read from its file."""
     return CostedPlan.model_validate(plan_data(plan))
 
 
 VERSION = 1
-"""The form of the file. It changes when a program that reads the old form would misread the new one."""
+"""Version of the file's form. It changes when a program for the old form would misread the new one."""
 
 _REMEDY = (
     "give what one of these writes: `flexspot preview --offline --stack NAME --plan-out FILE`, `pulumi preview --json --show-sames`, "
     "`pulumi stack export`."
 )
-_TOLD = 8
+_MOST_ERRORS = 8
 
 
 class _Cost(_PlanPart):
-    """What of the cost is needed to work it out anew: the prices of the stack's own file."""
+    """The part of the cost that is needed to recalculate it: the prices of the stack's own file."""
 
     own_prices: PriceFile | None = None
 
 
 class PlanFile(_PlanPart):
-    """A plan, the name of its stack, and the prices that it was made with besides the shipped ones."""
+    """A plan, the name of its stack, and its prices other than the shipped ones."""
 
     version: Literal[1]
     stack: str
@@ -173,14 +171,14 @@ class PlanFile(_PlanPart):
     cost: _Cost | None
 
     def prices(self) -> PriceBook:
-        """The shipped prices of its cloud, with those of the stack's own file before them."""
+        """Return the shipped prices of its cloud, overridden by those of the stack's own file."""
         book = prices_of(VOCABULARIES[self.plan.cloud].catalog)
         own = self.cost.own_prices if self.cost is not None else None
         return book if own is None else book.with_rows_of(own, "prices_file")
 
 
 def read_json(path: Path, text: bytes | None = None) -> Any:
-    """The JSON of a file, or of `text`, with what a command line may have printed before it. Raises ExplainedError for what is none."""
+    """Return the JSON of a file, or of `text`, after any printed lines. Raises ExplainedError for invalid JSON."""
     try:
         content = path.read_bytes() if text is None else text
         return json.loads(content[max(content.find(b"{"), 0) :])
@@ -191,12 +189,12 @@ def read_json(path: Path, text: bytes | None = None) -> Any:
 
 
 def read_plan_file(path: Path) -> PlanFile:
-    """The plan of a file. Raises what `read_json` and `plan_of` do."""
+    """Return the plan of a file. Raises what `read_json` and `plan_of` do."""
     return plan_of(read_json(path), path)
 
 
 def plan_of(written: Any, path: Path) -> PlanFile:
-    """The plan that the JSON of a file is. Raises ExplainedError for what has another version, or is no plan."""
+    """Return the plan in a file's JSON. Raises ExplainedError for another version, and for JSON that is not a plan."""
     fields = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
     if "plan" not in fields or "stack" not in fields:
         raise not_costable(f"{path} is not a plan: it has no stack and plan.")
@@ -205,12 +203,14 @@ def plan_of(written: Any, path: Path) -> PlanFile:
     try:
         return PlanFile.model_validate(fields)
     except ValidationError as error:
-        told = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-        raise not_costable(f"{path} is not a plan: {len(told)} of its fields are not what they must be.", *told[:_TOLD]) from error
+        errors = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        raise not_costable(
+            f"{path} is not a plan: {len(errors)} of its fields are not what they must be.", *errors[:_MOST_ERRORS]
+        ) from error
 
 
 def not_costable(problem: str, *evidence: str) -> ExplainedError:
-    """Why a file has no cost, with what to give instead."""
+    """Return the error for a file without a cost, with the commands that write one."""
     return ExplainedError(problem, _REMEDY, exit_code=ExitCode.BAD_USAGE, evidence=evidence)
 
 
@@ -223,33 +223,37 @@ LoadBalancers = Annotated[int, Field(ge=0, le=10_000)]
 
 
 class ClassUse(Record):
-    """How much of its pools a class uses, in percent of their ceilings, in `hours_per_month` hours of a month.
+    """Share of its pools that a class uses, in percent of their ceilings, in `hours_per_month` hours of a month.
 
-    `used_percent` is of the pools of the capacity type that stands first in its route, `later_percent` of those after it, and
-    `by_capacity_type` of a type wherever it stands. Where classes share a pool, each is given an equal part of it.
+    Classes that share a pool get equal parts of it.
     """
 
     used_percent: Percent
+    """Of the pools with the first capacity type of its route."""
     later_percent: Percent
+    """Of the pools with later capacity types."""
     by_capacity_type: dict[CapacityType, Percent] = Field(default_factory=dict)
+    """Of the pools with a capacity type, wherever it is in the route."""
     hours_per_month: Hours
     source: str = "given"
 
     def share(self, capacity_type: CapacityType, *, first: bool) -> Decimal:
-        """The part of a ceiling that is used on average over the whole month, 0 to 1."""
+        """Return the share of a ceiling that is used on average over the whole month, 0 to 1."""
         percent = self.by_capacity_type.get(capacity_type, self.used_percent if first else self.later_percent)
         return percent / 100 * self.hours_per_month / HOURS_OF_A_MONTH
 
 
 class ExpectedUse(Record):
-    """A whole month. `system_nodes_percent` is of the way from least to most, `other_work_percent` of the room; GiB and counts as named."""
+    """The expected use of a whole month; amounts in GiB and counts as named."""
 
     as_of: date
     sources: dict[str, Source]
     classes: dict[Name, ClassUse]
     other_classes: ClassUse
     system_nodes_percent: Percent
+    """Percent of the way from the least to the most nodes."""
     other_work_percent: Percent
+    """Percent of the room for other work."""
     bucket_gib: Gib
     efs_gib: Gib
     efs_read_gib: Gib
@@ -260,22 +264,22 @@ class ExpectedUse(Record):
 
     @property
     def shipped_classes(self) -> frozenset[str]:
-        """The classes of which something is expected where nobody says anything."""
+        """Classes with an expected use by default."""
         return frozenset(shipped_use().classes)
 
     def of_class(self, name: str) -> ClassUse:
-        """The use of a class, or of any class of one's own."""
+        """Return the use of a class; user-defined classes share one."""
         return self.classes.get(name, self.other_classes)
 
 
 @cache
 def shipped_use() -> ExpectedUse:
-    """What is expected where nobody says otherwise."""
+    """Return the default expected use."""
     return read_records(_SHIPPED, ExpectedUse)
 
 
 class OwnClassUse(Record):
-    """What a file of one's own says of a class; the fields of ClassUse, each of which may be left out."""
+    """The use of a class in a user's file: the fields of ClassUse, all optional."""
 
     used_percent: Percent | None = None
     later_percent: Percent | None = None
@@ -284,7 +288,7 @@ class OwnClassUse(Record):
 
 
 class OwnUse(Record):
-    """A file of one's own; the fields of ExpectedUse, each of which may be left out."""
+    """A user's file: the fields of ExpectedUse, all optional."""
 
     classes: dict[Name, OwnClassUse] = Field(default_factory=dict)
     other_classes: OwnClassUse = OwnClassUse()
@@ -326,10 +330,10 @@ NEAR_PERCENT = 80
 
 
 class BudgetStanding(StrEnum):
-    """How an amount stands to a budget.
+    """Relation of an amount to a budget.
 
-    EXCEEDED: above it, whatever has no known price. UNKNOWN: within it as far as prices are known, but what has none could take it above,
-    at on-demand or at a price that has no bound. NEAR: within it whatever missing prices are, in its last part. WITHIN: below that.
+    EXCEEDED: above it, whatever is missing. UNKNOWN: within it by known prices, but unknown ones could exceed it, at on-demand or at a
+    price without a bound. NEAR: in its last part, whatever is missing. WITHIN: below that.
     """
 
     EXCEEDED = "exceeded"
@@ -354,17 +358,17 @@ class BudgetCheck:
 
     @property
     def spent_percent(self) -> Decimal:
-        """How much of the budget that is."""
+        """Spent part of the budget in percent."""
         return self.spent_usd * 100 / self.budget_usd
 
     @property
     def uncertain(self) -> bool:
-        """Whether missing prices decide if the budget is kept."""
+        """True if missing prices decide whether the budget is kept."""
         return bool(self.unknown) and (self.at_most_usd is None or self.at_most_usd > self.budget_usd) and self.spent_usd <= self.budget_usd
 
     @property
     def near(self) -> bool:
-        """Whether at least `near_percent` of the budget may be spent, or more than all of it."""
+        """True if at least `near_percent` of the budget may be spent."""
         return max(self.spent_usd, self.at_most_usd or self.spent_usd) * 100 >= self.budget_usd * self.near_percent
 
     @property

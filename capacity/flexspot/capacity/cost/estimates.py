@@ -1,4 +1,4 @@
-"""What each way to get capacity would cost a job, when it would end, at what risk, and the rules that exclude it."""
+"""Estimates for each method of getting capacity for a job: cost, end and risk, with the rules that exclude methods."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Fact(StrEnum):
 
 
 class Method(StrEnum):
-    """How to get capacity for a job: the capacity types, and HYBRID, which is Spot until on-demand is needed to end in time."""
+    """Method of getting capacity for a job: the capacity types, and HYBRID, which is Spot until on-demand is needed to end in time."""
 
     SPOT = "spot"
     HYBRID = "hybrid"
@@ -87,7 +87,7 @@ class AdviceRule(Record):
     source: str
 
     def holds(self, facts: dict[Fact, bool | None]) -> bool:
-        """True when every fact that it asks for is as it asks. One that is not known (None) is as nobody asks."""
+        """Return whether every required fact has the required value. An unknown fact (None) matches no requirement."""
         return all(facts[fact] is value for fact, value in self.when.items())
 
 
@@ -99,7 +99,7 @@ class Assumption(Record):
 
 
 class Assumptions(Record):
-    """What is assumed; durations as their names say."""
+    """The assumed values; durations in the units of their names."""
 
     interruptions_per_node_hour: Assumption
     gang_share_taken: Assumption
@@ -139,17 +139,22 @@ Usd = Annotated[Decimal, Field(gt=0)]
 
 
 class JobNeeds(Record):
-    """One job. What is None is taken from the rules' assumptions, or does not apply.
+    """One job. None means the value of the rules' assumptions, or not applicable.
 
-    `work_hours` is its length on `nodes` machines without interruptions. `interruptible`: it may be stopped at any time and started
-    again. `checkpoint_minutes` is how long the work pauses for a checkpoint (None: it makes none); `piece_hours` is the longest
-    piece of work that can be done again on its own (a trial of a sweep, a batch), which needs no checkpoint. `user_facing`: users wait
-    for its answers. `interactive`: somebody works in it by fits and starts, as in a notebook. `start_within_hours` and `deadline_hours`
-    count from now. `interruptions_per_node_hour` is of one node; what a gang meets follows from it by `gang_share_taken`, how much of a
-    gang an interruption takes (see spot_arithmetic; 0: nodes are lost one by one). `gang_interruptions_per_hour` is that
-    of all nodes together, as measured, and goes before both. `steady`: it runs around the clock for a year. `shared`: several teams want
-    the capacity. `guaranteed`: the team must be sure of its share. `data_region` and `data_gib`: where its data is, and how much of it
-    each start reads. Prices are for one machine and hour, waits are what to expect.
+    `work_hours` is its length on `nodes` machines without interruptions. `interruptible`: it may be stopped at any time and started again.
+    `checkpoint_minutes` is the pause for a checkpoint (None: it saves none). `piece_hours` is the longest piece of work that can be
+    repeated alone (a trial of a sweep, a batch), which needs no checkpoint.
+
+    `user_facing`: users wait for its answers. `interactive`: a user works in it from time to time, as in a notebook. `start_within_hours`
+    and `deadline_hours` count from now.
+
+    `interruptions_per_node_hour` is the rate of one node. The rate of a gang follows from it by `gang_share_taken`: the share of a gang
+    that an interruption takes (see spot_arithmetic; 0: nodes are lost one by one). `gang_interruptions_per_hour` is the measured rate of
+    all nodes together, and overrides both.
+
+    `steady`: it runs around the clock for a year. `shared`: several teams want the capacity. `guaranteed`: the team must be sure of its
+    share. `data_region` and `data_gib`: place of its data, and the amount that each start reads. Prices are for one machine and hour, waits
+    are expected values.
     """
 
     cloud: Vendor
@@ -196,7 +201,7 @@ _HYBRID_RUNS = 1000
 
 @dataclass(frozen=True)
 class Unpriced:
-    """The part of a way that nobody can price: `node_hours` on Spot. `other_usd` is what the way costs besides."""
+    """The part of a method without a known price: `node_hours` on Spot. `other_usd` is the rest of its cost."""
 
     node_hours: Decimal
     other_usd: Decimal
@@ -305,7 +310,7 @@ def estimates(needs: JobNeeds, prices: MachinePrices) -> Estimates:
 
 
 def flex_start_limit_hours(needs: JobNeeds) -> float | None:
-    """How long DWS lets this machine run; None where it does not give it."""
+    """Return the most hours that DWS runs this machine. None if DWS does not offer it."""
     machine = machines_of(needs.cloud).get(needs.machine)
     facts = facts_of("gke").get(CapacityType.FLEX_START) if needs.cloud is Vendor.GCP else None
     if machine is None or not machine.flex_start or facts is None or facts.max_run_seconds is None:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Scenario(StrEnum):
-    """Which month is meant.
+    """The kind of month that a figure is for.
 
-    WORST: every enforced ceiling is reached in every hour of a month of 31 days, at the dearest that may be made. EXPECTED: as the
-    expected use says. FLOOR: nothing runs; what is kept is paid.
+    WORST: every enforced ceiling is reached in every hour of a month of 31 days, at the highest price of any machine that may be created.
+    EXPECTED: according to the expected use. FLOOR: nothing runs; only what is kept is paid.
     """
 
     WORST = "worst-case"
@@ -86,18 +86,18 @@ def _divided(usd: Decimal, weights: Sequence[int]) -> list[Decimal]:
     if whole <= 0:
         raise ValueError(f"weights are {list(weights)}; one must be above 0")
     parts: list[Decimal] = []
-    so_far, told = 0, Decimal("0.00")
+    so_far, allocated = 0, Decimal("0.00")
     for weight in weights:
         so_far += weight
         reached = cents(usd * so_far / whole)
-        parts.append(reached - told)
-        told = reached
+        parts.append(reached - allocated)
+        allocated = reached
     return parts
 
 
 @dataclass(frozen=True)
 class Amounts:
-    """How much of something there is on average in each of the three months: nodes, or units of a service."""
+    """Average amounts in each of the three months: nodes, or units of a service."""
 
     worst: Decimal
     expected: Decimal
@@ -116,12 +116,12 @@ def shown_amount(amount: Decimal) -> str:
 
 
 class Section(StrEnum):
-    """What a line is about.
+    """The subject of a line.
 
-    POOL, FEE and DISK are shared out to the teams whose GPUs they are; FEE is what EKS Auto Mode bills for a pool's nodes. SYSTEM,
-    OTHER_WORK, SERVICE and USAGE are the platform's: nodes of controllers, nodes without GPUs, what the cloud bills for being there, and
-    what somebody said will be used. COMMITMENT is what a contract has committed to beyond the reserved pools. INSTEAD is what nodes that
-    GKE makes by itself may cost more than the declared ones in whose place they are.
+    POOL, FEE and DISK are allocated to the teams that own the GPUs; FEE is the EKS Auto Mode fee on a pool's nodes. SYSTEM, OTHER_WORK,
+    SERVICE and USAGE are the platform's: controller nodes, nodes without GPUs, items billed while they exist, and use that the user
+    declares. COMMITMENT is committed spend beyond the reserved pools. INSTEAD is the extra cost of nodes that GKE creates in place of the
+    declared ones.
     """
 
     POOL = "pool"
@@ -136,7 +136,7 @@ class Section(StrEnum):
 
     @property
     def of_pools(self) -> bool:
-        """Whether teams share it."""
+        """True if teams share it."""
         return self in {Section.POOL, Section.FEE, Section.DISK}
 
 
@@ -177,7 +177,7 @@ def days_of(price: PriceUsed) -> int:
 
 
 def day_of(price: PriceUsed) -> str:
-    """Of which day it is, or where nobody knows, when it was read."""
+    """Return the day of a price, or the day it was read if it is undated."""
     return f"undated, read {price.as_of}" if price.undated else str(price.as_of)
 
 
@@ -230,5 +230,5 @@ class CostLine:
 
     @property
     def key(self) -> tuple[Section, str]:
-        """What makes it the same line in another plan."""
+        """Identity of the line across plans."""
         return self.section, self.name

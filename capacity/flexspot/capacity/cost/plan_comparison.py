@@ -1,4 +1,4 @@
-"""Two plans beside each other: which lines are new, gone or changed; and whether what is to be spent keeps to a budget."""
+"""Comparison of two plans (new, removed and changed lines), and checks of the spend against budgets."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def budget_checks(cost: PlanCost, scenario: Scenario, near_percent: int = NEAR_PERCENT) -> list[BudgetCheck]:
-    """The environment's budget, then the teams', each against its part of that month; nothing for whom there is none.
+    """Return the checks of the environment's budget, then of the teams' against their parts of the month. Omits those without a budget.
 
-    A team's worst case is that of the most GPUs that it may hold, borrowed ones among them.
+    A team's worst case is that of the most GPUs that it may hold, including borrowed ones.
     """
     return list(_checks(cost, scenario, near_percent))
 
@@ -54,12 +54,12 @@ class LineChange:
 
     @property
     def priced(self) -> bool:
-        """Whether some price is known on each of the sides that have it; else what is expected of it differs nobody knows by how much."""
+        """True if each side that has the line has a known price. Otherwise the expected difference is unknown."""
         return all(each.priced for each in (self.before, self.after) if each is not None)
 
     @property
     def difference(self) -> Figures | None:
-        """How much more the later plan costs by this line. None where no price is known on one of the sides that have it."""
+        """Additional cost of this line in the later plan. None if a side that has the line has no known price."""
         sides = [each for each in (self.before, self.after) if each is not None]
         if any(each.figures is None for each in sides):
             return None
@@ -76,7 +76,7 @@ class TeamChange:
 
     @property
     def difference(self) -> Figures:
-        """How much more its part costs in the later plan, as far as prices are known."""
+        """Additional cost of the team's part in the later plan, as far as prices are known."""
         return _figures(self.after) - _figures(self.before)
 
 
@@ -91,12 +91,12 @@ class PlanComparison:
 
     @property
     def difference(self) -> Figures:
-        """How much more the later plan costs in all, as far as prices are known."""
+        """Additional cost of the later plan in all, as far as prices are known."""
         return self.after.total - self.before.total
 
 
 def compared(before: PlanCost, after: PlanCost) -> PlanComparison:
-    """What differs between two plans; nothing for a plan and itself."""
+    """Return the differences between two plans; none for a plan and itself."""
     old, new = {each.key: each for each in before.lines}, {each.key: each for each in after.lines}
     teams_before, teams_after = {each.name: each for each in before.teams}, {each.name: each for each in after.teams}
     return PlanComparison(
@@ -141,7 +141,7 @@ def plan_cost_data(cost: PlanCost) -> dict[str, Any]:
 
 
 _ONLY_PRICED = ("expected_usd", "idle_floor_usd")
-"""What of a line nobody can say where none of its prices is known."""
+"""Figures of a line that are unknown if none of its prices is known."""
 
 
 def comparison_data(found: PlanComparison) -> dict[str, Any]:
@@ -195,10 +195,10 @@ def figures_data(figures: Figures) -> dict[str, str]:
 
 
 def _team(team: TeamCost) -> dict[str, Any]:
-    told = {"name": team.name, "gpus": team.gpus, **figures_data(team.figures)}
+    fields = {"name": team.name, "gpus": team.gpus, **figures_data(team.figures)}
     most = None if team.most_usd is None else str(team.most_usd)
     return {
-        **told,
+        **fields,
         "worst_case_with_borrowing_usd": most,
         "budget_usd": _text(team.budget),
         "unknown_prices": list(team.unknown),

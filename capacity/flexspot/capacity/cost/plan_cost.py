@@ -1,4 +1,4 @@
-"""What a plan costs in a month: line by line, by team, in all; what has no known price is named and never counted as zero."""
+"""Monthly cost of a plan: by line, by team and in total. Unknown prices are named and never counted as zero."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _Lines:
         return pool.max_nodes * sum(shares, start=Decimal(0)) / len(shares)
 
     def committed(self) -> Iterator[CostLine]:
-        """What a contract has committed to beyond the reserved pools, which are billed whole themselves."""
+        """Yield committed spend beyond the reserved pools, which are billed whole themselves."""
         reserved = [each for each in self._plan.pools if each.capacity_type is CapacityType.RESERVED]
         left = {each.name: each.max_nodes for each in reserved}
         for commitment in sorted(self._book.commitments, key=lambda each: each.pool is None):
@@ -164,24 +164,24 @@ class _Lines:
         return shapes, tuple(missing)
 
     def _with_fee(self, machine: str) -> Decimal:
-        """What a machine, or one of a family, costs for each dollar of its on-demand price: one, and in Auto Mode the fee on it."""
+        """Return the cost of a machine or family for each dollar of its on-demand price: one, plus the fee in Auto Mode."""
         fee = self._book.fee_of(machine) if self._plan.spending.auto_mode else None
         return 1 + fee.percent / 100 if fee is not None else Decimal(1)
 
     def made_by_itself(self, lines: Sequence[CostLine]) -> Iterator[CostLine]:
-        """What node auto-provisioning may cost more by nodes of its own, in place of those of pools, within the limits of the cluster."""
+        """Yield the extra cost of node auto-provisioning: its nodes in place of those of pools, within the cluster's limits."""
         room = self._plan.spending.made_by_itself
         if room is not None:
             yield from in_place_of_pools(self._plan, self._book, self._shapes(room.charges)[0], lines)
 
     def services(self) -> Iterator[CostLine]:
-        """What is billed for being there; what is there at times is expected to be there always."""
+        """Yield the services that are billed while they exist. Temporary ones are expected to exist always."""
         for part in self._plan.spending.services:
             amounts = Amounts(Decimal(part.most), Decimal(part.most), Decimal(part.least))
             yield self._line(Section.SERVICE, part.name, [(part.item, _ALWAYS)], amounts)
 
     def usage(self) -> Iterator[CostLine]:
-        """What somebody says will be used. It is the same in the worst case, of which no plan knows anything; idle, data is still kept."""
+        """Yield the use that the user declares. The worst case is the same, as no plan limits it. An idle platform still keeps its data."""
         use = self._use
         for name, item, amount, idle in (
             ("data in buckets", ServiceItem.BUCKET_STORAGE, use.bucket_gib, use.bucket_gib),
@@ -226,7 +226,7 @@ class _Lines:
         return CostLine(section, name, quantity, figures, prices, unknown, bounded, priced=bool(known))
 
     def _fee(self, section: Section, name: str, machines: Sequence[str], amounts: Amounts) -> Iterator[CostLine]:
-        """What EKS Auto Mode bills for running nodes of any of `machines`, as those themselves are counted; nothing elsewhere."""
+        """Yield the EKS Auto Mode fee for running nodes of any of `machines`, in the same amounts; nothing without Auto Mode."""
         if not self._plan.spending.auto_mode:
             return
         region, month = self._plan.region, HOURS_OF_A_MONTH
@@ -251,7 +251,7 @@ class _Lines:
         return self._line(section, name, [(each.item, Decimal(each.amount)) for each in charges], nodes)
 
     def _line(self, section: Section, name: str, items: Sequence[tuple[ServiceItem, Decimal]], amounts: Amounts) -> CostLine:
-        """So much of each item for each of `amounts`."""
+        """Return a line with each item in this quantity, times `amounts`."""
         region = self._plan.region
         figures: list[Figures] = []
         prices: list[PriceUsed] = []
@@ -271,7 +271,7 @@ class _Lines:
 
 
 def notes_of(plan: CostedPlan, book: PriceBook, use: ExpectedUse) -> Iterator[str]:
-    """What prices and expectations name that the plan does not have: a slip of the pen would be passed over in silence."""
+    """Yield notes about names in prices and expectations that the plan lacks. A misspelled name would otherwise be ignored silently."""
     pools = [each.name for each in plan.pools]
     named = {key[3] for key in book.of_pools} | {each.pool for each in book.commitments if each.pool is not None}
     for pool in sorted(named - set(pools)):
@@ -336,7 +336,7 @@ class PlanCost:
 
     @property
     def complete(self) -> bool:
-        """Whether every price is known, and nothing that was given is of something that the plan does not have."""
+        """True if every price is known, and all given prices and expectations apply to the plan."""
         return not self.unknown and not self.notes
 
 

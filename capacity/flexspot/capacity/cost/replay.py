@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class _Metadata(BaseModel):
-    # Collectors add notes of their own beside the gap.
+    # Collectors add their own notes next to the gap.
     model_config = ConfigDict(frozen=True, extra="ignore")
     gap_seconds: Annotated[int, Field(ge=1)]
 
@@ -63,21 +63,21 @@ def read_trace(path: Path, name: str | None = None) -> Trace:
         remedy = "name a file that can be read."
         raise ExplainedError(f"the trace {path} cannot be read: {error.strerror}.", remedy, exit_code=ExitCode.BAD_USAGE) from error
     except ValidationError as error:
-        told = tuple(f"{'.'.join(map(str, each['loc'])) or '(whole file)'}: {each['msg']}" for each in error.errors()[:5])
+        errors = tuple(f"{'.'.join(map(str, each['loc'])) or '(whole file)'}: {each['msg']}" for each in error.errors()[:5])
         raise ExplainedError(
             f"{path} is not a trace of Spot availability.",
             'give JSON of the form {"metadata": {"gap_seconds": 300}, "data": [0, 4, 4, 2]}, whole numbers of nodes.',
             exit_code=ExitCode.BAD_USAGE,
-            evidence=told,
+            evidence=errors,
         ) from error
     return Trace(name or path.stem, file.metadata.gap_seconds, tuple(file.data))
 
 
 def read_traces(folder: Path) -> list[list[Trace]]:
-    """The traces under a folder, in groups: those of one folder with the same gap and machine are zones at the same time.
+    """Return the traces under a folder, in groups: those of one folder with the same gap and machine are zones at the same time.
 
-    The machine is what stands behind the first `_` of a file's name, as in us-west-2a_v100_8.json; files without one are of one machine. A
-    group is as long as its shortest. Raises ExplainedError for a folder without traces, or with a file that is none.
+    The machine is the text behind the first `_` of a file's name, as in us-west-2a_v100_8.json; files without one are of one machine. A
+    group is as long as its shortest trace. Raises ExplainedError for a folder without traces, or with an invalid file.
     """
     paths = sorted(folder.rglob("*.json")) if folder.is_dir() else []
     if not paths:
@@ -100,10 +100,10 @@ def _aligned(traces: list[Trace]) -> list[Trace]:
 class Job:
     """A job to be placed. All durations are whole seconds.
 
-    `work_seconds` of work on `nodes` at once; after every `checkpoint_interval_seconds` of it the work stands still for
-    `checkpoint_seconds`. Each start of machines takes `restart_seconds`, billed, before there is progress. A job that saves on notice is
-    told `notice_seconds` before its Spot machines go: it saves at once, and what it did until then is kept. With 0 it does not. Raises
-    ValueError for what cannot be.
+    `work_seconds` of work on `nodes` at once; after every `checkpoint_interval_seconds` of it the work pauses for `checkpoint_seconds`.
+    Each start of machines takes `restart_seconds`, billed, before there is progress. A job that saves on notice is warned `notice_seconds`
+    before it loses its Spot machines: it saves all work until then at once. With 0 it does not save. Raises ValueError for impossible
+    values.
     """
 
     work_seconds: int
@@ -148,7 +148,7 @@ class JobProgress:
         return self.saved_seconds + min(self.cycle_seconds, job.checkpoint_interval_seconds)
 
     def to_finish_seconds(self, job: Job) -> int:
-        """How long the rest takes if nothing interrupts it. There is no checkpoint after the end of the work."""
+        """Return the seconds until the end without interruptions. There is no checkpoint after the end of the work."""
         left = job.work_seconds - self.saved_seconds
         checkpoints = max(0, -(-left // job.checkpoint_interval_seconds) - 1)
         return self.restart_seconds + left + checkpoints * job.checkpoint_seconds - self.cycle_seconds
@@ -165,13 +165,13 @@ class JobProgress:
         return JobProgress(self.saved_seconds, self.cycle_seconds, self.restart_seconds + job.restart_seconds)
 
     def lost(self, job: Job) -> JobProgress:
-        """What is left when the machine is taken away: what is durable, and with a save on notice what was done until the notice."""
+        """Return the progress after losing the machine: the durable part, and with a save on notice the work until the notice."""
         if not job.notice_seconds:
             return JobProgress(self.saved_seconds)
         return JobProgress(self.saved_seconds + min(max(0, self.cycle_seconds - job.notice_seconds), job.checkpoint_interval_seconds))
 
     def left(self, job: Job) -> JobProgress:
-        """What is kept when a machine is given up: what is durable, or all of it with a checkpoint first, whichever ends sooner.
+        """Return the progress after giving up a machine: the durable part, or all of it with a checkpoint first, whichever ends sooner.
 
         The time of that checkpoint is counted at the next start.
         """
@@ -193,9 +193,9 @@ ON_DEMAND = -1
 
 @dataclass(frozen=True, slots=True)
 class TickView:
-    """What a strategy knows at the begin of a tick: nothing of the future.
+    """The knowledge of a strategy at the start of a tick, without the future.
 
-    `place` is where the job has been until now and could stay; None when it waits, or was just interrupted. `spot` are the zones with
+    `place` is the job's place until now, where it could stay; None when it waits, or was just interrupted. `spot` are the zones with
     capacity in this tick.
     """
 
@@ -219,12 +219,12 @@ class TickView:
         return kept if place is None else kept.started(self.job)
 
     def is_safe(self, place: int | None) -> bool:
-        """True when a tick spent there leaves time for on-demand even if the job is interrupted right after it."""
-        begun = self.at(place)
-        needed = begun.to_finish_seconds(self.job)
+        """Return whether a tick at `place` leaves time for on-demand even if the job is interrupted right after it."""
+        started = self.at(place)
+        needed = started.to_finish_seconds(self.job)
         if place is not None and needed <= self.gap_seconds:
             return self.elapsed_seconds + needed <= self.job.deadline_seconds
-        after = begun if place is None else begun.after(self.gap_seconds, self.job).lost(self.job)
+        after = started if place is None else started.after(self.gap_seconds, self.job).lost(self.job)
         on_demand = after.started(self.job).to_finish_seconds(self.job)
         return self.elapsed_seconds + self.gap_seconds + on_demand <= self.job.deadline_seconds
 
@@ -353,12 +353,12 @@ def _cheapest(places: list[tuple[int, list[bool]]], value: int, gap: int, restar
     start = value * restart
     for tick in range(len(places[0][1])):
         idle = min(idle, *running)
-        begun = min((idle[0] + start, idle[1] - restart), (start, -restart))
+        first_start = min((idle[0] + start, idle[1] - restart), (start, -restart))
         for number, (price, there) in enumerate(places):
             if not there[tick]:
                 running[number] = (math.inf, 0)
                 continue
-            before = min(running[number], begun)
+            before = min(running[number], first_start)
             running[number] = (before[0] + (price - value) * gap, before[1] + gap)
     net, work = min(touched, idle, *running)
     return int(net), work
@@ -399,15 +399,15 @@ def start_ticks(zones: Sequence[Trace], job: Job, starts: int) -> list[int]:
 
 
 def compare(zones: Sequence[Trace], job: Job, rates: Rates, *, starts: int) -> Comparison:
-    """All strategies from so many starts in the traces, which are zones of the same time."""
-    begun = [[each.since(tick) for each in zones] for tick in start_ticks(zones, job, starts)]
+    """Return the results of all strategies from `starts` ticks of the traces, which are zones of the same time."""
+    traces_by_start = [[each.since(tick) for each in zones] for tick in start_ticks(zones, job, starts)]
     end = max(job.deadline_seconds, job.on_demand_seconds)
-    bounds = [omniscient_usd(each, job, rates, end) for each in begun]
-    outcomes = {name: [replay(each, job, rates, strategy) for each in begun] for name, strategy in STRATEGIES.items()}
+    bounds = [omniscient_usd(each, job, rates, end) for each in traces_by_start]
+    outcomes = {name: [replay(each, job, rates, strategy) for each in traces_by_start] for name, strategy in STRATEGIES.items()}
     on_demand_usd = outcomes["on-demand"][0].usd
     results = {name: _result(each, job, on_demand_usd) for name, each in outcomes.items()}
     name = zones[0].name if len(zones) == 1 else f"{zones[0].name} and {len(zones) - 1} more"
-    return Comparison(name, len(zones), zones[0].available_share(job.nodes), len(begun), _mean(bounds), results)
+    return Comparison(name, len(zones), zones[0].available_share(job.nodes), len(traces_by_start), _mean(bounds), results)
 
 
 def _result(found: list[ReplayOutcome], job: Job, on_demand_usd: Decimal) -> StrategyResult:

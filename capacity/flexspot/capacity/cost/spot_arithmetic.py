@@ -1,4 +1,4 @@
-"""What interruptions make of a run on Spot: expected billed hours, lost work, when to checkpoint, and the risk of being late."""
+"""Effects of interruptions on a run on Spot: expected billed hours, lost work, best checkpoint interval, and the risk of being late."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _NEGLIGIBLE, _LARGE = 1e-12, 100.0
 """Below the one and above the other an expression is its limit, as far as floats can tell."""
 
 HOPELESS = 1000
-"""A run that is expected to be billed for so many times its work is told as one that never ends."""
+"""A run whose expected billed hours exceed this multiple of its work is reported as never ending."""
 
 
 @dataclass(frozen=True)
 class SpotConditions:
-    """What a run on Spot meets. Durations are hours, rates are per hour.
+    """Conditions of a run on Spot. Durations are hours, rates are per hour.
 
-    `interruptions_per_node_hour` is of one node; `nodes` run as a gang, so that losing one interrupts all. `share_taken` is how much of the
-    gang an interruption takes (see gang_interruptions_per_hour); 0: nodes are lost one by one. `checkpoint_hours` is how long
-    the work pauses for a checkpoint, `restart_hours` what a new start takes while it is billed (boot, image, restoring),
-    `wait_hours` how long there is no capacity after an interruption, unbilled. `saved_share` is the share of interruptions before which the
-    grace period suffices to save. Raises ValueError for what cannot be.
+    `interruptions_per_node_hour` is the rate of one node; `nodes` run as a gang, so that losing one interrupts all. `share_taken` is the
+    share of the gang that an interruption takes (see gang_interruptions_per_hour); 0: nodes are lost one by one. `checkpoint_hours` is the
+    pause for a checkpoint. `restart_hours` is the billed time of a new start (boot, image, restoring). `wait_hours` is the unbilled time
+    without capacity after an interruption. `saved_share` is the share of interruptions before which the grace period suffices to save.
+    Raises ValueError for impossible values.
     """
 
     interruptions_per_node_hour: float
@@ -55,10 +55,10 @@ class SpotConditions:
 
 @dataclass(frozen=True)
 class SpotRun:
-    """What is to be expected of a run; all in hours but `interruptions`.
+    """Expected values of a run, in hours except for `interruptions`.
 
-    `billed_hours` = work + checkpoints + lost + restarts; `wall_hours` adds the waiting. `lost_hours` is everything that was done twice,
-    checkpoints that did not complete included. All are infinite for a run that will practically never end.
+    `billed_hours` = work + checkpoints + lost + restarts; `wall_hours` adds the waiting. `lost_hours` is all repeated work, including
+    incomplete checkpoints. All are infinite for a run that will practically never end.
     """
 
     work_hours: float
@@ -98,7 +98,7 @@ def _segment_hours(length_hours: float, conditions: SpotConditions) -> float:
 
 
 def spot_run(work_hours: float, interval_hours: float, conditions: SpotConditions) -> SpotRun:
-    """What a run of `work_hours` comes to with a checkpoint after every `interval_hours` of work, and none after the last.
+    """Return the expected values of a run with a checkpoint after every `interval_hours` of work, and none after the last.
 
     An interval as long as the work is a run without checkpoints. Raises ValueError unless both are above 0.
     """
@@ -197,9 +197,9 @@ def break_even_usd_per_hour(other_usd_per_hour: Decimal, run: SpotRun) -> Decima
 def break_even_interruptions_per_node_hour(
     work_hours: float, conditions: SpotConditions, spot_usd_per_hour: Decimal, other_usd_per_hour: Decimal
 ) -> float:
-    """How often a node may be interrupted before Spot, at its best interval, costs more than the other price without interruptions.
+    """Return the rate of interruptions above which Spot, at its best interval, costs more than the other price without interruptions.
 
-    0 when Spot is no cheaper to begin with.
+    0 if Spot is no cheaper to begin with.
     """
     if spot_usd_per_hour >= other_usd_per_hour:
         return 0.0
@@ -219,7 +219,7 @@ def break_even_interruptions_per_node_hour(
 
 
 def value_of_an_hour_sooner(cheap_usd: Decimal, dear_usd: Decimal, later_hours: float) -> Decimal | None:
-    """What an hour must be worth for the dear way, which ends `later_hours` sooner, to be the better one. None when it ends no sooner."""
+    """Return the value of an hour above which the dear way is better, as it ends `later_hours` sooner. None if it ends no sooner."""
     return (dear_usd - cheap_usd) / exact(later_hours) if later_hours > 0 else None
 
 
@@ -252,7 +252,7 @@ def played_runs(
 
 
 def on_demand_hours(work_hours: float, interval_hours: float, conditions: SpotConditions) -> float:
-    """How long the rest of a run takes on capacity that stays, from a restart on, with the checkpoints of its routine."""
+    """Return the hours of the rest of a run on capacity that stays, from a restart on, with its usual checkpoints."""
     checkpoints = max(0, math.ceil(work_hours / interval_hours - 1e-9) - 1)
     return conditions.restart_hours + work_hours + checkpoints * conditions.checkpoint_hours
 
@@ -297,7 +297,7 @@ def _segment(work: float, interval: float, conditions: SpotConditions) -> float:
 _RUNS = 2000
 """Enough for a risk to be within about two percentage points, 19 times in 20."""
 _SEGMENTS = 500_000
-"""What one estimate may play: fewer runs where a run has very many segments."""
+"""Most segments that one estimate may simulate: fewer runs if a run has very many segments."""
 
 
 def late_share(work_hours: float, interval_hours: float, conditions: SpotConditions, deadline_hours: float) -> float:
@@ -311,7 +311,7 @@ def late_share(work_hours: float, interval_hours: float, conditions: SpotConditi
 
 
 def runs_worth_playing(expected: SpotRun, interval_hours: float, most: int) -> int:
-    """How many runs to play so that the estimate takes about a second, and at least a few."""
+    """Return the number of runs to simulate, for an estimate that takes about a second, and at least a few."""
     events = expected.billed_hours / min(interval_hours, expected.work_hours) + expected.interruptions
     return max(20, min(most, int(_SEGMENTS / events)))
 

@@ -1,4 +1,4 @@
-"""What bounds a month from above where an autoscaler chooses: mixtures of machines, nodes in place of pools, and GPUs that are borrowed."""
+"""Upper bounds of a month in which an autoscaler chooses: mixtures of machines, nodes in place of pools, and borrowed GPUs."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Shape:
     price: PriceUsed
 
     def nodes(self, max_vcpu: int, max_memory_gib: int) -> int:
-        """How many fit under both ceilings."""
+        """Return the number that fits under both ceilings."""
         return int(min(max_vcpu // self.vcpu, max_memory_gib // self.memory_gib))
 
     def most(self, max_vcpu: int, max_memory_gib: int) -> Decimal:
-        """What as many as fit cost."""
+        """Return the cost of the number that fits."""
         return self.nodes(max_vcpu, max_memory_gib) * self.usd
 
 
@@ -55,7 +55,7 @@ class ResourceRates:
     usd_per_gib: Decimal
 
     def of(self, vcpu: Decimal | int, memory_gib: Decimal | int) -> Decimal:
-        """So much at these rates."""
+        """Return the cost of this vCPU and memory at these rates."""
         return self.usd_per_vcpu * vcpu + self.usd_per_gib * memory_gib
 
 
@@ -88,12 +88,12 @@ def _above_all(rates: ResourceRates, shapes: Sequence[Shape]) -> bool:
 
 
 def dearest_mixture(shapes: Sequence[Shape], max_vcpu: Decimal, max_memory_gib: Decimal) -> Decimal:
-    """What no mixture of these machines under both ceilings costs more than."""
+    """Return an upper bound on the cost of any mix of machines within both limits."""
     return min(each.of(max_vcpu, max_memory_gib) for each in rates_over(shapes)) * (1 + _ROUNDING)
 
 
 def most_with_borrowing(team: CostedTeam, plan: CostedPlan, lines: Sequence[CostLine]) -> Decimal | None:
-    """What the most GPUs that a team may hold at once cost at worst, those of the dearest pools first; None where nobody says how many."""
+    """Return the worst-case cost of the most GPUs that a team may hold at once, of the dearest pools first. None if that has no limit."""
     if team.max_gpus is None:
         return None
     usd = {pool.name: _NOTHING for pool in plan.pools}
@@ -130,24 +130,24 @@ class _GpuShape:
 
 
 def in_place_of_pools(plan: CostedPlan, book: PriceBook, shapes: Sequence[Shape], lines: Sequence[CostLine]) -> Iterator[CostLine]:
-    """What nodes that GKE makes by itself, on demand, may cost more than the declared ones in whose place they are.
+    """Yield the extra cost of on-demand nodes that GKE creates in place of the declared ones.
 
-    The cluster's limits hold for all nodes together. So all of them cost no more than the limits do at rates that no machine is above,
-    and what declared nodes cost above these rates, for no more of them than there may be. Reservations are billed beside what is made.
+    The cluster's limits hold for all nodes together. Their cost is at most that of the limits at rates that no machine exceeds, plus the
+    cost of declared nodes above these rates, for as many of them as may exist. Reservations are billed in addition to created nodes.
     """
     room = plan.spending.made_by_itself
     if room is None:
         return
     with_gpus, unknown = _gpu_shapes(room, plan, book)
     kept = list(_kept(plan, lines))
-    told = sum((each.nodes * each.usd for each in kept), _worst(lines, Section.OTHER_WORK))
+    declared_usd = sum((each.nodes * each.usd for each in kept), _worst(lines, Section.OTHER_WORK))
     bound = min(_bound(rates, room, kept, with_gpus) for rates in rates_over(shapes)) * (1 + _ROUNDING)
-    more = max(bound - told, _NOTHING)
+    more = max(bound - declared_usd, _NOTHING)
     if more or unknown:
         quantity = ", ".join(f"{gpus} {name}" for name, gpus in room.gpus) or "no GPUs"
         prices = tuple(dict.fromkeys(each.price for each in ([one.shape for one in with_gpus] or shapes)))
-        told_as = f"on demand, {quantity}, within {room.max_vcpu} vCPU and {room.max_memory_gib} GiB"
-        yield CostLine(Section.INSTEAD, "made by GKE in place of pools", told_as, in_cents(more, _NOTHING, _NOTHING), prices, unknown)
+        quantity_text = f"on demand, {quantity}, within {room.max_vcpu} vCPU and {room.max_memory_gib} GiB"
+        yield CostLine(Section.INSTEAD, "made by GKE in place of pools", quantity_text, in_cents(more, _NOTHING, _NOTHING), prices, unknown)
 
 
 def _bound(rates: ResourceRates, room: MadeByItself, kept: Sequence[_Kept], with_gpus: Sequence[_GpuShape]) -> Decimal:

@@ -1,1 +1,1 @@
-"""What a Pulumi program declares of what clouds bill, whoever wrote it, and what a month of it costs."""
+"""Billable resources in any Pulumi program, and their monthly cost."""

@@ -1,4 +1,4 @@
-"""What AWS bills for resources of the pulumi-aws package. Defaults are those of EC2's, EKS' and the provider's own reference."""
+"""Billing of resources of the pulumi-aws package. Defaults are those of EC2's, EKS's and the provider's own reference."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _three(counts: UnitCounts) -> tuple[Decimal, Decimal, Decimal]:
 
 
 def _on_demand_part(policy: Declared, nodes: UnitCounts) -> UnitCounts:
-    """How many of a mixed group's machines are on demand: a base, and a percentage of the rest, in whole machines, rounded up."""
+    """Return the on-demand machines of a mixed group: a base, and a percentage of the rest, rounded up to whole machines."""
     base = policy.number("instancesDistribution", "onDemandBaseCapacity") or NONE
     percent = policy.number("instancesDistribution", "onDemandPercentageAboveBaseCapacity")
     above = Decimal(100) if percent is None else percent
@@ -214,4 +214,4 @@ BILLED: Mapping[str, Callable[[Billed, Declared, Linked], None]] = {
     "aws:efs/fileSystem:FileSystem": _files,
     "aws:fsx/lustreFileSystem:LustreFileSystem": _lustre,
 }
-"""What is billed of a resource, by its type."""
+"""Functions that find the billed parts of a resource, by its type."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 UNKNOWN = UNKNOWN_TEXT
-"""What a value is here that is known only once something is made, of whatever type."""
+"""Placeholder of any type for a value that is known only after deployment."""
 
 _STACK = "pulumi:pulumi:Stack"
 _PROVIDERS = "pulumi:providers:"
@@ -49,7 +49,7 @@ class Declared:
 
     @property
     def key(self) -> tuple[str, bool]:
-        """What makes it the same resource before and after a change."""
+        """Identity of a resource before and after a change."""
         return self.urn, self.other
 
     def get(self, *path: str) -> Any:
@@ -67,7 +67,7 @@ class Declared:
         return number_of(self.get(*path))
 
     def true(self, *path: str) -> bool:
-        """Whether something is known to be true."""
+        """Return whether a value is known to be true."""
         return self.get(*path) in (True, "true")
 
     def items(self, *path: str) -> list[Any]:
@@ -132,7 +132,7 @@ def read_program(written: dict[str, Any], name: str, region: str | None = None) 
 
 
 def is_program(written: Any) -> bool:
-    """Whether JSON is a preview's or a state's."""
+    """Return whether JSON is a preview or a state."""
     fields = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
     return isinstance(fields.get("steps"), list) or any(isinstance(fields.get(each), dict) for each in ("deployment", "checkpoint"))
 
@@ -174,7 +174,7 @@ def _stack_name(states: list[dict[str, Any]], otherwise: str) -> str:
 
 
 def _declared(states: list[dict[str, Any]], settings: dict[str, Any]) -> Iterator[Declared]:
-    """What a cloud or a cluster is to hold: no components, no providers, and nothing that is only read."""
+    """Yield the resources that a cloud or a cluster will hold, without components, providers and resources that are only read."""
     providers = {str(each.get("urn")): _fields(each, "inputs") for each in states if str(each.get("type")).startswith(_PROVIDERS)}
     for each in states:
         kind = str(each.get("type"))
@@ -219,7 +219,7 @@ NONE = Decimal(0)
 
 @dataclass(frozen=True)
 class UnitCounts:
-    """How many there are: of what scales, between its bounds; `most` is None where nothing bounds it. `declared` is what runs at first."""
+    """Number of units, between the bounds of scaling. `most` is None if unbounded. `declared` is the number at first."""
 
     declared: Decimal
     least: Decimal
@@ -229,10 +229,10 @@ class UnitCounts:
         return UnitCounts(self.declared * by, self.least * by, None if self.most is None else self.most * by)
 
     def __str__(self) -> str:
-        told = f"{self.declared.normalize():f}"
+        text = f"{self.declared.normalize():f}"
         if self.least == self.declared == self.most:
-            return told
-        return f"{told} ({self.least.normalize():f} to {'any' if self.most is None else f'{self.most.normalize():f}'})"
+            return text
+        return f"{text} ({self.least.normalize():f} to {'any' if self.most is None else f'{self.most.normalize():f}'})"
 
 
 def fixed(number: Decimal | int = 1) -> UnitCounts:
@@ -242,7 +242,7 @@ def fixed(number: Decimal | int = 1) -> UnitCounts:
 
 @dataclass(frozen=True)
 class Limit:
-    """So much of something that all nodes together may have, and how much of it a node of each machine has."""
+    """A limit on an amount that all nodes together may have, and the amount of a node of each machine."""
 
     what: str
     most: Decimal
@@ -275,7 +275,7 @@ class ServiceUnits:
 
 @dataclass
 class Billed:
-    """What is billed of one resource. `by_use`: what is billed by what is done with it; `missing`: what would have to be known."""
+    """Billed parts of one resource. `by_use`: parts that are billed by use; `missing`: values that would have to be known."""
 
     parts: list[MachinePart | ServiceUnits] = field(default_factory=list["MachinePart | ServiceUnits"])
     by_use: list[str] = field(default_factory=list[str])

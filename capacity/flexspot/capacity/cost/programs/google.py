@@ -1,4 +1,4 @@
-"""What Google Cloud bills for resources of the pulumi-gcp package, and of Config Connector, whose fields are the same."""
+"""Billing of resources of the pulumi-gcp package, and of Config Connector, whose fields are the same."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Linked = dict[str, "Declared"]
 """The other resources of the program by URN."""
 
 _NODE_MACHINE, _NODE_DISK_GB, _NODE_DISK = "e2-medium", 100, "pd-balanced"
-"""What GKE's nodes have where nothing is said (cloud.google.com/kubernetes-engine/docs/reference/rest, NodeConfig)."""
+"""Defaults of GKE's nodes (cloud.google.com/kubernetes-engine/docs/reference/rest, NodeConfig)."""
 
 _ZONES_OF_A_REGION = 3
 """In how many zones GKE makes the nodes of a regional cluster where nothing is said (.../concepts/regional-clusters)."""
@@ -56,7 +56,7 @@ def _machine(billed: Billed, found: Declared, machine: str | None, capacity_type
     for each in (*found.items("guestAccelerators"), *found.items("guestAccelerator")):
         gpu = found.part(each)
         if (known is None or known.gpu is None) and gpu.number("count") != NONE:
-            billed.missing.append(f"the price of {gpu.text('type') or 'GPUs'} beside a machine")
+            billed.missing.append(f"the price of {gpu.text('type') or 'GPUs'} attached to a machine")
 
 
 def _node_config(billed: Billed, node: Declared, nodes: UnitCounts, *, queued: bool = False) -> None:
@@ -88,7 +88,7 @@ def _zones(pool: Declared, cluster: Declared | None) -> int:
 
 
 def _pool_nodes(billed: Billed, pool: Declared, zones: int) -> UnitCounts | None:
-    """How many nodes a pool has in all its zones."""
+    """Return the number of nodes of a pool in all its zones."""
     first = pool.number("initialNodeCount")
     count = pool.number("nodeCount")
     if not pool.items("autoscaling"):
@@ -105,8 +105,8 @@ def _pool_nodes(billed: Billed, pool: Declared, zones: int) -> UnitCounts | None
     if most is None:
         billed.missing.append("how many nodes it may have is not known yet")
         return None
-    begun = first if count is None else count
-    return UnitCounts(least if begun is None else min(max(begun * zones, least), most), least, most)
+    initial = first if count is None else count
+    return UnitCounts(least if initial is None else min(max(initial * zones, least), most), least, most)
 
 
 def _cluster_of(pool: Declared, linked: Linked) -> Declared | None:
@@ -221,4 +221,4 @@ BILLED: Mapping[str, Callable[[Billed, Declared, Linked], None]] = {
     "gcp:compute/forwardingRule:ForwardingRule": _rule,
     "gcp:compute/globalForwardingRule:GlobalForwardingRule": _rule,
 }
-"""What is billed of a resource, by its type."""
+"""Functions that find the billed parts of a resource, by its type."""

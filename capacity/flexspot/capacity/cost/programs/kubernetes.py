@@ -1,4 +1,4 @@
-"""What clouds bill for objects of Kubernetes: nodes of pools of Karpenter and GKE, load balancers of services, volumes of claims."""
+"""Billing of Kubernetes objects: nodes of Karpenter's and GKE's pools, load balancers of services, volumes of claims."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Requirement:
     values: tuple[str, ...]
 
     def takes(self, value: str) -> bool:
-        """Whether a node may have the label's value; a comparison that is not known here takes any, so that a bound stays one."""
+        """Return whether a node may have the label's value. An unknown operator accepts any value, so that a bound stays one."""
         if self.operator in {"In", "NotIn"}:
             return (value in self.values) is (self.operator == "In")
         limit = number_of(self.values[0]) if self.values else None
@@ -62,7 +62,7 @@ def _requirements(found: Declared) -> list[Requirement]:
 
 
 def bytes_of(written: Any) -> Decimal | None:
-    """A quantity of Kubernetes in bytes, or in units where it has none; None for what is none."""
+    """Return a Kubernetes quantity in bytes, or in units without a suffix. None for text that is not a quantity."""
     found = quantity(written) if isinstance(written, str | int | float) else None
     return found if found is not None and found >= 0 else None
 
@@ -71,7 +71,7 @@ _TYPE = re.compile(r"([a-z]+)(\d+)([a-z0-9-]*)\.([a-z0-9-]+)")
 
 
 def _labels(machine: str) -> dict[str, str]:
-    """What Karpenter labels a node of EC2 with, as far as the machine's name and the catalog say."""
+    """Return Karpenter's labels of an EC2 node, as far as the machine's name and the catalog determine them."""
     labels = {"node.kubernetes.io/instance-type": machine}
     named = _TYPE.fullmatch(machine)
     if named is not None:

@@ -1,4 +1,4 @@
-"""What a month of a program costs: each resource by the price book, what is not known by name, and what a change of it adds."""
+"""Monthly cost of a program: each resource by the price book, the unknown parts by name, and the cost of a change."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class KnownTypes(Record):
     makers_of_cloud_resources: tuple[str, ...]
 
     def is_free(self, kind: str) -> bool:
-        """Whether nothing is billed for the resource itself."""
+        """Return whether the resource itself costs nothing."""
         if kind.startswith("kubernetes:") and kind not in self.by_use:
             group = kind.split(":")[1].partition("/")[0]
             return not any(fnmatchcase(group, each) for each in self.makers_of_cloud_resources)
         return any(fnmatchcase(kind, each) for each in self.free)
 
     def used_for(self, kind: str) -> str | None:
-        """By what a resource is billed that costs nothing where it is not used."""
+        """Return the use that a resource is billed by. It costs nothing unused."""
         return next((what for each, what in self.by_use.items() if fnmatchcase(kind, each)), None)
 
 
@@ -84,7 +84,7 @@ class CostChange:
 
     @property
     def difference(self) -> Figures:
-        """What the change adds."""
+        """Additional cost of the change."""
         before, after = (NOTHING if each is None else each.figures for each in (self.before, self.after))
         return after - before
 
@@ -106,12 +106,12 @@ class ProgramCost:
 
     @property
     def missing(self) -> list[tuple[str, str]]:
-        """What is not known, with the resource that it is of."""
+        """Unknown values, each with its resource."""
         return [(each.name, what) for each in self.lines for what in each.missing]
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left out but what is billed by use."""
+        """True if only parts that are billed by use are left out."""
         return not (self.missing or self.not_priced or self.not_shown)
 
     @property
@@ -122,12 +122,12 @@ class ProgramCost:
         before, after = ({each.urn: each for each in side} for side in (self.before, self.lines))
         both = [(before.get(urn), after.get(urn)) for urn in dict.fromkeys((*after, *before))]
         return [
-            CostChange(one.name, one.type, old, new) for old, new in both if (one := new or old) is not None and _told(old) != _told(new)
+            CostChange(one.name, one.type, old, new) for old, new in both if (one := new or old) is not None and _shown(old) != _shown(new)
         ]
 
     @property
     def difference(self) -> Figures | None:
-        """What the change adds in all; None where nothing is said of what is there."""
+        """Additional cost of the change in all; None if the present state is unknown."""
         return None if self.before is None else self.total - total(each.figures for each in self.before)
 
 
@@ -163,7 +163,7 @@ def _side(
 
 
 def _regions(resources: list[Declared], cloud: Vendor) -> set[str]:
-    """Where the program has things of a cloud."""
+    """Return the regions of the program's resources in a cloud."""
     own = {each.region for each in resources if each.type.startswith(f"{cloud}:") and each.region}
     return own | {place for each in resources if kubernetes.cloud_of(each) is cloud and (place := kubernetes.place_of(each)) is not None}
 
@@ -173,7 +173,7 @@ _FORMS = {Vendor.AWS: re.compile(r".*-\d+"), Vendor.GCP: re.compile(r".*[a-z]\d+
 
 @dataclass(frozen=True)
 class _Places:
-    """Where resources are: `regions` are those that some say of themselves, `given` where the others are."""
+    """Regions of resources. `regions` are those that resources name themselves, `given` that of the others."""
 
     linked: Mapping[str, Declared]
     regions: Mapping[Vendor, set[str]]
@@ -199,7 +199,7 @@ def _around(resources: list[Declared]) -> kubernetes.Around:
 
 
 def _billed(found: Declared, around: kubernetes.Around) -> Billed | None:
-    """What of a resource is billed; None where nobody knows."""
+    """Return the billed parts of a resource. None if they are unknown."""
     billed = Billed()
     for handlers in (aws.BILLED, google.BILLED):
         if found.type in handlers:
@@ -214,7 +214,7 @@ def _billed(found: Declared, around: kubernetes.Around) -> Billed | None:
     return billed if known.is_free(found.type) else None
 
 
-def _told(cost: ResourceCost | None) -> tuple[Figures, tuple[str, ...]] | None:
+def _shown(cost: ResourceCost | None) -> tuple[Figures, tuple[str, ...]] | None:
     return None if cost is None else (cost.figures, cost.what)
 
 
@@ -320,7 +320,7 @@ def _most(part: MachinePart, usd_per_hour: dict[str, Decimal]) -> Decimal:
 
 
 def _fee(part: MachinePart, book: PriceBook, machine: str, region: str) -> Decimal:
-    """What EKS Auto Mode adds for a node."""
+    """Return the EKS Auto Mode fee for a node."""
     if not part.managed:
         return NONE
     fee, price = book.fee_of(machine), listed_price(book, machine, region, CapacityType.ON_DEMAND)
