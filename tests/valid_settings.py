@@ -248,7 +248,7 @@ def _ceiling(pool: dict[str, Any]) -> int:
 
 
 def _can_use(fields: dict[str, Any], kind: CapacityType) -> bool:
-    """Return whether a class of these fields may have a pool of this type. DWS ends its nodes, and queued capacity comes through a queue."""
+    """Return whether a class of these fields may have a pool of this type. DWS ends its nodes, and queued capacity needs a queue."""
     if kind is CapacityType.QUEUED and not (fields["queued"] and fields["fallback"] == Fallback.QUOTA):
         return False
     return kind not in _DWS or fields["checkpoint"] or fields["run_limit_hours"] is not None

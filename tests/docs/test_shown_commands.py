@@ -63,7 +63,7 @@ def patterns(part: str) -> Iterator[str]:
 
 
 def is_of(shown: Shown, part: str) -> bool:
-    """Return whether a part covers the line. Entries for other places or with needs take precedence over a wider pattern that is run here."""
+    """Return whether a part covers the line. Entries for other places or with needs override a wider pattern that is run here."""
     return any(fnmatchcase(shown.said, each) for each in patterns(part))
 
 

@@ -304,9 +304,9 @@ class OwnUse(Record):
 
 
 def read_use_file(path: Path) -> ExpectedUse:
-    """The shipped expectations, with what a file of one's own says in their place, field by field.
+    """Return the shipped expectations, overridden field by field by a user's file.
 
-    Raises ExplainedError for what is no such file, naming each field that is not understood.
+    Raises ExplainedError for an invalid file, naming each unknown field.
     """
     try:
         own = read_records(path, OwnUse)
@@ -344,9 +344,9 @@ class BudgetStanding(StrEnum):
 
 @dataclass(frozen=True)
 class BudgetCheck:
-    """One budget of `owner` (the environment's or a team's name), the amount held against it, and the prices missing in that.
+    """One budget of `owner` (the environment's or a team's name), the amount compared with it, and the missing prices.
 
-    `at_most_usd` is what it may come to with those prices; None where one of them has no bound.
+    `at_most_usd` is the upper bound of the amount with those prices; None if one of them has no bound.
     """
 
     owner: str
@@ -373,7 +373,7 @@ class BudgetCheck:
 
     @property
     def standing(self) -> BudgetStanding:
-        """See Standing; a budget that is spent to the last cent is kept."""
+        """Standing of the amount; a budget that is spent to the last cent is kept."""
         if self.spent_usd > self.budget_usd:
             return BudgetStanding.EXCEEDED
         if self.uncertain:

@@ -77,7 +77,7 @@ class Method(StrEnum):
 
 
 class AdviceRule(Record):
-    """`when` all of its facts are so, the methods in `excludes` are out, `advises` is said, and `because` says why."""
+    """If all facts in `when` hold, the methods in `excludes` are out, `advises` is recommended, and `because` is the reason."""
 
     name: str
     when: dict[Fact, bool]
@@ -92,7 +92,7 @@ class AdviceRule(Record):
 
 
 class Assumption(Record):
-    """A figure that is used where none is given."""
+    """A default figure."""
 
     value: Decimal
     source: str
@@ -111,7 +111,7 @@ class Assumptions(Record):
 
 
 class AdviceRules(SourcedFile):
-    """The file of the rules. On-demand is never excluded: it is what is left when nothing else is."""
+    """The file of the rules. On-demand is never excluded: it remains when nothing else does."""
 
     as_of: date
     assumptions: Assumptions
@@ -129,7 +129,7 @@ class AdviceRules(SourcedFile):
 
 @cache
 def shipped_rules() -> AdviceRules:
-    """The rules that come with the package."""
+    """Return the rules of the package."""
     return read_records(Path(__file__).with_name("advice_rules.yaml"), AdviceRules)
 
 
@@ -207,20 +207,21 @@ class Unpriced:
     other_usd: Decimal
 
     def at(self, usd_per_hour: Decimal) -> Decimal:
-        """The cost of the way at this price of a node and hour."""
+        """Return the cost of the method at this price of a node and hour."""
         return usd_per_hour * self.node_hours + self.other_usd
 
     def break_even_usd_per_hour(self, usd: Decimal) -> Decimal:
-        """The price of a node and hour at which the way costs `usd`; 0 or less: it costs more at any price."""
+        """Return the price of a node and hour at which the method costs `usd`. 0 or less if it costs more at any price."""
         return (usd - self.other_usd) / self.node_hours
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """One way. `usd_least` and `usd_most` differ where a price is known only within bounds; both None: no price is known, or no end.
+    """The figures of one method.
 
-    `wait_hours` is until the first start, `finish_hours` until the expected end, both from now. `late_share` is the share of runs that
-    would miss the deadline; None without one. `unpriced` is there where a price would make a cost of it.
+    `usd_least` and `usd_most` differ where a price is known only within bounds. Both are None without a known price, or without an end.
+    `wait_hours` is the time until the first start, `finish_hours` until the expected end, both from now. `late_share` is the share of runs
+    that would miss the deadline; None without one. `unpriced` exists where a price would complete the cost.
     """
 
     method: Method
@@ -234,7 +235,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class SpotPlan:
-    """The job on Spot: what it meets, the interval of work between durable states, and what that comes to."""
+    """The job on Spot: conditions, interval of work between durable states, and expected run."""
 
     conditions: SpotConditions
     interval_hours: float
@@ -243,11 +244,10 @@ class SpotPlan:
 
 @dataclass(frozen=True)
 class Estimates:
-    """All ways of one job. A hybrid is there only where Spot could be tried and there is a deadline; flex-start only where DWS has it.
+    """The estimates of all methods for one job.
 
-    Spot is there without a price too: when it ends and how late it is depend on none.
-
-    `moving_usd` is what one start pays to read data from another region.
+    A hybrid requires a deadline and possible Spot, flex-start requires DWS. Spot is included even without a price: its end and lateness do
+    not depend on one. `moving_usd` is the cost per start of reading data from another region.
     """
 
     spot_plan: SpotPlan
@@ -258,7 +258,7 @@ class Estimates:
 
 
 def spot_plan(needs: JobNeeds) -> SpotPlan:
-    """The job's best option on Spot: checkpoints at the best interval, its own pieces, or a new start after each interruption."""
+    """Return the job's best option on Spot: checkpoints at the best interval, its own pieces, or a new start after each interruption."""
     assumed = shipped_rules().assumptions
 
     def or_assumed(given: float | None, value: Decimal) -> float:
@@ -284,12 +284,12 @@ def spot_plan(needs: JobNeeds) -> SpotPlan:
 
 
 def is_gang(needs: JobNeeds) -> bool:
-    """True when all nodes are needed at once; pieces that can be done again on their own need none but their own."""
+    """Return whether all nodes are needed at once. Pieces that can be repeated alone need only their own nodes."""
     return needs.nodes > 1 and needs.piece_hours is None
 
 
 def estimates(needs: JobNeeds, prices: MachinePrices) -> Estimates:
-    """Every way for this job at these prices."""
+    """Return the estimates of all methods for this job at these prices."""
     assumed = shipped_rules().assumptions
     plan = spot_plan(needs)
     elsewhere = needs.data_region is not None and needs.data_region != needs.region
@@ -367,7 +367,7 @@ def _hybrid(needs: JobNeeds, plan: SpotPlan, prices: MachinePrices, deadline_hou
 def _flex_start(
     needs: JobNeeds, prices: MachinePrices, limit_hours: float, moving: Decimal
 ) -> tuple[Decimal, Decimal, float, float, float | None]:
-    """Least and most cost, wait, finish and the share of late runs; the wait is taken as it is expected, without its spread."""
+    """Return least and most cost, wait, finish and the share of late runs. The wait is the expected one, without its spread."""
     assumed = shipped_rules().assumptions
     wait = float(assumed.flex_start_wait_hours.value) if needs.flex_start_wait_hours is None else needs.flex_start_wait_hours
     turns = math.ceil(needs.work_hours / limit_hours - 1e-9)

@@ -1,4 +1,4 @@
-"""Figures of a month, and the lines that they are of: what each is about, its prices, and the prices that are missing."""
+"""Figures of a month, and the lines of a cost: their section, prices and missing prices."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Scenario(StrEnum):
 class Figures:
     """US dollars a month, in whole cents.
 
-    What has no known price is in `worst_usd` and `expected_at_most_usd` at the on-demand price, above which nothing is sold, and in
-    neither of the others. Where all prices are known, `expected_at_most_usd` is `expected_usd`.
+    Items without a known price count in `worst_usd` and `expected_at_most_usd` at the on-demand price, an upper bound, and not in the
+    others. If all prices are known, `expected_at_most_usd` equals `expected_usd`.
     """
 
     worst_usd: Decimal
@@ -53,7 +53,7 @@ class Figures:
         return Figures(*(mine - theirs for mine, theirs in zip(_amounts(self), _amounts(other), strict=True)))
 
     def of(self, scenario: Scenario) -> Decimal:
-        """The figure of one of the three months."""
+        """Return the figure of one of the three months."""
         return {Scenario.WORST: self.worst_usd, Scenario.EXPECTED: self.expected_usd, Scenario.FLOOR: self.floor_usd}[scenario]
 
 
@@ -65,18 +65,18 @@ NOTHING = Figures(*(Decimal("0.00"),) * 4)
 
 
 def in_cents(worst_usd: Decimal, expected_usd: Decimal, floor_usd: Decimal, expected_at_most_usd: Decimal | None = None) -> Figures:
-    """Amounts rounded as invoices are. Without `expected_at_most_usd` what is expected is known."""
+    """Return amounts rounded as on invoices. Without `expected_at_most_usd` the expected amount is known."""
     at_most = expected_usd if expected_at_most_usd is None else expected_at_most_usd
     return Figures(cents(worst_usd), cents(expected_usd), cents(floor_usd), cents(at_most))
 
 
 def total(figures: Iterable[Figures | None]) -> Figures:
-    """The sum of those that are known."""
+    """Return the sum of the known figures."""
     return sum((each for each in figures if each is not None), start=NOTHING)
 
 
 def divided(figures: Figures, weights: Sequence[int]) -> list[Figures]:
-    """The figures in parts by weight that sum to the whole, cent by cent. Raises ValueError when all weights are 0."""
+    """Return the figures divided by weight into parts that sum to the whole, cent by cent. Raises ValueError if all weights are 0."""
     return [Figures(*parts) for parts in zip(*(_divided(each, weights) for each in _amounts(figures)), strict=True)]
 
 
@@ -110,7 +110,7 @@ class Amounts:
 
 
 def shown_amount(amount: Decimal) -> str:
-    """At most one decimal; a whole number without."""
+    """Return a number with at most one decimal; a whole number without."""
     rounded = amount.quantize(Decimal("0.1"))
     return f"{rounded:f}".removesuffix(".0")
 
@@ -142,9 +142,10 @@ class Section(StrEnum):
 
 @dataclass(frozen=True)
 class PriceUsed:
-    """A price that a line was worked out with. `per` is the measure; `source` is the citation; for `undated` see Source.
+    """A price that a line was calculated with.
 
-    `listed` is whether `flexspot prices refresh` asks the cloud for such a price.
+    `per` is the measure; `source` is the citation; for `undated` see Source. `listed` is whether `flexspot prices refresh` fetches such a
+    price.
     """
 
     what: str
@@ -159,7 +160,7 @@ class PriceUsed:
 
 
 def price_data(price: PriceUsed) -> dict[str, Any]:
-    """A price as data, money as text: what it is of, and whose word it is."""
+    """Return a price as data, money as text, with its item and source."""
     return {
         "what": price.what,
         "usd": str(price.usd),
@@ -172,7 +173,7 @@ def price_data(price: PriceUsed) -> dict[str, Any]:
 
 
 def days_of(price: PriceUsed) -> int:
-    """For how many days a price is taken for today's: Spot moves by the hour, lists by the quarter."""
+    """Return the days for which a price counts as current: Spot changes hourly, lists quarterly."""
     return SPOT_PRICE_DAYS if price.spot else LIST_PRICE_DAYS
 
 
@@ -184,34 +185,35 @@ def day_of(price: PriceUsed) -> str:
 def price_with_source(  # noqa: PLR0913 -- what a line tells of a price, given by name
     source: Source, what: str, usd: Decimal, *, per: str = Measure.HOUR, spot: bool = False, listed: bool = False
 ) -> PriceUsed:
-    """A price as a line tells of it."""
+    """Return a price with its source as text for a line."""
     return PriceUsed(what, usd, per, source.citation, source.as_of, source.verified, source.undated, spot, listed)
 
 
 def price_used(book: PriceBook, price: Price) -> PriceUsed:
-    """A machine's price as a line tells of it."""
+    """Return a machine's price for a line."""
     what = f"{price.machine} {price.capacity_type}" + (f" of pool {price.pool}" if price.pool else "")
     spot = price.capacity_type is CapacityType.SPOT
     return price_with_source(book.source_of(price), what, price.usd_per_hour, spot=spot, listed=is_listed(book.cloud, price))
 
 
 def service_price_used(book: PriceBook, price: ServicePrice) -> PriceUsed:
-    """Likewise of what is no machine."""
+    """Return the price of a service for a line."""
     listed = is_listed(book.cloud, price)
     return price_with_source(book.source_of(price), price.item, price.usd, per=price.item.measure, listed=listed)
 
 
 def family_price_used(book: PriceBook, price: FamilyPrice) -> PriceUsed:
-    """Likewise of a family's."""
+    """Return a family's price for a line."""
     return price_with_source(book.source_of(price), f"smallest {price.family} on-demand", price.usd_per_hour)
 
 
 @dataclass(frozen=True)
 class CostLine:
-    """One line. `quantity` says of how much; `figures` are None where no price is known, `unknown` names the prices that are missing.
+    """One line of a cost.
 
-    With both, what is expected and the floor are the least: what has no price comes on top. Of the missing prices those in `bounded` are in
-    the worst case at the on-demand price. Without `priced` that bound is all that is known.
+    `quantity` is the amount as text. `figures` are None without a known price; `unknown` names the missing prices. With both, the expected
+    amount and the floor are lower bounds. Missing prices in `bounded` count in the worst case at the on-demand price. Without `priced` only
+    that bound is known.
     """
 
     section: Section
@@ -225,7 +227,7 @@ class CostLine:
 
     @property
     def unbounded(self) -> tuple[str, ...]:
-        """The prices that are missing in the worst case too."""
+        """Missing prices that are not in the worst case either."""
         return tuple(each for each in self.unknown if each not in self.bounded)
 
     @property

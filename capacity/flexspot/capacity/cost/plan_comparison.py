@@ -40,14 +40,14 @@ def _checks(cost: PlanCost, scenario: Scenario, near_percent: int) -> Iterator[B
 
 @dataclass(frozen=True)
 class LineChange:
-    """A line that is not the same in both; None where a plan does not have it."""
+    """A line that differs between the plans; None where a plan lacks it."""
 
     before: CostLine | None
     after: CostLine | None
 
     @property
     def line(self) -> CostLine:
-        """The line in whichever plan has it, the later one first."""
+        """The line of either plan, preferably the later one."""
         line = self.after or self.before
         assert line is not None, "a change is of a line that one of the plans has"  # noqa: S101 -- a defect of this module
         return line
@@ -68,7 +68,7 @@ class LineChange:
 
 @dataclass(frozen=True)
 class TeamChange:
-    """A team whose part is not the same in both, by name; None where a plan does not have it."""
+    """A team whose part differs between the plans, by name; None where a plan lacks it."""
 
     name: str
     before: TeamCost | None
@@ -82,7 +82,7 @@ class TeamChange:
 
 @dataclass(frozen=True)
 class PlanComparison:
-    """`before` and `after`, worked out with the same prices and expectations, and what differs, in the order of the later plan."""
+    """Two plans, calculated with the same prices and expectations, with their differences in the order of the later plan."""
 
     before: PlanCost
     after: PlanCost
@@ -116,10 +116,10 @@ def _figures(part: CostLine | TeamCost | None) -> Figures:
 
 
 def plan_cost_data(cost: PlanCost) -> dict[str, Any]:
-    """The whole of it.
+    """Return a plan's cost as data.
 
-    `at_least` says that prices are missing, and that what is expected and idle is the least; `worst_case_at_least` that one of them has no
-    bound, and that the worst case is the least, too. Of a line that is known at worst alone, what is expected and idle is null.
+    `at_least` marks missing prices: the expected and idle amounts are lower bounds. `worst_case_at_least` marks one without a bound: the
+    worst case is a lower bound too. If only the worst case of a line is known, its expected and idle amounts are null.
     """
     return {
         "cloud": cost.cloud,
@@ -145,7 +145,7 @@ _ONLY_PRICED = ("expected_usd", "idle_floor_usd")
 
 
 def comparison_data(found: PlanComparison) -> dict[str, Any]:
-    """The difference in all, then each line and team that is not the same."""
+    """Return the difference in all, then each line and team that differs."""
     return {
         "difference": figures_data(found.difference),
         "before": figures_data(found.before.total),
@@ -171,7 +171,7 @@ def _difference(change: LineChange) -> dict[str, str | None] | None:
 
 
 def budgets_data(checks: Sequence[BudgetCheck]) -> list[dict[str, str | None]]:
-    """Each budget, the amount compared with it, and the result."""
+    """Return each budget, the amount compared with it, and the result."""
     return [
         {
             "owner": each.owner,
@@ -185,7 +185,7 @@ def budgets_data(checks: Sequence[BudgetCheck]) -> list[dict[str, str | None]]:
 
 
 def figures_data(figures: Figures) -> dict[str, str]:
-    """The figures as text."""
+    """Return the figures as text."""
     return {
         "worst_case_usd": str(figures.worst_usd),
         "expected_usd": str(figures.expected_usd),

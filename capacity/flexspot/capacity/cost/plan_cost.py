@@ -40,7 +40,7 @@ _MEBIBYTES = 1024
 
 
 def plan_cost(plan: CostedPlan, book: PriceBook, use: ExpectedUse) -> PlanCost:
-    """The cost of a month of `plan` at the prices of `book`, used as `use` expects."""
+    """Return the cost of a month of `plan` at the prices of `book`, with the expected use."""
     lines = _Lines(plan, book, use)
     found = [
         *lines.pools(),
@@ -63,7 +63,7 @@ class _Lines:
         self._first = {each.workload_class: each.pools[0].capacity_type for each in plan.routes if each.pools}
 
     def pools(self) -> Iterator[CostLine]:
-        """Nodes and disks of every pool. A reservation is billed whether anything runs on it or not; its disks are not."""
+        """Yield nodes and disks of every pool. A reservation is billed whether it is used or not; its disks are not."""
         for pool in self._plan.pools:
             surge = self._surges.get(pool.name, 0)
             running = Amounts(Decimal(pool.max_nodes + surge), max(Decimal(pool.min_nodes), self._used(pool)), Decimal(pool.min_nodes))
@@ -75,7 +75,7 @@ class _Lines:
                 yield self._disk_line(Section.DISK, pool.name, charges, running)
 
     def _used(self, pool: CostedPool) -> Decimal:
-        """The nodes in use on average: each class that shares the pool has an equal part of its ceiling."""
+        """Return the nodes in use on average: each class that shares the pool has an equal part of its ceiling."""
         shares = [
             self._use.of_class(each).share(pool.capacity_type, first=self._first.get(each, pool.capacity_type) is pool.capacity_type)
             for each in pool.serves
@@ -102,7 +102,7 @@ class _Lines:
                 yield self._nodes(Section.COMMITMENT, name, (commitment.machine,), CapacityType.RESERVED, amounts, commitment.pool)
 
     def system_nodes(self) -> Iterator[CostLine]:
-        """The controllers' nodes, on demand, and their disks."""
+        """Yield the controllers' on-demand nodes and their disks."""
         nodes = self._plan.spending.system_nodes
         if nodes is None:
             return
@@ -113,7 +113,9 @@ class _Lines:
         yield self._disk_line(Section.SYSTEM, "disks of system nodes", nodes.charges, amounts)
 
     def other_work(self) -> Iterator[CostLine]:
-        """Room for nodes without GPUs: at worst the dearest mixture of machines that fits, as expected the one that fills it dearest."""
+        """Yield the room for nodes without GPUs: at worst the dearest mixture of machines that fits, as expected the one that fills it
+        dearest.
+        """
         room = self._plan.spending.other_work
         if room is None:
             return
@@ -134,9 +136,9 @@ class _Lines:
         yield CostLine(Section.OTHER_WORK, "other work", quantity, figures, prices, unknown)
 
     def _shapes(self, charges: Sequence[BilledAmount]) -> tuple[list[Shape], tuple[str, ...]]:
-        """The machines without GPUs that an autoscaler may make, with a disk each, whose on-demand price is known; and what is missing.
+        """Return the priced machines without GPUs that an autoscaler may create, with a disk each, and the missing prices.
 
-        In Auto Mode each costs its fee, too.
+        In Auto Mode each includes its fee.
         """
         region, disk, missing = self._plan.region, Decimal(0), list[str]()
         for each in charges:
@@ -198,9 +200,9 @@ class _Lines:
     def _nodes(  # noqa: PLR0913, PLR0917 -- what a line is of
         self, section: Section, name: str, machines: Sequence[str], capacity_type: CapacityType, amounts: Amounts, pool: str | None = None
     ) -> CostLine:
-        """Nodes of any of `machines`: at worst all of the dearest, as expected of the first, idle of the cheapest whose price is known.
+        """Yield nodes of any of `machines`: at worst all of the dearest, as expected the first, idle the cheapest with a known price.
 
-        A machine without a known price is at worst one at the on-demand price.
+        A machine without a known price costs the on-demand price at worst.
         """
         region = self._plan.region
         paid = {each: self._book.paid(each, region, capacity_type, pool) for each in machines}
@@ -284,10 +286,10 @@ def notes_of(plan: CostedPlan, book: PriceBook, use: ExpectedUse) -> Iterator[st
 
 @dataclass(frozen=True)
 class TeamCost:
-    """The part of the pools that is a team's own, in GPUs and in money, as if it used nothing else. `budget` is in US dollars a month.
+    """A team's part of the pools, in GPUs and in money, as if it used nothing else.
 
-    `most_usd` is what the most GPUs that it may hold at once, borrowed ones among them, cost in a month at worst; None where the plan does
-    not say how many these are. `unbounded` are the missing prices that are in no worst case.
+    `budget` is in US dollars a month. `most_usd` is the worst-case monthly cost of the most GPUs that it may hold at once, including
+    borrowed ones; None if the plan does not limit them. `unbounded` are missing prices that are in no worst case.
     """
 
     name: str
@@ -300,17 +302,16 @@ class TeamCost:
 
     @property
     def worst_usd(self) -> Decimal:
-        """The worst case, with what it may borrow as far as the plan says how much that is."""
+        """Worst case, with borrowed GPUs if the plan limits them."""
         return max(self.figures.worst_usd, self.most_usd or self.figures.worst_usd)
 
 
 @dataclass(frozen=True)
 class PlanCost:
-    """A month of a plan.
+    """The cost of a month of a plan.
 
-    `unallocated` is the part of the pools that is no team's: a cohort's, or what anybody may borrow. `platform` is what all share. Teams,
-    unallocated and platform sum to `total`, and so do the lines. `notes` are what prices or expectations say of what the plan does not
-    have.
+    `unallocated` is the part of the pools without a team: a cohort's, or free to borrow. `platform` is shared by all. Teams, unallocated
+    and platform sum to `total`, and so do the lines. `notes` name entries of prices or expectations that the plan lacks.
     """
 
     cloud: str
@@ -326,12 +327,12 @@ class PlanCost:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Every price that is missing, once; where there is one, what is expected and the floor are the least."""
+        """Missing prices, each once. If there are any, the expected amount and the floor are lower bounds."""
         return tuple(dict.fromkeys(each for line in self.lines for each in line.unknown))
 
     @property
     def unbounded(self) -> tuple[str, ...]:
-        """Those of them that are in no worst case; where there is one, that is the least, too."""
+        """Missing prices that are in no worst case. If there are any, it is a lower bound too."""
         return tuple(dict.fromkeys(each for line in self.lines for each in line.unbounded))
 
     @property
@@ -341,7 +342,7 @@ class PlanCost:
 
 
 def summed(plan: CostedPlan, lines: Sequence[CostLine], notes: tuple[str, ...] = ()) -> PlanCost:
-    """The lines of a plan with their sums, those of the pools shared out to the teams by their GPUs."""
+    """Return the lines of a plan with their sums, with the pools' lines allocated to teams by their GPUs."""
     names = [team.name for team in plan.teams]
     of_teams: dict[str, list[Figures]] = {name: [] for name in names}
     missing: dict[str, list[CostLine]] = {name: [] for name in names}

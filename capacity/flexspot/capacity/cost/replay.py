@@ -47,16 +47,16 @@ class Trace:
     available: tuple[int, ...]
 
     def available_share(self, nodes: int) -> float:
-        """The share of the time in which that many nodes could be had together."""
+        """Return the share of the time with at least this many nodes together."""
         return sum(each >= nodes for each in self.available) / len(self.available)
 
     def since(self, tick: int) -> Trace:
-        """The same record from a later tick on."""
+        """Return the same record from a later tick on."""
         return Trace(self.name, self.gap_seconds, self.available[tick:])
 
 
 def read_trace(path: Path, name: str | None = None) -> Trace:
-    """The trace of a file, called as the file when it is given no name. Raises ExplainedError when it cannot be read as one."""
+    """Return the trace of a file. Its default name is the file's. Raises ExplainedError for an invalid file."""
     try:
         file = _TraceFile.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -129,14 +129,16 @@ class Job:
 
     @property
     def feasible(self) -> bool:
-        """True when on-demand capacity, taken at once, ends before the deadline."""
+        """True if on-demand capacity, taken at once, ends before the deadline."""
         return self.on_demand_seconds <= self.deadline_seconds
 
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """`saved_seconds` of work are durable; `cycle_seconds` of the present cycle of work and checkpoint are done and would be lost;
-    `restart_seconds` of a restart are still ahead.
+    """The progress of a job.
+
+    `saved_seconds` of work are durable; `cycle_seconds` of the present cycle of work and checkpoint are done and would be lost;
+    `restart_seconds` of a restart remain.
     """
 
     saved_seconds: int = 0
@@ -144,7 +146,7 @@ class JobProgress:
     restart_seconds: int = 0
 
     def work_done_seconds(self, job: Job) -> int:
-        """Work done so far, durable or not."""
+        """Return the work done so far, durable or not."""
         return self.saved_seconds + min(self.cycle_seconds, job.checkpoint_interval_seconds)
 
     def to_finish_seconds(self, job: Job) -> int:
@@ -154,14 +156,14 @@ class JobProgress:
         return self.restart_seconds + left + checkpoints * job.checkpoint_seconds - self.cycle_seconds
 
     def after(self, seconds: int, job: Job) -> JobProgress:
-        """The progress after so long on a machine, which must be less than what is needed to finish."""
+        """Return the progress after this time on a machine, which must be less than is needed to finish."""
         restarting = min(seconds, self.restart_seconds)
         ran = self.cycle_seconds + seconds - restarting
         cycles, rest = divmod(ran, job.checkpoint_interval_seconds + job.checkpoint_seconds)
         return JobProgress(self.saved_seconds + cycles * job.checkpoint_interval_seconds, rest, self.restart_seconds - restarting)
 
     def started(self, job: Job) -> JobProgress:
-        """The same on a machine that has just been asked for."""
+        """Return the progress on a machine that has just been requested."""
         return JobProgress(self.saved_seconds, self.cycle_seconds, self.restart_seconds + job.restart_seconds)
 
     def lost(self, job: Job) -> JobProgress:
@@ -208,11 +210,11 @@ class TickView:
 
     @property
     def spot_place(self) -> int | None:
-        """The zone where the job is already, else the first that has Spot; None without any."""
+        """Current zone of the job, else the first with Spot; None without any."""
         return self.place if self.place in self.spot else next(iter(self.spot), None)
 
     def at(self, place: int | None) -> JobProgress:
-        """The progress at the begin of this tick if the job is there from now on."""
+        """Return the progress at the start of this tick if the job is there from now on."""
         if place == self.place:
             return self.progress
         kept = self.progress.left(self.job) if self.place is not None else self.progress
@@ -245,9 +247,9 @@ class ReplayOutcome:
 
 
 def replay(zones: Sequence[Trace], job: Job, rates: Rates, strategy: Strategy) -> ReplayOutcome:
-    """Play the job from the traces' begin on, until it ends. `zones` have the same gap.
+    """Play the job from the start of the traces until it ends.
 
-    Spot that no trace tells of is not there; on-demand always is. A strategy that waits for good is never done.
+    `zones` have the same gap. Spot exists only where a trace records it; on-demand always exists. A strategy that waits forever never ends.
     """
     gap, tick = zones[0].gap_seconds, 0
     progress, place = JobProgress(), None
@@ -310,7 +312,7 @@ _MILLION = 1_000_000
 
 
 def omniscient_usd(zones: Sequence[Trace], job: Job, rates: Rates, finish_seconds: int) -> Decimal:
-    """At most what any way to do the job's work in so much time costs, in any of the zones or on-demand."""
+    """Return an upper bound on the cost of any way to do the job's work in this time, in any of the zones or on-demand."""
     gap, work_seconds = zones[0].gap_seconds, job.work_seconds
     places = _places(zones, job, rates, -(-finish_seconds // gap))
     # What it costs at least, for a second of work being worth so much, is concave in that worth and a straight line between the changes of
@@ -331,7 +333,7 @@ def omniscient_usd(zones: Sequence[Trace], job: Job, rates: Rates, finish_second
 
 
 def _places(zones: Sequence[Trace], job: Job, rates: Rates, ticks: int) -> list[tuple[int, list[bool]]]:
-    """Each place's price in millionths of a dollar an hour and node, and the ticks in which it can be used."""
+    """Return each place's price in millionths of a dollar an hour and node, and the ticks in which it can be used."""
 
     def millionths(usd_per_hour: Decimal) -> int:
         return int((usd_per_hour * _MILLION).to_integral_value(ROUND_FLOOR))
@@ -344,7 +346,7 @@ def _places(zones: Sequence[Trace], job: Job, rates: Rates, ticks: int) -> list[
 
 
 def _cheapest(places: list[tuple[int, list[bool]]], value: int, gap: int, restart: int) -> tuple[int, int]:
-    """The least of cost less the value of the work done, over all paths, and the work of the path that has it."""
+    """Return the least cost minus the value of the work done, over all paths, and the work of that path."""
     # A run that ends within its first tick costs something between its restart alone and the whole tick; the net cost is a straight line
     # between the two, so that the ends are enough. Whoever does any work starts once, so that doing nothing at all is no path.
     touched: tuple[float, int] = (min(price for price, _ in places) * restart, 0)
@@ -366,24 +368,24 @@ def _cheapest(places: list[tuple[int, list[bool]]], value: int, gap: int, restar
 
 @dataclass(frozen=True)
 class StrategyResult:
-    """A strategy over all starts in one record: how many ends were after the deadline, and means."""
+    """The results of a strategy over all starts in one record: number of late ends, and means."""
 
     missed: int
     mean_usd: Decimal
     saved_percent: Decimal
-    """Against on-demand."""
+    """Savings against on-demand."""
     mean_finish_hours: float
     mean_interruptions: float
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The strategies in one record, by their names."""
+    """The strategies' results in one record, by name."""
 
     name: str
     zones: int
     available_share: float
-    """Of the first zone."""
+    """Availability in the first zone."""
     starts: int
     bound_usd: Decimal
     """Mean of the lowest possible cost, with the future known, of ending by the deadline, or with on-demand where that is late."""
@@ -391,7 +393,7 @@ class Comparison:
 
 
 def start_ticks(zones: Sequence[Trace], job: Job, starts: int) -> list[int]:
-    """Evenly spread ticks from which the record reaches to the deadline; the begin alone where it is too short for that."""
+    """Return evenly spread ticks from which the record reaches the deadline. Only the first tick if the record is too short."""
     latest = len(zones[0].available) - -(-job.deadline_seconds // zones[0].gap_seconds)
     if latest <= 0 or starts == 1:
         return [0]

@@ -13,7 +13,7 @@ _LARGEST_EXPONENT = 700.0
 """e to more than this is no float any more."""
 
 _NEGLIGIBLE, _LARGE = 1e-12, 100.0
-"""Below the one and above the other an expression is its limit, as far as floats can tell."""
+"""Bounds beyond which an expression equals its limit in floating point."""
 
 HOPELESS = 1000
 """A run whose expected billed hours exceed this multiple of its work is reported as never ending."""
@@ -49,7 +49,7 @@ class SpotConditions:
 
     @property
     def interruptions_per_hour(self) -> float:
-        """Of the whole gang."""
+        """Rate of interruptions of the whole gang."""
         return gang_interruptions_per_hour(self.interruptions_per_node_hour, self.nodes, self.share_taken)
 
 
@@ -72,7 +72,7 @@ class SpotRun:
 
     @property
     def ends(self) -> bool:
-        """False for a run that is interrupted so often that it will practically never end."""
+        """False for a run with so many interruptions that it will practically never end."""
         return math.isfinite(self.billed_hours)
 
     @property
@@ -82,7 +82,7 @@ class SpotRun:
 
 
 def _segment_hours(length_hours: float, conditions: SpotConditions) -> float:
-    """Expected billed hours to get through a segment, from its begin to its last durable moment."""
+    """Return the expected billed hours of a segment, from its start to its last durable moment."""
     rate, saved = conditions.interruptions_per_hour, conditions.saved_share
     exponent, restart_exponent = rate * length_hours, rate * conditions.restart_hours
     if max(restart_exponent, 0.0 if saved > _NEGLIGIBLE else exponent) > _LARGEST_EXPONENT:
@@ -126,7 +126,7 @@ _INTERVAL_STEPS = 120
 
 
 def daly_interval_hours(checkpoint_hours: float, interruptions_per_hour: float) -> float:
-    """Daly's higher-order interval; the mean time between interruptions itself where a checkpoint takes twice that or more."""
+    """Return Daly's higher-order interval, or the mean time between interruptions if a checkpoint takes at least twice that."""
     between = 1 / interruptions_per_hour
     if checkpoint_hours >= 2 * between:
         return between
@@ -135,9 +135,10 @@ def daly_interval_hours(checkpoint_hours: float, interruptions_per_hour: float) 
 
 
 def best_interval_hours(work_hours: float, conditions: SpotConditions) -> float:
-    """The interval with the fewest expected billed hours, up to the whole work at once, which is no checkpoint at all.
+    """Return the interval with the fewest expected billed hours, up to the whole work at once, which means no checkpoint.
 
-    Daly's interval where no interruption is saved by its warning; searched otherwise, because each save makes checkpoints less needed.
+    It is Daly's interval if no interruption is saved by its warning. Otherwise it is searched, because each save makes checkpoints less
+    needed.
     """
     rate = conditions.interruptions_per_hour
     if rate == 0 or conditions.saved_share == 1:
@@ -154,7 +155,7 @@ def best_interval_hours(work_hours: float, conditions: SpotConditions) -> float:
 
 
 def _searched(start_hours: float, conditions: SpotConditions) -> float:
-    """The interval with the least overhead of a long run, by golden section: that overhead has one valley in the interval's logarithm."""
+    """Return the interval with the least overhead of a long run, by golden section: the overhead has one minimum over the logarithm."""
     # With saves the best interval is never below that without.
     low, high = math.log(start_hours / 2), math.log(max(start_hours, 1 / conditions.interruptions_per_hour) * 1000)
     for _ in range(_INTERVAL_STEPS):
@@ -167,14 +168,14 @@ def _searched(start_hours: float, conditions: SpotConditions) -> float:
 
 
 def _cost_of(interval_hours: float, conditions: SpotConditions) -> float:
-    """Billed hours for an hour of work of a run that never ends: one segment with its checkpoint, over its work."""
+    """Return the billed hours per hour of work of a run that never ends: one segment with its checkpoint, over its work."""
     segment = replace(conditions, checkpoint_hours=0.0)
     length = interval_hours + conditions.checkpoint_hours
     return spot_run(length, length, segment).billed_hours / interval_hours
 
 
 def best_spot_run(work_hours: float, conditions: SpotConditions) -> tuple[float, SpotRun]:
-    """The best interval in hours, and what the run comes to with it."""
+    """Return the best interval in hours, and the expected run with it."""
     interval = best_interval_hours(work_hours, conditions)
     return interval, spot_run(work_hours, interval, conditions)
 
@@ -185,12 +186,12 @@ _MOST_INTERRUPTIONS_PER_HOUR = 3600.0
 
 
 def usd_per_useful_hour(usd_per_hour: Decimal, run: SpotRun) -> Decimal | None:
-    """The effective price: what an hour of work costs once overhead is paid for. None for a run that never ends."""
+    """Return the effective price: the cost of an hour of work including overhead. None for a run that never ends."""
     return usd_per_hour * exact(run.billed_hours) / exact(run.work_hours) if run.ends else None
 
 
 def break_even_usd_per_hour(other_usd_per_hour: Decimal, run: SpotRun) -> Decimal:
-    """The Spot price at which the run costs as much as without interruptions at the other price; 0 for a run that never ends."""
+    """Return the Spot price at which the run costs as much as without interruptions at the other price. 0 for a run that never ends."""
     return other_usd_per_hour * exact(run.work_hours) / exact(run.billed_hours) if run.ends else Decimal(0)
 
 
@@ -226,12 +227,12 @@ def value_of_an_hour_sooner(cheap_usd: Decimal, dear_usd: Decimal, later_hours: 
 _SEED = 20261121
 
 _MOST_INTERRUPTIONS = 100_000
-"""A run that has been interrupted so often is taken to never end."""
+"""A run with this many interruptions counts as one that never ends."""
 
 
 @dataclass(frozen=True)
 class PlayedRun:
-    """One run as it went, in hours. `on_demand_hours` are those after a change to on-demand, 0 without one."""
+    """One simulated run, in hours. `on_demand_hours` are those after a change to on-demand, 0 without one."""
 
     spot_hours: float
     on_demand_hours: float
@@ -242,10 +243,10 @@ class PlayedRun:
 def played_runs(
     work_hours: float, interval_hours: float, conditions: SpotConditions, *, runs: int, deadline_hours: float | None = None
 ) -> list[PlayedRun]:
-    """So many runs, the same every time.
+    """Return simulated runs, the same every time.
 
-    With `deadline_hours` a run changes to on-demand at the last moment from which on-demand is sure to end in time; nothing else is known
-    to it beforehand.
+    With `deadline_hours` a run changes to on-demand at the last moment from which on-demand is sure to end in time. It knows nothing else
+    in advance.
     """
     chance = random.Random(_SEED)  # noqa: S311 -- a simulation must be repeatable, not secret
     return [_play(work_hours, interval_hours, conditions, chance, deadline_hours) for _ in range(runs)]
@@ -290,18 +291,18 @@ def _play(work: float, interval: float, conditions: SpotConditions, chance: rand
 
 
 def _segment(work: float, interval: float, conditions: SpotConditions) -> float:
-    """The next segment with its checkpoint; the last has none."""
+    """Return the next segment with its checkpoint; the last has none."""
     return work if work <= interval * (1 + 1e-9) else interval + conditions.checkpoint_hours
 
 
 _RUNS = 2000
-"""Enough for a risk to be within about two percentage points, 19 times in 20."""
+"""Enough runs for a risk within about two percentage points, 19 times in 20."""
 _SEGMENTS = 500_000
 """Most segments that one estimate may simulate: fewer runs if a run has very many segments."""
 
 
 def late_share(work_hours: float, interval_hours: float, conditions: SpotConditions, deadline_hours: float) -> float:
-    """The share of runs that end after the deadline when they stay on Spot, of up to 2,000 that were played; the same every time."""
+    """Return the share of runs that end after the deadline on Spot, of up to 2,000 simulated ones; the same every time."""
     expected = spot_run(work_hours, interval_hours, conditions)
     if not expected.ends:
         return 1.0
@@ -317,11 +318,10 @@ def runs_worth_playing(expected: SpotRun, interval_hours: float, most: int) -> i
 
 
 def late_share_at_most(work_hours: float, interval_hours: float, conditions: SpotConditions, deadline_hours: float) -> float:
-    """A closed form that the share of late runs never exceeds.
+    """Return a closed-form upper bound on the share of late runs.
 
-    Whatever it hits, an interruption costs at most a segment, a restart and a wait. So k of them are survived when k such losses fit
-    between the undisturbed run and the deadline, and a late run was struck more than k times while it was billed for no longer than that
-    takes.
+    An interruption costs at most a segment, a restart and a wait. So a run survives k interruptions if k such losses fit between the
+    undisturbed run and the deadline. A late run had more than k within the billed time that this takes.
     """
     undisturbed = on_demand_hours(work_hours, interval_hours, conditions) - conditions.restart_hours
     slack = deadline_hours - undisturbed
@@ -334,7 +334,7 @@ def late_share_at_most(work_hours: float, interval_hours: float, conditions: Spo
 
 
 def _poisson_above(count: int, mean: float) -> float:
-    """The chance of more than `count` events where `mean` are expected."""
+    """Return the probability of more than `count` events if `mean` are expected."""
     if mean == 0:
         return 0.0
     logarithms = [each * math.log(mean) - mean - math.lgamma(each + 1) for each in range(count + 1)]

@@ -27,7 +27,7 @@ _MEBIBYTES = 1024
 
 @dataclass(frozen=True)
 class Shape:
-    """A machine without GPUs that an autoscaler may make, and what a month of it costs, its disk included."""
+    """A machine without GPUs that an autoscaler may create, with its monthly cost, disk included."""
 
     name: str
     vcpu: Decimal
@@ -46,9 +46,10 @@ class Shape:
 
 @dataclass(frozen=True)
 class ResourceRates:
-    """US dollars a month of a vCPU and of a GiB, so that no machine costs more than its parts do at these rates.
+    """US dollars a month of a vCPU and of a GiB, so that no machine costs more than its parts at these rates.
 
-    So whatever fits under ceilings costs no more than the ceilings do: the rates are a solution of the dual of the linear program.
+    Therefore all that fits under ceilings costs at most as much as the ceilings: the rates are a solution of the dual of the linear
+    program.
     """
 
     usd_per_vcpu: Decimal
@@ -60,7 +61,7 @@ class ResourceRates:
 
 
 def rates_over(shapes: Sequence[Shape]) -> list[ResourceRates]:
-    """The least rates that no machine is above: the corners of all there are, one of which is the best for any two ceilings."""
+    """Return the lowest rates that no machine exceeds: all corners, one of which is the best for any two ceilings."""
     if not shapes:
         return [ResourceRates(_NOTHING, _NOTHING)]
     found = [
@@ -80,7 +81,7 @@ def rates_over(shapes: Sequence[Shape]) -> list[ResourceRates]:
 
 
 _ROUNDING = Decimal("1e-12")
-"""The corner of two machines is above both but for the last digits of a division."""
+"""Rounding margin: the corner of two machines is above both except for the last digits of a division."""
 
 
 def _above_all(rates: ResourceRates, shapes: Sequence[Shape]) -> bool:
@@ -110,7 +111,7 @@ def most_with_borrowing(team: CostedTeam, plan: CostedPlan, lines: Sequence[Cost
 
 @dataclass(frozen=True)
 class _Kept:
-    """Declared nodes in whose place others may be made: so many at most, what a month of one costs, and what it takes of the limits."""
+    """Declared nodes that others may replace: their greatest number, the monthly cost of one, and its use of the limits."""
 
     nodes: int
     usd: Decimal
@@ -122,7 +123,7 @@ class _Kept:
 
 @dataclass(frozen=True)
 class _GpuShape:
-    """A machine with GPUs that node auto-provisioning may make on demand."""
+    """A machine with GPUs that node auto-provisioning may create on demand."""
 
     accelerator: str
     gpus: int
@@ -193,7 +194,7 @@ def _worst(lines: Sequence[CostLine], section: Section, name: str | None = None)
 
 
 def _gpu_shapes(room: MadeByItself, plan: CostedPlan, book: PriceBook) -> tuple[list[_GpuShape], tuple[str, ...]]:
-    """The machines with these kinds of GPUs, and the kinds of which no on-demand price is known: those cannot be bounded."""
+    """Return the machines with these kinds of GPUs, and the kinds without a known on-demand price, which cannot be bounded."""
     disk = sum((price.usd * each.amount for each in room.charges if (price := book.find_service(each.item, plan.region))), _NOTHING)
     found: list[_GpuShape] = []
     for machine in machines_of(book.cloud).values():

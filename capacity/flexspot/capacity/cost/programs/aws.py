@@ -20,11 +20,11 @@ Linked = dict[str, "Declared"]
 """The other resources of the program by URN."""
 
 _NODE_GROUP_MACHINE = "t3.medium"
-"""Of a node group without types (CreateNodegroup's instanceTypes)."""
+"""Default type of a node group (CreateNodegroup's instanceTypes)."""
 
 
 def volume(billed: Billed, disk: Declared, nodes: UnitCounts, what: str, otherwise: str | None) -> None:
-    """A disk of each of `nodes`; `otherwise` is the type where none is said."""
+    """Add a disk for each of `nodes`; `otherwise` is its default type."""
     kind, size = disk.text("volumeType") or disk.text("type") or otherwise, disk.number("volumeSize") or disk.number("size")
     if kind is None or size is None:
         billed.missing.append(f"{what}: its {'type' if kind is None else 'size'} is not said")
@@ -67,7 +67,7 @@ def _nodes(billed: Billed, found: Declared, machines: tuple[str | None, ...], ca
 
 
 def _template(found: Declared, linked: Linked) -> Declared | None:
-    """The launch template that a resource names, as it is to be."""
+    """Return the launch template that a resource names, as it will be."""
     for name, urns in found.depends.items():
         if name in {"launchTemplate", "mixedInstancesPolicy", "launchConfiguration"}:
             for urn in urns:

@@ -1,4 +1,4 @@
-"""A program as Pulumi wrote it down (`pulumi preview --json`, or `pulumi stack export`), and what of a resource is billed."""
+"""A program in Pulumi's output (`pulumi preview --json`, or `pulumi stack export`), and the billed parts of a resource."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ _ZONE = re.compile(r"([a-z]+-[a-z]+\d+)-[a-z]|([a-z]{2}(?:-[a-z]+)+-\d+)[a-z]")
 
 @dataclass(frozen=True)
 class Declared:
-    """A resource: what the program says of it (`inputs`), and what is there of it already (`outputs`). `depends` are URNs by property.
+    """A resource with its declared `inputs` and its present `outputs`.
 
-    `region` is None where nothing says it. `other` marks a second one of the same URN, which an unfinished replacement left.
+    `depends` are URNs by property. `region` is None if unknown. `other` marks a second one of the same URN, left by an unfinished
+    replacement.
     """
 
     urn: str
@@ -44,7 +45,7 @@ class Declared:
 
     @property
     def name(self) -> str:
-        """The name that the program gave it."""
+        """Name of the resource in the program."""
         return self.urn.rpartition("::")[2]
 
     @property
@@ -53,17 +54,17 @@ class Declared:
         return self.urn, self.other
 
     def get(self, *path: str) -> Any:
-        """A value, of a block that is a list of one also its field; None where nothing is said. What is not known yet is UNKNOWN."""
+        """Return a value; in a block that is a one-element list, its field. None if it is not set, UNKNOWN if it is not known yet."""
         said = _walk(self.inputs, path)
         return said if said is not None and said != UNKNOWN else (_walk(self.outputs, path) or said)
 
     def text(self, *path: str) -> str | None:
-        """A text that is known; None where nothing is said or known."""
+        """Return a known text. None if it is not set or not known."""
         found = self.get(*path)
         return found if isinstance(found, str) and found and found != UNKNOWN else None
 
     def number(self, *path: str) -> Decimal | None:
-        """Likewise a number of 0 or more."""
+        """Return a known number of 0 or more. None if it is not set or not known."""
         return number_of(self.get(*path))
 
     def true(self, *path: str) -> bool:
@@ -71,18 +72,18 @@ class Declared:
         return self.get(*path) in (True, "true")
 
     def items(self, *path: str) -> list[Any]:
-        """The members of a list, or the one block that stands in its place."""
+        """Return the members of a list, or the one block in its place."""
         found = self.get(*path)
         return [] if found is None or found == UNKNOWN else list(cast("list[Any]", found)) if isinstance(found, list) else [found]
 
     def part(self, block: Any) -> Declared:
-        """The same resource with a block of it in place of its inputs, so that the block is read in the same way."""
+        """Return the resource with a block as its inputs, so that the block is read in the same way."""
         inputs = cast("dict[str, Any]", block) if isinstance(block, dict) else {}
         return Declared(self.urn, self.type, inputs, {}, self.region, self.depends, self.other)
 
 
 def number_of(value: Any) -> Decimal | None:
-    """A number of 0 or more, also one that is written as text; else None."""
+    """Return a number of 0 or more, also from text. None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -104,9 +105,9 @@ def _walk(value: Any, path: Iterable[str]) -> Any:
 
 @dataclass(frozen=True)
 class Program:
-    """The resources of a stack as they are to be (`after`), and as they are (`before`; None for a state, which is one of both).
+    """The resources of a stack as they will be (`after`), and as they are (`before`; None for a state, which is both).
 
-    `not_shown` is how many resources do not change and are not in the file; `region` is where those are whose region nothing says.
+    `not_shown` is the number of unchanged resources that are not in the file. `region` is the default region of resources.
     """
 
     name: str
@@ -117,9 +118,9 @@ class Program:
 
 
 def read_program(written: dict[str, Any], name: str, region: str | None = None) -> Program:
-    """The program of a preview's or a state's JSON; `region` is where resources are whose region nothing says.
+    """Return the program of a preview's or a state's JSON; `region` is the default region of resources.
 
-    Raises ExplainedError for what is neither.
+    Raises ExplainedError for other JSON.
     """
     settings = cast("dict[str, Any]", written.get("config") or {})
     if isinstance(written.get("steps"), list):
@@ -165,7 +166,7 @@ def _key(state: dict[str, Any]) -> tuple[str, bool]:
 
 
 def _stack_name(states: list[dict[str, Any]], otherwise: str) -> str:
-    """PROJECT/STACK, as the first URN has them: urn:pulumi:STACK::PROJECT::TYPE::NAME."""
+    """Return PROJECT/STACK from the first URN: urn:pulumi:STACK::PROJECT::TYPE::NAME."""
     for state in states:
         parts = str(state.get("urn", "")).split("::")
         if len(parts) >= 4 and parts[0].startswith("urn:pulumi:"):  # noqa: PLR2004 -- the parts of a URN
@@ -206,7 +207,7 @@ def _region(kind: str, inputs: dict[str, Any], outputs: dict[str, Any], provider
 
 
 def region_of(place: Any) -> str | None:
-    """The region of a region's or a zone's name, also as the end of a URL; None for anything else."""
+    """Return the region of a region's or a zone's name, also at the end of a URL. None for anything else."""
     if not isinstance(place, str) or place == UNKNOWN:
         return None
     name = place.rpartition("/")[2]
@@ -236,7 +237,7 @@ class UnitCounts:
 
 
 def fixed(number: Decimal | int = 1) -> UnitCounts:
-    """So many, always."""
+    """Return a constant number of units."""
     return UnitCounts(Decimal(number), Decimal(number), Decimal(number))
 
 
@@ -251,9 +252,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class MachinePart:
-    """Nodes of one of several machines: the first is what is declared, the dearest what is counted at most.
+    """Nodes of one of several machines: the first is the declared one, the dearest counts for the maximum.
 
-    With `limits` it is they that bound the nodes, however machines and capacity types are mixed. `managed`: of EKS Auto Mode, with its fee.
+    `limits` bound the nodes, however machines and capacity types are mixed. `managed`: of EKS Auto Mode, with its fee.
     """
 
     cloud: Vendor
@@ -266,7 +267,7 @@ class MachinePart:
 
 @dataclass(frozen=True)
 class ServiceUnits:
-    """Units of what is no machine: of an hourly item how many there are, of the others GiB, operations or keys in a month."""
+    """Units of a service: a number for hourly items, else GiB, operations or keys in a month."""
 
     cloud: Vendor
     item: ServiceItem

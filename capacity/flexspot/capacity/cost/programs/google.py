@@ -22,10 +22,10 @@ _NODE_MACHINE, _NODE_DISK_GB, _NODE_DISK = "e2-medium", 100, "pd-balanced"
 """Defaults of GKE's nodes (cloud.google.com/kubernetes-engine/docs/reference/rest, NodeConfig)."""
 
 _ZONES_OF_A_REGION = 3
-"""In how many zones GKE makes the nodes of a regional cluster where nothing is said (.../concepts/regional-clusters)."""
+"""Default number of zones with nodes of a regional cluster (.../concepts/regional-clusters)."""
 
 _NAT_NODES_COUNTED = 32
-"""Cloud NAT bills no more nodes than that (cloud.google.com/nat/pricing)."""
+"""Most nodes that Cloud NAT bills (cloud.google.com/nat/pricing)."""
 
 _DISKS = {
     "pd-standard": ServiceItem.PD_STANDARD,
@@ -60,7 +60,7 @@ def _machine(billed: Billed, found: Declared, machine: str | None, capacity_type
 
 
 def _node_config(billed: Billed, node: Declared, nodes: UnitCounts, *, queued: bool = False) -> None:
-    """Nodes of a pool: machine, disk and local SSD beyond what the machine's price includes."""
+    """Add nodes of a pool: machine, disk, and local SSD that the machine's price does not include."""
     flexible = queued or node.true("flexStart")
     spot = node.true("spot") or node.true("preemptible")
     reserved = node.text("reservationAffinity", "consumeReservationType") == "SPECIFIC_RESERVATION"
@@ -77,7 +77,7 @@ def _node_config(billed: Billed, node: Declared, nodes: UnitCounts, *, queued: b
 
 
 def _zones(pool: Declared, cluster: Declared | None) -> int:
-    """In how many zones a pool has nodes."""
+    """Return the number of zones in which a pool has nodes."""
     for each in (pool, cluster):
         if each is not None and (zones := each.items("nodeLocations")):
             # Of a zonal cluster these are further zones; the cluster's own is one of them in what GKE answers, not in what is declared.
@@ -114,7 +114,7 @@ def _cluster_of(pool: Declared, linked: Linked) -> Declared | None:
 
 
 def node_pool(billed: Billed, pool: Declared, linked: Linked) -> None:
-    """A pool of GKE's."""
+    """Add a GKE node pool."""
     _pool(billed, pool, pool, _zones(pool, _cluster_of(pool, linked)))
 
 
@@ -128,7 +128,7 @@ def _pool(billed: Billed, pool: Declared, of: Declared, zones: int) -> None:
 
 
 def cluster(billed: Billed, found: Declared, _: Linked) -> None:
-    """A cluster: its fee, and the pools that it declares itself."""
+    """Add a cluster: its fee, and the pools in its own declaration."""
     billed.service(Vendor.GCP, ServiceItem.CLUSTER)
     if found.true("enableAutopilot"):
         billed.by_use.append("pods of Autopilot")
@@ -203,7 +203,7 @@ def _rule(billed: Billed, _found: Declared, _: Linked) -> None:
 
 
 def _nat(billed: Billed, _found: Declared, _: Linked) -> None:
-    """Each node that goes out by it is billed, up to as many as the price counts; how many those are, the program does not say."""
+    """Add a NAT. Each node that uses it is billed, up to a maximum. The program does not declare their number."""
     billed.service(Vendor.GCP, ServiceItem.NAT_NODE, UnitCounts(NONE, NONE, Decimal(_NAT_NODES_COUNTED)))
     billed.by_use.append("nodes that go out by it, and traffic through it")
 

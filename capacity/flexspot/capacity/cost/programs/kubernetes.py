@@ -32,14 +32,14 @@ _STORAGE_CLASSES = {
     "standard-rwo": (Vendor.GCP, ServiceItem.PD_BALANCED),
     "premium-rwo": (Vendor.GCP, ServiceItem.PD_SSD),
 }
-"""The classes that EKS and GKE bring along; gp3 is what people call theirs of that type."""
+"""Classes that EKS and GKE provide; gp3 is the usual name for a class of that type."""
 
 _GIB = 2**30
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """One of a NodePool's: a label, how it is compared, and with what."""
+    """A requirement of a NodePool: label, operator and values."""
 
     key: str
     operator: str
@@ -95,7 +95,7 @@ _ASKED = re.compile(r"node\.kubernetes\.io/instance-type|karpenter\.k8s\.aws/ins
 
 
 def _machines(requirements: list[Requirement]) -> tuple[str, ...]:
-    """The machines of EC2 that the requirements leave, those that are named in their order; none where nothing narrows them."""
+    """Return the EC2 machines that the requirements leave, named ones in their order. Empty if no requirement restricts them."""
     if not any(_ASKED.fullmatch(each.key) and each.operator in {"In", "Gt"} for each in requirements):
         return ()
     named = next((each.values for each in requirements if each.key == "node.kubernetes.io/instance-type" and each.operator == "In"), None)
@@ -128,7 +128,7 @@ def _size(machine: str, resource: str) -> Decimal | None:
 
 
 def _limits(found: Declared, machines: tuple[str, ...]) -> tuple[Limit, ...]:
-    """The limits of a pool that bound each of its machines."""
+    """Return the limits of a pool that bound each of its machines."""
     limits: list[Limit] = []
     written = found.get("spec", "limits")
     for resource, amount in written.items() if isinstance(written, dict) else ():
@@ -192,7 +192,7 @@ def _class_disks(billed: Billed, found: Declared, nodes: UnitCounts, around: Aro
 
 @dataclass(frozen=True)
 class Around:
-    """The other resources of a program, and the cloud that its clusters are on, if it is one."""
+    """The other resources of a program, and the cloud of its clusters, if there is exactly one."""
 
     linked: dict[str, Declared]
     cloud: Vendor | None
@@ -224,7 +224,7 @@ def _stateful(billed: Billed, found: Declared, around: Around) -> None:
 
 
 def _connected(billed: Billed, found: Declared, around: Around) -> None:
-    """An object of Config Connector, which is a resource of Google Cloud."""
+    """Add a Config Connector object, which is a resource of Google Cloud."""
     block = found.get("spec")
     spec = replace(found, inputs=dict(block) if isinstance(block, dict) else {}, outputs={})
     if found.type.endswith(":ContainerCluster"):
@@ -264,7 +264,7 @@ def bill(billed: Billed, found: Declared, around: Around) -> bool:
 
 
 def place_of(found: Declared) -> str | None:
-    """The region that an object says itself: of a pool's requirements, or of a resource of Config Connector."""
+    """Return the region in an object: from a pool's requirements, or a Config Connector resource."""
     if (said := region_of(found.get("spec", "location"))) is not None:
         return said
     places = {region_of(value) for each in _requirements(found) if each.key in _ZONES and each.operator == "In" for value in each.values}
@@ -272,7 +272,7 @@ def place_of(found: Declared) -> str | None:
 
 
 def cloud_of(found: Declared) -> Vendor | None:
-    """The cloud of an object that names one by its kind."""
+    """Return the cloud of an object whose kind belongs to one."""
     if found.type.startswith("kubernetes:karpenter.sh/"):
         return _CLASSES.get(found.text("spec", "template", "spec", "nodeClassRef", "group") or "")
     return Vendor.GCP if ".cnrm.cloud.google.com/" in found.type else None

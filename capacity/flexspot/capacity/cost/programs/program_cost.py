@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class KnownTypes(Record):
-    """Types that are not billed for being there; see the file."""
+    """Types that are not billed for existing; see the file."""
 
     as_of: date
     source: str
@@ -50,16 +50,17 @@ class KnownTypes(Record):
 
 @cache
 def known_types() -> KnownTypes:
-    """The shipped lists."""
+    """Return the shipped lists."""
     return read_records(Path(__file__).with_name("types.yaml"), KnownTypes)
 
 
 @dataclass(frozen=True)
 class ResourceCost:
-    """A resource and a month of it. `expected_usd` of its figures is what is declared, `worst_usd` the most, `floor_usd` the least.
+    """A resource and its monthly cost.
 
-    What has no price, and what the program does not say (`missing`), is in no figure but a Spot price, which at most is the on-demand one.
-    `unbounded`: even the most is not all.
+    Of its figures, `expected_usd` is the declared amount, `worst_usd` the most, `floor_usd` the least. Unpriced parts and values that the
+    program lacks (`missing`) are in no figure. The exception is a Spot price, which is at most the on-demand price. `unbounded`: even
+    `worst_usd` is incomplete.
     """
 
     urn: str
@@ -75,7 +76,7 @@ class ResourceCost:
 
 @dataclass(frozen=True)
 class CostChange:
-    """A resource whose cost differs, before (None: there was none) and after (None: it goes)."""
+    """A resource with a changed cost, before (None: it is new) and after (None: it is deleted)."""
 
     name: str
     type: str
@@ -91,7 +92,10 @@ class CostChange:
 
 @dataclass(frozen=True)
 class ProgramCost:
-    """A month of a program. `not_priced` counts resources by types whose price is not known; `before` is None where nothing says it."""
+    """The monthly cost of a program.
+
+    `not_priced` counts resources by types without a known price; `before` is None if the present state is unknown.
+    """
 
     name: str
     lines: tuple[ResourceCost, ...]
@@ -101,7 +105,7 @@ class ProgramCost:
 
     @property
     def total(self) -> Figures:
-        """All that is known."""
+        """Sum of all known costs."""
         return total(each.figures for each in self.lines)
 
     @property
@@ -116,7 +120,7 @@ class ProgramCost:
 
     @property
     def changes(self) -> list[CostChange]:
-        """The resources whose cost a change moves, or whose machines and services it exchanges."""
+        """Resources with a changed cost, or with exchanged machines and services."""
         if self.before is None:
             return []
         before, after = ({each.urn: each for each in side} for side in (self.before, self.lines))
@@ -132,7 +136,7 @@ class ProgramCost:
 
 
 def program_cost(program: Program, books: Mapping[Vendor, PriceBook]) -> ProgramCost:
-    """A month of a program at the prices of the books."""
+    """Return the monthly cost of a program at the prices of the books."""
     lines, not_priced = _side(program.after, books, program.region)
     if program.before is None:
         return ProgramCost(program.name, tuple(lines), not_priced, None, program.not_shown)
@@ -141,7 +145,7 @@ def program_cost(program: Program, books: Mapping[Vendor, PriceBook]) -> Program
 
 
 def compared(before: ProgramCost, after: ProgramCost) -> ProgramCost:
-    """The cost of a program against that of another file: what is there of it is what the other says."""
+    """Return the cost of a program compared with that of another file, which provides the present state."""
     return ProgramCost(after.name, after.lines, after.not_priced, before.lines, after.not_shown + before.not_shown)
 
 
@@ -180,7 +184,7 @@ class _Places:
     given: str | None
 
     def of(self, found: Declared, cloud: Vendor) -> str | None:
-        """Its own region, or its cluster's; else the one that was given for this cloud; else the only one that the program has."""
+        """Return the region of a resource: its own or its cluster's, else the given one of this cloud, else the program's only one."""
         if (own := kubernetes.place_of(found) or found.region) is not None:
             return own
         for urn in found.depends.get("cluster", ()):
@@ -220,7 +224,7 @@ def _shown(cost: ResourceCost | None) -> tuple[Figures, tuple[str, ...]] | None:
 
 @dataclass
 class _Sums:
-    """US dollars a month so far: at most, as declared, at least; with which prices, and what is missing."""
+    """Running sums in US dollars a month (most, declared, least), with their prices and missing values."""
 
     prices: list[PriceUsed]
     missing: list[str]
@@ -309,7 +313,7 @@ def _add_machines(part: MachinePart, book: PriceBook, region: str, sums: _Sums) 
 
 
 def _most(part: MachinePart, usd_per_hour: dict[str, Decimal]) -> Decimal:
-    """US dollars an hour of the dearest nodes that may be there. Under limits no mixture of machines is dearer than the limits are."""
+    """Return US dollars an hour of the dearest possible nodes. Under limits no mix of machines costs more than the limits."""
     if part.nodes.most is None:
         return NONE
     if not part.limits:
