@@ -26,7 +26,7 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Written:
-    """An object of a fixture, all of it known, as the API server would see it. `rule` is the one that it was first written for."""
+    """An object of a fixture, with all values known, as the API server would see it. `rule` is the one that it was first written for."""
 
     rule: str
     name: str
@@ -49,7 +49,7 @@ def written() -> tuple[Written, ...]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """As the API server takes it: a field that is null is not there."""
+    """Return the object without null fields, as the API server stores it."""
     if isinstance(value, dict):
         return {key: _without_nulls(each) for key, each in cast("dict[str, Any]", value).items() if each is not None}
     return [_without_nulls(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
@@ -75,7 +75,7 @@ def told_by_rules(manifest: Manifest, among: Sequence[Reading], settings: Settin
 
 
 def told_of_each(manifests: Sequence[Manifest], among: Sequence[Reading], settings: Settings = DEFAULTS) -> list[dict[str, list[str]]]:
-    """The same of several objects at once, of which none may change what is said of another: pods, quotas and ranges do not."""
+    """Return the same for several objects at once. None may change the messages about another: pods, quotas and ranges do not."""
     of_kinds = [_rules_of(each, settings) for each in manifests]
     readings = [read_source(from_manifest(each)) for each, rules in zip(manifests, of_kinds, strict=True) if rules]
     assert not any(reading.defect for reading in readings)
@@ -111,7 +111,7 @@ REQUIRED = ("apiVersion", "kind", "metadata")
 
 
 def without_one_field(manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
-    """Copies of an object, each without one of its optional fields or elements, with the path of what is missing."""
+    """Return copies of an object, each without one optional field or element, with the path of the missing part."""
     for path in _paths(manifest, ()):
         if path not in {(field,) for field in REQUIRED}:
             yield ".".join(map(str, path)), _without(manifest, path)

@@ -12,7 +12,7 @@ _STACK = Path(__file__).resolve().parents[1] / "stacks" / "Pulumi.dev-eks.yaml"
 
 
 def auto_mode_settings() -> dict[str, Any]:
-    """The settings of dev-eks in Auto Mode, which AWS gives an image, with services on reserved GPUs and on on-demand ones besides."""
+    """Return the settings of dev-eks in Auto Mode, with AWS's own image, and with additional services on reserved and on-demand GPUs."""
     settings: dict[str, Any] = yaml.safe_load(_STACK.read_text(encoding="utf-8"))["config"]["flexspot:platform"]
     del settings["cluster"]["ami"]
     settings["cluster"]["mode"] = "auto"

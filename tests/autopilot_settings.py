@@ -15,10 +15,10 @@ _OF_NODE_POOLS = ("shutdown_grace_seconds",)
 
 
 def autopilot_settings() -> dict[str, Any]:
-    """The settings of dev-gke on Autopilot.
+    """Return the settings of dev-gke on Autopilot, with a pool of every capacity type that Autopilot offers.
 
-    Besides its own pools there is one of each other capacity type that Autopilot has: flex-start for training, and services on reserved and
-    on-demand GPUs, which go from one to the other at a stock-out.
+    The added pools are flex-start for training, and reserved and on-demand GPUs for services, which move from one to the other at a
+    stock-out.
     """
     settings: dict[str, Any] = yaml.safe_load(_STACK.read_text(encoding="utf-8"))["config"]["flexspot:platform"]
     settings["cluster"] = {key: value for key, value in settings["cluster"].items() if key != "system_pool"} | {"mode": "autopilot"}

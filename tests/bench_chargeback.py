@@ -1,7 +1,7 @@
-"""`python tests/bench_chargeback.py [PODS...]`: how long `flexspot chargeback` takes for a month, and how much memory, as the month grows.
+"""`python tests/bench_chargeback.py [PODS...]`: time and memory of `flexspot chargeback` for a month, as the month grows.
 
-The month is made up, with everything that the report asks for, and stands in a real Prometheus, whose own memory is not counted.
-What the report says is compared with what was made.
+The month is synthetic and contains all series that the report requests. It is in a real Prometheus, whose own memory is not counted. The
+report is compared with the generated month.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from flexspot.lab.tools.build import Tools, ensure_tools, family_named
 SIZES = (2_500, 5_000, 10_000)
 MONTH = "2026-03"
 AT_MOST_SECONDS, AT_MOST_MIB = 60.0, 1024.0
-"""For the largest size."""
+"""Ceilings for the largest size."""
 
 FLEXSPOT = Path(sys.executable).with_name("flexspot")
 
 
 def report(url: str, out: Path) -> tuple[float, float, float]:
-    """Runs the command; its seconds, its own processor seconds, and the most memory it had, in MiB."""
+    """Run the command and return its seconds, its own processor seconds, and its peak memory in MiB."""
     command = [FLEXSPOT, "chargeback", "report", "--prometheus", url, "--month", MONTH, "--format", "json", "--out", str(out)]
     start = time.perf_counter()
     with subprocess.Popen(command, cwd=Path(__file__).parents[1], stderr=subprocess.PIPE, text=True) as process:
@@ -48,7 +48,7 @@ def report(url: str, out: Path) -> tuple[float, float, float]:
 
 
 def measure(pods: int, tools: Tools) -> tuple[float, float, float]:
-    """Makes a month, and measures a report on it. Ends the program when the report says something else than was made."""
+    """Generate a month, and measure a report on it. Exits if the report differs from the generated month."""
     month = made_month(month_period(MONTH, "UTC"), pods)
     with tempfile.TemporaryDirectory() as folder:
         home, blocks, out = LabHome(Path(folder), "month"), Path(folder) / "blocks", Path(folder) / "report.json"
@@ -63,7 +63,7 @@ def measure(pods: int, tools: Tools) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """Measures and prints a table; ends with 1 when the largest month takes longer, or more memory, than it may."""
+    """Measure and print a table. Exits with 1 if the largest month exceeds its time or memory ceiling."""
     sizes = [int(each) for each in sys.argv[1:]] or list(SIZES)
     wanted = (family_named("prometheus"),)
     tools = ensure_tools(Path(__file__).parents[1] / ".tools", Silence(), wanted=wanted)

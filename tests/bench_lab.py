@@ -23,14 +23,14 @@ _SERVER = ("etcd", "kube-apiserver")
 
 
 class _Stopwatch(Silence):
-    """Notes when each step ends, in seconds since it was made."""
+    """Records the end of each step, in seconds since its creation."""
 
     def __init__(self) -> None:
         self.started = time.monotonic()
         self.ended: dict[str, float] = {}
 
     def end(self, step: str, outcome: str) -> None:  # noqa: ARG002 -- the time is all that counts
-        """See Progress."""
+        """Implements Progress.end."""
         self.ended[step] = time.monotonic() - self.started
 
 
@@ -59,7 +59,7 @@ def _one_round(tools: Tools, root: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measures and prints a table."""
+    """Measure and print a table."""
     tools = ensure_tools(Path(__file__).parents[1] / ".tools", Silence())
     with tempfile.TemporaryDirectory() as root:
         rounds = [_one_round(tools, Path(root)) for _ in range(_ROUNDS)]

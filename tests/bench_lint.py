@@ -32,7 +32,7 @@ ONE_FILE_SECONDS = 0.3
 
 @dataclass(frozen=True)
 class Corpus:
-    """Describes a set of files. `at_most` is how many times what CSafeLoader takes the linter may take."""
+    """A set of files. `at_most` is the linter's time limit, as a multiple of CSafeLoader's time."""
 
     name: str
     size_mb: float

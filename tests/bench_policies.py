@@ -1,4 +1,4 @@
-"""`python tests/bench_policies.py`: what all rules cost for one resource of a state of a thousand, and how that grows."""
+"""`python tests/bench_policies.py`: cost of all rules for one resource in a state of a thousand, and its growth."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ Resource = tuple[str, str, dict[str, Any]]
 
 
 def resources(times: int = 1) -> list[Resource]:
-    """A platform of ten Spot pools and a hundred teams with their queues, quotas and jobs; the rest concerns no rule. Or `times` that."""
+    """Return a platform of ten Spot pools and a hundred teams with their queues, quotas and jobs, or `times` that.
+
+    No rule concerns the rest.
+    """
     total, teams, pools, jobs = (count * times for count in (_RESOURCES, _TEAMS, _POOLS, _JOBS))
     made = [each for number in range(pools) for each in _pool(f"pool-{number}")]
     made += [each for number in range(teams) for each in _team(f"team-{number}", _pools_of(number, pools))]
@@ -30,7 +33,7 @@ def resources(times: int = 1) -> list[Resource]:
 
 
 def _pools_of(team: int, pools: int) -> list[str]:
-    """The pools of a team: ten at most, however many there are."""
+    """Return the pools of a team, at most ten."""
     return [f"pool-{(team + number) % pools}" for number in range(min(_POOLS, pools))]
 
 
@@ -70,7 +73,7 @@ def _team(name: str, pools: list[str]) -> list[Resource]:
 
 
 def _job(name: str, namespace: str, pools: list[str]) -> Resource:
-    """A job of the namespace's queue; where not all of its pools are left, one that names those that are."""
+    """Return a job of the namespace's queue. If some of its pools are gone, it names the remaining ones."""
     container = {"name": "train", "image": "trainer:1", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
     pod: dict[str, Any] = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 90, "containers": [container]}
     if len(pools) < _POOLS:

@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 
 PAIRS = 60
 STEPS = 5
-"""In one half of a pair: the halves follow each other so closely that a busy machine does the same to both."""
+"""Steps in one half of a pair. The halves follow each other so closely that a busy machine affects both equally."""
 
 STEP_ITERATIONS = 40_000
-"""About ten milliseconds of native code, which is a short step on a GPU. The library costs microseconds for each, however long it is."""
+"""Work of about ten milliseconds of native code: a short step on a GPU. The library costs microseconds a step of any length."""
 
 AT_MOST = 1.01
 
 RANKS = 4
 LONG_STEP_SECONDS = 0.2
-"""Of a model that needs several GPUs."""
+"""Size of a model that needs several GPUs."""
 
 
 def step() -> None:
-    """Stands for a training step."""
+    """Simulate a training step."""
     hashlib.pbkdf2_hmac("sha256", b"weights", b"batch", STEP_ITERATIONS)
 
 
 def seconds_of(steps: Iterator[int]) -> float:
-    """Processor time of some steps, each after the next number."""
+    """Return the processor time of some steps, each after the next number."""
     start = time.process_time()
     for _ in islice(steps, STEPS):
         step()
@@ -55,9 +55,9 @@ def seconds_of(steps: Iterator[int]) -> float:
 
 
 def overhead(folder: Path) -> tuple[float, float]:
-    """With a TrainingRun against without one, the median of all pairs; and its microseconds for each step.
+    """Return the overhead of a TrainingRun as the median of all pairs, and in microseconds a step.
 
-    The checkpoints themselves are not the loop's cost: the interval is chosen by what they cost.
+    The checkpoints themselves are not counted: the interval is chosen by their cost.
     """
     with Interruption(15.0) as interruption:
         storage = LocalFolder(folder)
@@ -104,7 +104,7 @@ def group_overhead(agree_seconds: float) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measures and prints; fails when the library costs more than the bar."""
+    """Measure and print. Fails if the library costs more than the ceiling."""
     console = Console()
     with folder_in_memory() as folder:
         ratio, microseconds = overhead(folder)

@@ -26,7 +26,7 @@ _ROUNDS = 5
 
 
 def loop_seconds() -> float:
-    """CPU seconds of the fixed loop, the median of five."""
+    """Return the CPU seconds of the fixed loop, the median of five."""
 
     def once() -> float:
         start, total = time.process_time(), 0
@@ -38,9 +38,9 @@ def loop_seconds() -> float:
 
 
 def cpu_seconds(tier: str) -> float:
-    """CPU seconds of all processes of a tier. Raises SystemExit when a test fails.
+    """Return the CPU seconds of all processes of a tier. Raises SystemExit if a test fails.
 
-    A lab's parts outlive the process that starts them. Linux hands them to this process, which counts them once it has waited for them.
+    A lab's parts outlive the process that starts them. Linux re-parents them to this process, which counts them after waiting for them.
     """
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -29,7 +29,7 @@ HEAD = f"| record | Spot there | bound, USD | {' | '.join(STRATEGIES)} |"
 
 
 def groups_of(folder: Path | None) -> list[list[Trace]]:
-    """Each record alone, and those of one machine, place and time together as zones."""
+    """Return each record alone, and those of one machine, place and time together as zones."""
     if folder is None:
         made = [[made_trace(seed, ticks=2000, up_hours=up, down_hours=down)] for seed, up, down in ((1, 8, 1), (2, 2, 2), (3, 0.5, 3))]
         return [*made, [made_trace(seed, ticks=2000, up_hours=2, down_hours=4) for seed in (4, 5, 6)]]
@@ -38,7 +38,7 @@ def groups_of(folder: Path | None) -> list[list[Trace]]:
 
 
 def compared(zones: Sequence[Trace], notice_seconds: int) -> Comparison:
-    """All strategies, on as many nodes as the record ever had."""
+    """Return the results of all strategies, on the largest number of nodes in the record."""
     work = round(min(WORK_HOURS * 3600, len(zones[0].available) * zones[0].gap_seconds / 2))
     nodes = max(1, *(max(each.available) for each in zones))
     job = Job(work, round(work * SLACK), 1800, nodes, checkpoint_seconds=60, restart_seconds=600, notice_seconds=notice_seconds)
@@ -46,7 +46,7 @@ def compared(zones: Sequence[Trace], notice_seconds: int) -> Comparison:
 
 
 def table(comparisons: Sequence[Comparison]) -> list[str]:
-    """The guide's table: means over all starts, as multiples of the bound, and their means over the records in the last line."""
+    """Return the guide's table: means over all starts, as multiples of the bound, and their means over the records in the last line."""
     ratios = [[each.mean_usd / found.bound_usd for each in found.results.values()] for found in comparisons]
     firsts = [f"{each.name} | {each.available_share * 100:.0f} % | {each.bound_usd:,.0f}" for each in comparisons]
     ratios.append([sum(each, Decimal(0)) / len(comparisons) for each in zip(*ratios, strict=True)])

@@ -1,4 +1,4 @@
-"""Months in small, as Prometheus would tell of them: series by question, made of what was there from when until when."""
+"""Small months as Prometheus would return them: series by question, from pods and nodes with their times."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ STEP = 60
 
 
 def at(hours: int, seconds: int = 0) -> str:
-    """A moment of a month, as a file has it."""
+    """Return a moment of a month in a file's format."""
     return datetime.fromtimestamp(Month().period.start + hours * HOUR + seconds, UTC).isoformat()
 
 
 class Month:
-    """Collects series. Times are seconds from the month's start; a pod or node is seen at every step within its times."""
+    """A builder of series. Times are seconds from the month's start; a pod or node is sampled at every step within its times."""
 
     def __init__(self, hours: int = 24, start: int = 1_790_812_800, name: str = "2026-10") -> None:
         self.period = Period(start, start + hours * HOUR, name, "UTC")
@@ -51,7 +51,7 @@ class Month:
         resource: str = "nvidia_com_gpu",
         labels: dict[str, str] | None = None,
     ) -> None:
-        """With the labels of Karpenter, and `labels` besides; an empty one is left out."""
+        """Add a node with the labels of Karpenter and `labels`; an empty one is left out."""
         known = {
             "node.kubernetes.io/instance-type": machine,
             "topology.kubernetes.io/region": region,
@@ -120,7 +120,7 @@ class Month:
         return ledger.close()
 
     def report(self, idle: IdlePolicy = IdlePolicy.CENTRAL, slice_seconds: int = 6 * HOUR, own: PriceFile | None = None) -> Report:
-        """At the shipped prices, with those of a file of one's own before them."""
+        """Return the report at the shipped prices, overridden by those of a user's file."""
         prices = PriceTimes(own=own, name="own")
         books = self.books(slice_seconds, cuts=prices.cuts(self.period))
         return charge(books, cost_nodes(books, prices), idle=idle, asked=self.period)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 FREE = {"affinity", "nodeSelector"}
-"""Maps whose keys are Kubernetes' or the user's, of which a chart's own values hold examples."""
+"""Maps with keys of Kubernetes or the user, for which a chart's own values contain examples."""
 
 QUANTITIES = {"cpu", "memory"}
-"""Kubernetes takes a number or a text for these."""
+"""Fields in which Kubernetes accepts a number or a text."""
 
 
 def unknown_values(values: dict[str, Any], chart_values: dict[str, Any], path: str = "") -> list[str]:
@@ -30,7 +30,7 @@ def unknown_values(values: dict[str, Any], chart_values: dict[str, Any], path: s
 
 
 def _kind(value: Any) -> str:
-    """The kind of a YAML value. Pulumi's mocks hand numbers over as floats."""
+    """Return the kind of a YAML value. Pulumi's mocks return numbers as floats."""
     kinds: dict[type, str] = {
         bool: "true or false",
         int: "a number",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 LOCAL_RESOURCES = 75
-"""Resources of the shipped local stack, components and the stack itself included."""
+"""Resources of the shipped local stack, including components and the stack itself."""
 
 FOLDERS = (*command_line.SOURCE_ROOTS, "stacks")
 
@@ -47,7 +47,7 @@ class OwnCheckout:
         }
 
     def command(self, *arguments: str) -> list[str]:
-        """For a process that a test holds while it runs."""
+        """Return the command for a process that a test keeps while it runs."""
         return [sys.executable, "-c", "from flexspot.infra.cli.app import main; main()", *arguments]
 
     def flexspot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -60,7 +60,7 @@ class OwnCheckout:
         return subprocess.run([*program, *arguments], input=given, capture_output=True, text=True, check=True).stdout
 
     def change(self, stack: str, **changes: object) -> None:
-        """Writes a stack file from the local one with other settings."""
+        """Write a stack file: the local one with other settings."""
         content = yaml.safe_load((self.folder / "stacks" / "Pulumi.local.yaml").read_text())
         content["config"]["flexspot:platform"] |= changes
         (self.folder / "stacks" / f"Pulumi.{stack}.yaml").write_text(yaml.safe_dump(content))
@@ -73,7 +73,7 @@ def checkout(tmp_path: Path) -> OwnCheckout:
 
 @pytest.fixture(scope="session")
 def checkout_of_the_lab(lab: LabControlPlane) -> OwnCheckout:
-    """A checkout whose lab is the one that tests share, with the tools linked."""
+    """Return a checkout with the lab that tests share, and with the tools linked."""
     checkout = OwnCheckout(lab.home.root.parent)
     ensure_tools(checkout.folder / ".tools", Silence())
     return checkout
@@ -81,7 +81,7 @@ def checkout_of_the_lab(lab: LabControlPlane) -> OwnCheckout:
 
 @pytest.fixture
 def checkout_with_lab(checkout_of_the_lab: OwnCheckout, lab: LabControlPlane) -> Iterator[OwnCheckout]:
-    """That checkout with the stack files of the project and nothing deployed, before the test and after it."""
+    """Return that checkout with the project's stack files and nothing deployed, before the test and after it."""
     yield checkout_of_the_lab
     stacks = checkout_of_the_lab.folder / "stacks"
     shutil.rmtree(stacks)
@@ -92,6 +92,6 @@ def checkout_with_lab(checkout_of_the_lab: OwnCheckout, lab: LabControlPlane) ->
 
 
 def forget_stacks(home: LabHome) -> None:
-    """Removes the engine's state and notes that are kept with a lab."""
+    """Remove the engine's state and notes that are kept with a lab."""
     for name in ("pulumi", "project"):
         shutil.rmtree(home.folder / name, ignore_errors=True)

@@ -25,7 +25,7 @@ class MadeObject(Record):
     maker: str
     source: str
     namespaces: tuple[str, ...] = ("*",)
-    """The namespaces for which it holds. Unless given: all, and what is in none."""
+    """Namespaces that it applies to. Default: all, and cluster-scoped objects."""
 
     def holds(self, kind: str, name: str, namespace: str) -> bool:
         return self.kind in {"*", kind} and _any(self.names, name) and _any(self.namespaces, namespace)
@@ -57,7 +57,7 @@ class ClusterMade(SourcedFile):
 
 @cache
 def cluster_made() -> ClusterMade:
-    """The list, read once."""
+    """Return the list, read once."""
     return read_records(DATA, ClusterMade)
 
 

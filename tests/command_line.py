@@ -1,4 +1,4 @@
-"""The `flexspot` command in a process of its own that begins with its libraries loaded: loading them takes longer than most commands."""
+"""The `flexspot` command in a separate process that starts with its libraries loaded: loading takes longer than most commands."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def flexspot(
 
 
 def _abort(pid: int) -> str:
-    """Ends a command and what it started; those in Python say on standard error where each thread stands. Returns what they were."""
+    """End a command and its child processes, and return them. Python ones print the stack of each thread on standard error first."""
     family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
     listed = "\n".join(f"{each.pid} {each.status()} {' '.join(each.cmdline())[:200]}" for each in family)
     for each in family:

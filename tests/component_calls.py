@@ -33,7 +33,7 @@ def host() -> Host:
 
 @contextmanager
 def recording(calls: dict[str, dict[str, dict[str, Any]]]) -> Generator[None]:
-    """Notes every call of a component, by the component and by the resource's name, with what outputs come to."""
+    """Record every call of a component, by the component and by the resource's name, with the values of outputs."""
     originals: dict[Component, Callable[..., None]] = {each: each.__init__ for each in hosted()}
 
     def noting(component: Component, original: Callable[..., None]) -> Callable[..., None]:
@@ -53,7 +53,7 @@ def recording(calls: dict[str, dict[str, dict[str, Any]]]) -> Generator[None]:
 
 
 class Made(Preview):
-    """Answers as a cloud that has made everything; what only a cloud knows has an id for a value."""
+    """Answers as a cloud that has created everything. A value that only the cloud knows is the ID."""
 
     def made(self, declared: Any) -> tuple[str, dict[str, Any]]:
         kubernetes = declared.type.startswith("kubernetes:")
@@ -81,7 +81,7 @@ NAMED: dict[str, Any] = {"cluster": "platform", "cluster_name": "platform"}
 
 
 def work(workload_class: str, **more: Any) -> dict[str, Any]:
-    """A workload of a shipped production stack."""
+    """Return a workload of a shipped production stack."""
     known = {"platform": shipped("prod-eks"), "name": "desk", "team": "search"}
     return known | ({"workload_class": workload_class, "image": "a:1"} if workload_class else {}) | more
 
@@ -125,13 +125,13 @@ OF_NO_STACK: dict[str, dict[str, Any]] = {
 
 
 def calls_of_all() -> dict[str, Mapping[str, dict[str, Any]]]:
-    """Calls of every component, of those that no stack calls one each."""
+    """Return calls of every component: those of stacks, and one for each component that no stack calls."""
     found = dict(calls_of_stacks())
     return found | {name: {"given": args} for name, args in OF_NO_STACK.items()}
 
 
 def without(value: Any, hint: Any, dropped: Callable[[str], bool]) -> Any:
-    """A value of the type `hint` without the optional arguments that `dropped` is true of; it gets TYPE.ARGUMENT, of nested types too."""
+    """Return a value of the type `hint` without the optional arguments that `dropped` selects by TYPE.ARGUMENT, also in nested types."""
     within = [each for each in get_args(hint) if each is not NoneType]
     if get_origin(hint) in {NotRequired, Union, UnionType}:
         return without(value, within[0], dropped)
@@ -146,7 +146,7 @@ def without(value: Any, hint: Any, dropped: Callable[[str], bool]) -> Any:
 
 
 def on_the_wire(component: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments by the names of the schema, and with every number a float."""
+    """Return arguments by the names of the schema, with every number as a float."""
     definition = host()._component_defs[component]  # noqa: SLF001 -- the SDK offers it nowhere else
     return _fields(args, definition.inputs, definition.inputs_mapping)
 
@@ -168,7 +168,7 @@ def _value(value: Any, declared: PropertyDefinition) -> Any:
 
 
 def floats(value: Any) -> Any:
-    """JSON as protobuf has it, in which a whole number is a float."""
+    """Return JSON as protobuf represents it: a whole number is a float."""
     if isinstance(value, dict):
         return {key: floats(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -43,16 +43,16 @@ UNKNOWN_VALUE, SECRET_VALUE = {"$unknown": True}, {"$secret": True}
 
 @dataclass
 class Consumer:
-    """A project whose program takes the components from their own process."""
+    """A project whose program uses the components from their own process."""
 
     folder: Path
     engine: Path
     plugins: dict[str, Path]
-    """By cloud."""
+    """Projects by cloud."""
     environment: dict[str, str]
 
     def write(self, project: dict[str, Any]) -> None:
-        """The project's file, JSON being YAML."""
+        """Write the project's file, as JSON, which is valid YAML."""
         plugins = {"providers": [{"name": f"flexspot-{cloud}", "path": str(each.parent)} for cloud, each in self.plugins.items()]}
         (self.folder / "Pulumi.yaml").write_text(json.dumps({"name": "consumer", "plugins": plugins} | project))
 
@@ -82,7 +82,7 @@ class Consumer:
 
 @contextmanager
 def consumer(tools: Tools, folder: Path, family: str, runtime: str) -> Generator[Consumer]:
-    """A project in `folder` with a stack, for programs in the language of `family`, one of the families of flexspot/lab/tools."""
+    """Return a project in `folder` with a stack, for programs in the language of `family`, one of the families of flexspot/lab/tools."""
     links = ensure_tools(CHECKOUT / ".tools", Silence(), wanted=(family_named(family),)).links
     # The official host for Python, which cannot be had here, starts the folder as PulumiPlugin.yaml says; an engine starts a program so.
     plugins = {cloud: folder / "plugins" / cloud / f"pulumi-resource-flexspot-{cloud}" for cloud in ("eks", "gke")}
@@ -109,7 +109,7 @@ def consumer(tools: Tools, folder: Path, family: str, runtime: str) -> Generator
 
 
 def previewed(done: subprocess.CompletedProcess[str]) -> Resources:
-    """Inputs by type and name of what a preview makes, without what the engine itself makes."""
+    """Return the inputs that a preview creates, by type and name, without the engine's own resources."""
     assert done.returncode == 0, done.stdout + done.stderr
     states = [step["newState"] for step in json.loads(done.stdout)["steps"]]
     kept = [each for each in states if not each["type"].startswith(("pulumi:", "flexspot:"))]
@@ -117,7 +117,7 @@ def previewed(done: subprocess.CompletedProcess[str]) -> Resources:
 
 
 def of_python(consumer: Consumer, folder: Path, program: Callable[[], None]) -> Resources:
-    """The same of a program in Python, which declares components itself."""
+    """Return the same for a program in Python, which declares components itself."""
     heard = PlannedResources()
     options = automation.LocalWorkspaceOptions(
         work_dir=str(folder),
@@ -133,19 +133,19 @@ def of_python(consumer: Consumer, folder: Path, program: Callable[[], None]) -> 
 
 
 def shown(language: str) -> str:
-    """The program of a language that the guide shows."""
+    """Return the program of a language in the guide."""
     [found] = re.findall(rf"^```{language}\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     return found
 
 
 def shown_resources() -> dict[str, Any]:
-    """The resources of the guide's program in YAML."""
+    """Return the resources of the guide's program in YAML."""
     read: dict[str, dict[str, Any]] = yaml.safe_load(shown("text"))
     return read["resources"]
 
 
 def declare_shown() -> None:
-    """The guide's program in Python."""
+    """Declare the guide's program in Python."""
     [(name, pool)] = shown_resources().items()
     definition = host()._component_defs[GpuNodePool.__name__]  # noqa: SLF001 -- the SDK offers it nowhere else
     GpuNodePool(name, host().map_inputs(pool["properties"], definition))  # pyrefly: ignore[bad-argument-type] -- as configured

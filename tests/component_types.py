@@ -1,4 +1,4 @@
-"""Types of the fixtures with which tests make components."""
+"""Types of the fixtures with which tests create components."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pulumi
 Make = Callable[[], pulumi.ComponentResource]
 
 Register = Callable[[Callable[[], object]], Any]
-"""Of `register`: what a function registers that makes components."""
+"""Type of `register`: the resources that a function registers."""
 
 Outputs = Callable[[Make], dict[str, Any]]
-"""Of `outputs`: the known outputs of a component by name."""
+"""Type of `outputs`: the known outputs of a component by name."""
 
 Refusal = Callable[[Callable[..., Any], str, Any], str]
-"""Of `refusal`: what a component says, of a name and arguments, when it refuses them."""
+"""Type of `refusal`: a component's error for a name and arguments."""

@@ -62,7 +62,7 @@ _MARKS_OF_FILE = re.compile(r"^pytestmark = (?:\[\n.*?^\]|[^\n]*$)", re.MULTILIN
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Passes over a file of which no test would be chosen: to import those of labs and engines takes each worker a third of its time."""
+    """Skip a file without selected tests: importing those of labs and engines takes each worker a third of its time."""
     unwanted = set(re.findall(r"\bnot (\w+)", config.option.markexpr)) if " or " not in config.option.markexpr else set()
     if not unwanted or not collection_path.name.startswith("test_") or not collection_path.is_file():
         return None
@@ -71,9 +71,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Has Python look for cyclic garbage in what a test leaves behind, not in every module that is loaded.
+    """Restrict Python's garbage collection to objects of tests, without the loaded modules.
 
-    Raises UsageError where xdist shall group tests and does not: each worker would start the same lab.
+    Raises UsageError if xdist does not group tests: each worker would start the same lab.
     """
     if getattr(session.config.option, "loadgroup", False):
         for item in session.items:
@@ -88,7 +88,7 @@ _LONG_ID = 120
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Names a long value by its length: workers send each other the names of all tests, and what is packed differs by when it was."""
+    """Name a long value by its length: workers exchange the names of all tests, and compressed values differ by time."""
     return f"{argname} of {len(val)}" if isinstance(val, (str, bytes)) and len(val) > _LONG_ID else None
 
 

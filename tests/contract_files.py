@@ -1,4 +1,4 @@
-"""Price files of one's own, as a contract would have them."""
+"""Price files of users, as for a contract."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ CONTRACT = {"contract": {"citation": "the contract of May", "as_of": "2026-11-01
 
 
 def contract_file(cloud: str = "aws", **rows: list[dict[str, Any]]) -> PriceFile:
-    """A file with these rows, each from the contract of May."""
+    """Return a file with these rows, each from the contract of May."""
     sourced = {name: [{"source": "contract", **each} for each in of_name] for name, of_name in rows.items()}
     return PriceFile.model_validate({"cloud": cloud, "sources": CONTRACT, **sourced})

@@ -17,7 +17,7 @@ PACK = CHECKOUT / "policies" / "pack"
 
 
 def written_state(folder: Path, resources: Iterable[tuple[str, str, dict[str, Any]]]) -> Path:
-    """A state as the first preview of a stack leaves it: whole inputs, empty outputs."""
+    """Write a state as the first preview of a stack leaves it: whole inputs, empty outputs."""
     listed = [
         {"urn": urn, "type": type_token, "custom": True, "id": "", "inputs": inputs, "outputs": {}} for urn, type_token, inputs in resources
     ]
@@ -28,7 +28,7 @@ def written_state(folder: Path, resources: Iterable[tuple[str, str, dict[str, An
 
 
 def analyzed(folder: Path, state: Path, configuration: dict[str, Any] | None = None) -> tuple[int, list[dict[str, Any]], str]:
-    """Exit code, policy events, and everything that was printed."""
+    """Return the exit code, policy events, and everything that was printed."""
     assert PULUMI.exists(), f"{PULUMI} is not built: run `make tools`"
     command = [PULUMI, "policy", "analyze", "--file", state, "--policy-pack", PACK, "--json"]
     if configuration is not None:

@@ -1,4 +1,4 @@
-"""Arguments of a GkeGpuNodePool that is in order, for tests to change."""
+"""Arguments of a valid GkeGpuNodePool, for tests to change."""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ ZONE = "us-central1-b"
 
 
 def gpudirect_pool(name: str, machine: str, **more: Any) -> dict[str, Any]:
-    """A reserved pool of two nodes for training."""
+    """Return a reserved pool of two nodes for training."""
     own = {"capacity_type": "reserved", "reservation": {"name": name}, "max_nodes": 2, "serves": ["training"], "zones": [ZONE]}
     return {"name": name, "machine": machine, "network": "gpudirect", **own, **more}
 
 
 def gpudirect_settings(*pools: dict[str, Any]) -> dict[str, Any]:
-    """With a pool of H200 and one of B200 unless others are given; team nlp has all of them."""
+    """Return settings with a pool of H200 and one of B200 by default; team nlp has all of them."""
     settings = shipped("prod-gke")
     added = list(pools) or [gpudirect_pool("h200", "a3-ultragpu-8g"), gpudirect_pool("b200", "a4-highgpu-8g")]
     settings["pools"] = [*settings["pools"], *added]

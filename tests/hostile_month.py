@@ -87,7 +87,7 @@ CONTRACT: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class HostileNode:
-    """Seen from the minute `start` until before `end` of the month. Another may have had its name before."""
+    """A node from the minute `start` until before `end` of the month. Another may have had its name before."""
 
     name: str
     kind: Kind
@@ -97,7 +97,7 @@ class HostileNode:
 
 @dataclass(frozen=True)
 class HostilePod:
-    """On a node, from one minute until before another, which can be after the node's last."""
+    """A pod on a node, from one minute until before another, which can be after the node's last."""
 
     name: str
     node: HostileNode
@@ -113,7 +113,7 @@ class HostilePod:
 
     @property
     def controller(self) -> tuple[str, str]:
-        """Kind and name of what made it; empty: nothing did."""
+        """Kind and name of its controller; empty without one."""
         names = {
             0: ("Job", f"set-{self.number % 50}-workers-0"),
             1: ("ReplicaSet", f"serve-{self.number % 7}-6c9f"),
@@ -161,12 +161,12 @@ class HostileMonth:
 
     @property
     def unseen(self) -> range:
-        """The minutes of which nothing is known."""
+        """Minutes without data."""
         return range(self.outage, self.outage + 30)
 
 
 def hostile_month(pods: int, seed: int = 1) -> HostileMonth:
-    """March 2026 in Berlin, an hour shorter than its 31 days, with about so many pods."""
+    """Return March 2026 in Berlin, an hour shorter than its 31 days, with about this many pods."""
     chance = random.Random(seed)  # noqa: S311 -- no secret
     period = month_period("2026-03", "Europe/Berlin")
     month = HostileMonth(period.seconds // MINUTE, period.start, outage=chance.randrange(20_000, 30_000))
@@ -192,7 +192,7 @@ def _at_most_at_once(nodes: list[HostileNode], start: int, end: int) -> int:
 
 
 def _fill(chance: random.Random, month: HostileMonth, node: HostileNode) -> None:
-    """Gives the node's GPUs, in order and never more than it has, to pods; some are seen for minutes more than the node."""
+    """Assign the node's GPUs to pods, in order and never more than it has. Some pods are seen for minutes longer than the node."""
     free = [node.start] * GPUS
     for _ in range(chance.randrange(0, 30)):
         gpus = chance.choice((1, 1, 2, 4, 8))
@@ -225,7 +225,7 @@ def answers(month: HostileMonth, slice_minutes: int, seed: int = 2) -> Iterator[
 
 
 def _lost(chance: random.Random, month: HostileMonth, each: HostileNode | HostilePod) -> range:
-    """Up to five samples in a row that are missing; never the first or the last of all, by which what came or went would be another."""
+    """Return up to five consecutive missing samples. The first and last of all are kept, as they determine the start and end."""
     if each.end - each.start < 60 or chance.random() < 0.5:
         return range(0)
     at = chance.randrange(each.start + 10, each.end - 10)
@@ -246,7 +246,7 @@ class _Series:
         self.rows[question].append({"metric": labels, "values": [[self._start + each * MINUTE, value] for each in self.moments]})
 
     def node(self, node: HostileNode, *, twice: bool) -> None:
-        """`twice`: a second job scrapes the same exporter without honor_labels, and tells the same of another "node"."""
+        """Add a node. `twice`: a second job scrapes the same exporter without honor_labels, and reports the same with another "node"."""
         labels = {"node.kubernetes.io/instance-type": node.kind.machine, "topology.kubernetes.io/region": "us-east-1"}
         if node.kind.labelled:
             labels |= {"karpenter.sh/capacity-type": node.kind.capacity_type, "karpenter.sh/nodepool": node.kind.pool}
@@ -258,7 +258,7 @@ class _Series:
             self._tell(Question.NODE_GPUS, {**names, "resource": "nvidia_com_gpu"}, str(GPUS))
 
     def pod(self, pod: HostilePod, *, twice: bool, nothing: bool) -> None:
-        """Likewise; `nothing`: how busy it was is no number."""
+        """Add a pod. `nothing`: its utilization is not a number."""
         uid, namespace = {"uid": f"uid-{pod.name}"}, f"ns-{pod.team}"
         of_pod = {"namespace": namespace, "pod": pod.name, "node": pod.node.name}
         aside = {f"exported_{key}": each for key, each in of_pod.items()} | {"namespace": "monitoring", "pod": "exporter"}
@@ -300,7 +300,7 @@ class WorkedOut:
 
 
 def worked_out(month: HostileMonth) -> WorkedOut:
-    """Goes through the minutes: each costs each node that is there a sixtieth of its price, a part for each GPU."""
+    """Return the charges, minute by minute: each existing node costs a sixtieth of its hourly price, divided among its GPUs."""
     found = WorkedOut()
     by_node: defaultdict[HostileNode, list[HostilePod]] = defaultdict(list)
     for pod in month.pods:

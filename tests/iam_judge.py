@@ -1,6 +1,6 @@
-"""Judges of IAM documents that we did not write: parliament knows every action, and principalmapper decides requests as IAM does.
+"""Independent judges of IAM documents: parliament knows every action, and principalmapper decides requests as IAM does.
 
-principalmapper has an environment of its own, in which the nightly tests find it: `make .iam/.synced`.
+principalmapper has a separate environment, in which the nightly tests find it: `make .iam/.synced`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DECIDE = Path(__file__).with_name("iam") / "decide.py"
 _LINT: Any = parliament
 _GRAVE = {"MEDIUM", "HIGH", "CRITICAL"}
 _MISSPELT = "UNKNOWN_ACTION"
-"""Of low severity to parliament; here it means a permission that is not given."""
+"""Low-severity issue of parliament that here means a missing permission."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,10 @@ class Finding:
 
 
 def findings(document: str, *, resource_own: bool = False) -> list[Finding]:
-    """The findings of medium severity and above, and unknown actions.
+    """Return the findings of medium severity and above, and unknown actions.
 
-    With `resource_own` statements name no resource, as those of a role's trust and of a file system's policy: it is the one that has them.
+    With `resource_own` statements name no resource, as in a role's trust policy or a file system's policy, which apply to their own
+    resource.
     """
     if resource_own:
         written: dict[str, Any] = json.loads(document)
@@ -74,7 +75,7 @@ class Request:
 
 
 def decided_otherwise(documents: Iterable[Any], wanted: str, requests: Sequence[Request]) -> list[Request]:
-    """The requests that principalmapper does not decide as `wanted`: `allowed`, `denied` by a statement, or allowed by `none`.
+    """Return the requests that principalmapper does not decide as `wanted`: `allowed`, `denied` by a statement, or allowed by `none`.
 
     The documents are those of an identity, or of resources, which name principals.
     """

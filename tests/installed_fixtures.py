@@ -1,4 +1,4 @@
-"""The built wheel in environments of their own, as people have it who have no checkout; registered by the tests' conftest.py."""
+"""The built wheel in separate environments, as for users without a checkout; registered by the tests' conftest.py."""
 
 from __future__ import annotations
 

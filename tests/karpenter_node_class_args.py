@@ -1,4 +1,4 @@
-"""Arguments of an Ec2NodeClass that is in order, for tests to change, and one of each kind that the platform makes."""
+"""Arguments of a valid Ec2NodeClass, for tests to change, and one of each kind that the platform creates."""
 
 from __future__ import annotations
 

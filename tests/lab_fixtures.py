@@ -1,4 +1,4 @@
-"""A running control plane for tests, and clean ground on it for each; registered by the tests' conftest.py."""
+"""A running control plane for tests, cleaned for each; registered by the tests' conftest.py."""
 
 from __future__ import annotations
 

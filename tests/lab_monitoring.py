@@ -1,4 +1,4 @@
-"""Parts that a running lab gets for a while: a real Prometheus with a real kube-state-metrics. Not a test."""
+"""Temporary parts of a running lab: a real Prometheus with a real kube-state-metrics. Not a test."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ Series = list[tuple[dict[str, str], float]]
 
 @dataclass(frozen=True)
 class PrometheusServer:
-    """`url` is where its API is, without /api/v1."""
+    """A Prometheus server; `url` is the address of its API without /api/v1."""
 
     url: str
 
@@ -168,15 +168,16 @@ class PrometheusServer:
         return found
 
     def wait_until_scraped(self, moment: float, timeout_seconds: float = 60) -> None:
-        """Returns once every target was scraped, and well, after `moment`, in seconds since 1970 UTC."""
+        """Return after every target was scraped successfully after `moment`, in seconds since 1970 UTC."""
         self.wait_for("timestamp(up == 1)", lambda found: bool(found) and all(when > moment for _, when in found), timeout_seconds)
 
 
 @contextmanager
 def watched(home: LabHome, tools: Tools, *, scrape_seconds: int = 5, rules: Path | None = None) -> Generator[PrometheusServer]:
-    """A Prometheus that has scraped kube-state-metrics of a running lab once, and goes on every `scrape_seconds` while the context lasts.
+    """Yield a Prometheus that scrapes kube-state-metrics of a running lab every `scrape_seconds` while the context lasts.
 
-    `rules` is a file of rules, evaluated as often. Begins with nothing and keeps nothing. Raises LabError when one does not become ready.
+    It has scraped once at the start. `rules` is a file of rules, evaluated at the same interval. It starts empty and keeps nothing. Raises
+    LabError if one does not become ready.
     """
     data = home.data(PROMETHEUS)
     shutil.rmtree(data, ignore_errors=True)
@@ -197,9 +198,9 @@ def watched(home: LabHome, tools: Tools, *, scrape_seconds: int = 5, rules: Path
 
 @contextmanager
 def serving(home: LabHome, tools: Tools, blocks: Path, *flags: str) -> Generator[PrometheusServer]:
-    """A Prometheus over the blocks of a folder, which scrapes nothing; `flags` are more of its command line.
+    """Yield a Prometheus over the blocks of a folder, without scraping; `flags` are added to its command line.
 
-    Raises LabError when it does not become ready.
+    Raises LabError if it does not become ready.
     """
 
     def parts(ports: dict[str, int]) -> list[Part]:

@@ -1,4 +1,4 @@
-"""An HTTP server of a test's own on loopback."""
+"""An HTTP server on loopback for one test."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Reply:
 
 @contextmanager
 def serving(reply: Callable[[Request], Reply], tls: ssl.SSLContext | None = None) -> Generator[str]:
-    """Answers every request by `reply` until the end of the block, with `tls` over TLS; yields the address."""
+    """Answer every request with `reply` until the end of the block, with `tls` over TLS. Yields the address."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

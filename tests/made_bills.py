@@ -1,4 +1,4 @@
-"""Bills and reports in small, as files, made without the code that reads them."""
+"""Small bills and reports as files, written without the code that reads them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ START, END = "2026-10-01T00:00:00Z", "2026-11-01T00:00:00Z"
 
 
 def cur_row(**values: str) -> dict[str, str]:
-    """Usage of a g6.xlarge on Spot for an hour of October, unless `values` say otherwise, by the end of a column's name."""
+    """Return usage of a g6.xlarge on Spot for an hour of October, with changed `values` by the end of a column's name."""
     row = {
         "line_item_line_item_type": "Usage",
         "line_item_usage_start_date": "2026-10-05T00:00:00.000Z",
@@ -32,7 +32,7 @@ def cur_row(**values: str) -> dict[str, str]:
 
 
 def focus_row(**values: str) -> dict[str, str]:
-    """An hour of a g6.xlarge on Spot, unless `values` say otherwise."""
+    """Return an hour of a g6.xlarge on Spot, with changed `values`."""
     row = {
         "ProviderName": "AWS",
         "ChargePeriodStart": "2026-10-05T00:00:00Z",
@@ -51,7 +51,7 @@ def focus_row(**values: str) -> dict[str, str]:
 
 
 def gcp_row(sku: str, cost: str, vcpu_hours: str = "0", *, machine: str = "g2-standard-8", **more: Any) -> dict[str, Any]:
-    """A row of the detailed export of a part of a machine."""
+    """Return a row of the detailed export for a part of a machine."""
     spec = [{"key": "compute.googleapis.com/machine_spec", "value": machine}, {"key": "compute.googleapis.com/cores", "value": "8"}]
     return {
         "service": {"id": "6F81-5844-456A", "description": "Compute Engine"},
@@ -78,7 +78,7 @@ def _set(row: dict[str, str], values: dict[str, str]) -> dict[str, str]:
 
 
 def table(rows: Iterable[dict[str, str]]) -> str:
-    """As CSV, with the columns of all rows."""
+    """Return CSV with the columns of all rows."""
     found, text = list(rows), io.StringIO()
     writer = csv.DictWriter(text, list(dict.fromkeys(name for row in found for name in row)), lineterminator="\n")
     writer.writeheader()
@@ -98,7 +98,7 @@ def node(  # noqa: PLR0913 -- what nodes of a report are
     unpriced: int = 0,
     unused: int = 0,
 ) -> dict[str, Any]:
-    """Nodes as a report has them, with times in hours."""
+    """Return nodes as in a report, with times in hours."""
     return {
         "cloud": cloud,
         "region": region,
@@ -113,7 +113,7 @@ def node(  # noqa: PLR0913 -- what nodes of a report are
 
 
 def report_file(folder: Path, *nodes: dict[str, Any], **more: Any) -> Path:
-    """A report of October."""
+    """Write a report of October."""
     path = folder / "report.json"
     written = {
         "period": {"name": "2026-10", "timezone": "UTC", "from": START, "to": END},

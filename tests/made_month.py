@@ -1,6 +1,6 @@
-"""A month of pods that is made up, on ten nodes, and Prometheus' blocks of it, as promtool writes them.
+"""A synthetic month of pods on ten nodes, and Prometheus's blocks of it from promtool.
 
-Scrapes are a minute apart. Pods start and end on the minute, so that what they had is known to the second.
+Scrapes are a minute apart. Pods start and end on the minute, so that their GPU seconds are known exactly.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 NODES = 10
 GPUS_OF_NODE = 8
 LANES = [(f"node-{number}", gpus) for number in range(NODES) for gpus in (4, 2, 1, 1)]
-"""Each is a part of a node, in which one pod runs at a time."""
+"""Lanes of a node. One pod at a time runs in each."""
 
 TEAMS = ("vision", "speech", "search", "ads")
 
@@ -63,7 +63,7 @@ class MadePod:
 
 @dataclass(frozen=True)
 class MadeMonth:
-    """Nodes are there all the time."""
+    """A month of pods. Nodes exist all the time."""
 
     period: Period
     pods: list[MadePod]
@@ -77,7 +77,7 @@ class MadeMonth:
 
 
 def made_month(period: Period, pods: int) -> MadeMonth:
-    """So many pods, one after another in each lane."""
+    """Return this many pods, one after another in each lane."""
     chance, found = random.Random(1), list[MadePod]()  # noqa: S311 -- no secret
     minutes = (period.seconds - HOUR) // MINUTE // -(-pods // len(LANES))
     for number in range(pods):
@@ -90,7 +90,7 @@ def made_month(period: Period, pods: int) -> MadeMonth:
 
 
 def write_blocks(month: MadeMonth, tools: Tools, folder: Path) -> None:
-    """Writes everything that the report asks for into Prometheus' blocks in `folder`."""
+    """Write everything that the report requests into Prometheus's blocks in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     text = folder / "month.openmetrics"
     with text.open("w", encoding="ascii", buffering=2**20) as file:
@@ -109,7 +109,7 @@ def write_blocks(month: MadeMonth, tools: Tools, folder: Path) -> None:
 
 
 class _Writer:
-    """Writes series of OpenMetrics text; times are seconds of the month."""
+    """A writer of series in OpenMetrics text; times are seconds of the month."""
 
     def __init__(self, file: TextIO, period: Period) -> None:
         self._file, self._seconds = file, period.seconds

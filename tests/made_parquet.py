@@ -1,4 +1,4 @@
-"""Bills in Parquet with the columns and types of AWS' exports, made of the rows that CSV has, without the code that reads them."""
+"""Bills in Parquet with the columns and types of AWS's exports, from the same rows as CSV, without the code that reads them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 COLUMNS: dict[str, str] = yaml.safe_load((Path(__file__).parent / "aws_export_columns.yaml").read_text())["cur_2"]
-"""The columns of the export with their types."""
+"""Columns of the export with their types."""
 
 _TYPES = {
     "string": pa.string(),
@@ -27,13 +27,13 @@ _TYPES = {
 
 
 def export_table(rows: Iterable[dict[str, str]]) -> pa.Table:
-    """The rows as the export has them: with all its columns, in which what is empty is null."""
+    """Return the rows as in the export: with all its columns, and null for empty values."""
     found = list(rows)
     return pa.table({name: pa.array([_cell(each.get(name, ""), kind) for each in found], _TYPES[kind]) for name, kind in COLUMNS.items()})
 
 
 def parquet_file(path: Path, table: pa.Table, **more: Any) -> Path:
-    """The table as AWS packs it."""
+    """Write the table with AWS's compression."""
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, path, **{"compression": "snappy"} | more)
     return path

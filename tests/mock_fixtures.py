@@ -26,11 +26,11 @@ class Registered:
     resources: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        """The inputs of the resources of one type token, in the order of `names`."""
+        """Return the inputs of the resources of one type token, in the order of `names`."""
         return [inputs for _, inputs in sorted(((n, i) for token, n, i in self.resources if token == kind), key=lambda each: each[0])]
 
     def names(self, kind: str) -> list[str]:
-        """The Pulumi names of the resources of one type token, sorted: they come in any order, for each is made in a task of its own."""
+        """Return the Pulumi names of the resources of one type token, sorted, as their order of creation varies."""
         return sorted(name for token, name, _ in self.resources if token == kind)
 
 
@@ -63,7 +63,7 @@ class _Mocks(pulumi.runtime.Mocks):
 
 @pytest.fixture
 def register() -> Callable[[Callable[[], object]], Registered]:
-    """Runs a function that makes components and returns what they registered."""
+    """Run a function that creates components and return the registered resources."""
 
     def run(declare: Callable[[], object]) -> Registered:
         registered = Registered()

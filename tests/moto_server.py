@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def moto_server() -> Generator[str]:
-    """An AWS without anything in it; yields its address."""
+    """Yield the address of an empty AWS."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()

@@ -1,4 +1,4 @@
-"""Small settings for the tests of plans: only what a test is about is written in it."""
+"""Small settings for the tests of plans: a test writes only what it is about."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from flexspot.capacity.plan.model import FlavorPlan, Plan, PoolPlan, QueuePlan, RoutePlan, TeamPlan
 
 Settings = dict[str, Any]
-"""Settings as a stack file has them."""
+"""Settings as in a stack file."""
 
 
 def pool(name: str, machine: str, capacity_type: str, max_nodes: int, *serves: str, **more: Any) -> Settings:
-    """A pool; one of reserved capacity needs its `reservation` too."""
+    """Return a pool; one of reserved capacity needs its `reservation` too."""
     return {"name": name, "machine": machine, "capacity_type": capacity_type, "max_nodes": max_nodes, "serves": list(serves), **more}
 
 
@@ -27,7 +27,7 @@ def team(name: str, **more: Any) -> Settings:
 
 
 def own_class(name: str, **fields: Any) -> Settings:
-    """All of a class of one's own: queued Spot work without a checkpoint, where `fields` do not say otherwise."""
+    """Return a complete user-defined class: by default queued Spot work without a checkpoint."""
     return {
         "description": f"Work of {name}.",
         "priority_class": f"own-{name}",
@@ -69,7 +69,7 @@ def plan_of(settings: Settings) -> Plan:
 
 
 def refusals(settings: Settings) -> tuple[SettingsProblem, ...]:
-    """Everything that keeps the settings from working."""
+    """Return all problems that invalidate the settings."""
     with pytest.raises(SettingsError) as refused:
         plan_of(settings)
     return refused.value.problems

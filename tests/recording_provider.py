@@ -1,7 +1,7 @@
-"""A provider that plays the cloud for tests: whatever is asked of it has happened at once, and is noted.
+"""A provider that imitates the cloud for tests: it records each request and completes it at once.
 
-It is never part of the program: it lives with the tests, and is only reached by an engine whose environment names its port. State that
-it has written is about nothing that exists, so it belongs in a throw-away backend.
+It is never part of the program: it lives with the tests, and is reached only by an engine whose environment names its port. Its state
+describes nothing real, so it belongs in a throw-away backend.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ CLUSTER = "gcp:container/cluster:Cluster"
 
 @dataclass(frozen=True)
 class Call:
-    """An operation that the engine has had done outside of a preview."""
+    """An operation that the engine requested outside of a preview."""
 
     operation: str
     urn: str
 
 
 class RecordingProvider(OfflineProvider):
-    """Stands in for the provider `name`. What is asked of it is added to `calls`, which several may share, in that order."""
+    """An imitation of the provider `name`. It adds requests to `calls`, which several providers may share, in their order."""
 
     def __init__(self, name: str, version: str, calls: list[Call]) -> None:
         super().__init__(name, version)
@@ -50,7 +50,7 @@ class RecordingProvider(OfflineProvider):
         return diff_answer(found, diffs=top_level(found), replaces=top_level(each for each in found if each.replaces))
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """The inputs and what the cloud would add, under an id that is the same each time."""
+        """Answer with the inputs and the cloud's own outputs, under an ID that is the same each time."""
         if request.preview:
             return super().Create(request, context)
         self._calls.append(Call("create", request.urn))
@@ -58,13 +58,13 @@ class RecordingProvider(OfflineProvider):
         return provider_pb2.CreateResponse(id=_identity(request.urn, inputs), properties=encode(_answered(request.urn, inputs)))
 
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """The new inputs and what the cloud has added, which no update changes."""
+        """Answer with the new inputs and the cloud's own outputs, which no update changes."""
         if not request.preview:
             self._calls.append(Call("update", request.urn))
         return provider_pb2.UpdateResponse(properties=encode(_answered(request.urn, decode(request.news))))
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """There is nothing to delete."""
+        """Accept the deletion; nothing exists."""
         self._calls.append(Call("delete", request.urn))
         return empty_pb2.Empty()
 
@@ -84,7 +84,7 @@ def _identity(urn: str, inputs: Properties) -> str:
 
 
 def _answered(urn: str, inputs: Properties) -> Properties:
-    """The outputs that the program reads of a resource, besides its inputs."""
+    """Return the outputs that the program reads from a resource, in addition to its inputs."""
     known: Properties = plain(inputs)
     match type_of(urn):
         case "gcp:container/cluster:Cluster":

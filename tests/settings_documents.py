@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LEFT_OUT = object()
-"""As a change: the setting is not there."""
+"""Change that removes a setting."""
 
 LEAST: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "capacity" / "least_settings.yaml").read_text(encoding="utf-8"))
-"""Settings with which nothing is wrong, by cloud: a pool of L4 on Spot for training, and a team with a share of it."""
+"""Valid settings by cloud: a pool of L4 on Spot for training, and a team with a share of it."""
 
 
 def changed(cloud: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The least settings of `cloud`, with the value of each path of `changes` replaced, appended to a list or left out."""
+    """Return the least settings of `cloud`, with the value at each path of `changes` replaced, appended to a list or removed."""
     document = deepcopy(LEAST[cloud])
     for path, written in changes.items():
         *way, last = path.split(".")

@@ -37,19 +37,19 @@ def _shipped() -> list[dict[str, Any]]:
 
 @cache
 def _keys() -> list[str]:
-    """Every name that means something at some place, and then stands at others."""
+    """Return every name that is valid somewhere, to be used in other places."""
     fields = {name for model in (EksSettings, GkeSettings, TeamSettings, WorkloadClass) for name in model.model_fields}
     return sorted(fields | {key for stack in _shipped() for _, key in places(stack) if isinstance(key, str)})
 
 
 @cache
 def _words() -> list[str]:
-    """Every text of the shipped stacks: the right word at the wrong place."""
+    """Return every text of the shipped stacks, to be used in the wrong place."""
     return sorted({value for stack in _shipped() for holder, key in places(stack) if isinstance(value := holder[key], str)})
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
-    """Each dict or list in `value` with each of its keys."""
+    """Return each dict or list in `value` with each of its keys."""
     keys: list[Any] = []
     if isinstance(value, dict):
         keys = list(cast("dict[Any, Any]", value))
@@ -59,7 +59,7 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 
 
 def nested(depth: int) -> list[Any]:
-    """Lists in lists, so deep."""
+    """Return lists nested this deep."""
     inside: list[Any] = []
     for _ in range(depth):
         inside = [inside]
@@ -72,7 +72,7 @@ def numbers() -> SearchStrategy[float]:
 
 
 def junk() -> SearchStrategy[Any]:
-    """Anything that YAML can say, the awkward more often than the usual."""
+    """Draw any YAML value, preferably an awkward one."""
     # YAML has more than JSON: dates, bytes.
     others: SearchStrategy[Any] = st.one_of(
         st.sampled_from([None, True, False, date(2026, 11, 21), b"bytes", {}, []]), st.just(150).map(nested)
@@ -91,7 +91,7 @@ def _key() -> SearchStrategy[Any]:
 
 @st.composite
 def documents(draw: DrawFn) -> object:
-    """A shipped stack's settings with up to four edits, or something small that looks like settings."""
+    """Draw a shipped stack's settings with up to four edits, or a small document that resembles settings."""
     if draw(st.integers(0, 9)) == 0:
         small = draw(st.dictionaries(st.sampled_from(_keys()), junk(), max_size=6) | junk())
         cloud = draw(st.sampled_from(["local", "gke", "eks", None]))
@@ -126,7 +126,7 @@ def _edit(draw: DrawFn, holder: Any, key: Any, found: list[tuple[Any, Any]]) -> 
 
 
 def check_document(document: object) -> None:
-    """Any document becomes a plan or a SettingsError whose problems all say where and what; nothing else is raised."""
+    """Assert that a document becomes a plan, or a SettingsError whose problems all state a place and a text."""
     refused: SettingsError | None = None
     try:
         plan = build_plan(parse_settings(document, "document"))

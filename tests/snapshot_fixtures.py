@@ -1,4 +1,4 @@
-"""Comparing a text with a reviewed file, so that a change of what is made shows as a difference that a person can read."""
+"""Comparison of a text with a reviewed file, so that changes show as a readable difference."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from flexspot.capacity.plan.model import Plan
 
 REWRITE = "FLEXSPOT_REWRITE_SNAPSHOTS"
-"""The environment variable that, set to 1, writes snapshots anew instead of comparing with them."""
+"""Environment variable that, set to 1, rewrites snapshots instead of comparing."""
 
 _HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+\d+(,\d+)? @@")
 
 
 def plan_text(plan: Plan) -> str:
-    """The plan as YAML, a line for each value, so that the difference of two plans reads well."""
+    """Return the plan as YAML, one value a line, so that differences are readable."""
     return yaml.dump(plan_data(plan), Dumper=yaml.CSafeDumper, sort_keys=False, width=140, default_flow_style=False)
 
 
 def assert_snapshot(text: str, path: Path) -> None:
-    """Fails when `text` is not the content of `path`, with the difference and the way to rewrite the file."""
+    """Fail if `text` is not the content of `path`, with the difference and the way to rewrite the file."""
     if os.environ.get(REWRITE) == "1":
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -43,7 +43,7 @@ def assert_snapshot(text: str, path: Path) -> None:
 
 
 def snapshot_difference(before: str, after: str, name: str) -> list[str]:
-    """A unified diff, each hunk with the place in the YAML that it is in: `pools, name: l4-spot`. Empty when both are the same."""
+    """Return a unified diff, each hunk with its place in the YAML: `pools, name: l4-spot`. Empty if both are equal."""
     old = before.splitlines()
     lines = list(difflib.unified_diff(old, after.splitlines(), f"{name} as reviewed", f"{name} now", n=2, lineterm=""))
     return list(_placed(lines, old))
@@ -60,7 +60,7 @@ def _placed(lines: list[str], old: list[str]) -> Iterator[str]:
 
 
 def _place(lines: list[str], at: int) -> str:
-    """The top-level key, and the first line of its list item, in which line `at` (from 0) stands."""
+    """Return the top-level key, and the first line of the list item, around line `at` (from 0)."""
     item = ""
     for line in reversed(lines[: at + 1]):
         if not line.startswith((" ", "-")):
@@ -72,5 +72,5 @@ def _place(lines: list[str], at: int) -> str:
 
 @pytest.fixture
 def snapshot() -> Callable[[str, Path], None]:
-    """Compares a text with a reviewed file; see `assert_snapshot`."""
+    """Compare a text with a reviewed file; see `assert_snapshot`."""
     return assert_snapshot

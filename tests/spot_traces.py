@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def made_trace(  # noqa: PLR0913 -- a record has that many sides
     seed: int, *, ticks: int, gap_seconds: int = 300, up_hours: float = 4.0, down_hours: float = 1.0, nodes: int = 1
 ) -> Trace:
-    """Capacity that comes and goes at random: up and down for so long on average, exponentially, all nodes at once."""
+    """Return random capacity: all nodes up or down at once, for exponential times with these means."""
     chance = random.Random(seed)  # noqa: S311 -- repeatable, not secret
     available: list[int] = []
     up = chance.random() < up_hours / (up_hours + down_hours)
@@ -27,6 +27,6 @@ def made_trace(  # noqa: PLR0913 -- a record has that many sides
 
 
 def write_trace(trace: Trace, path: Path) -> None:
-    """In the public format."""
+    """Write the trace in the public format."""
     data = ", ".join(map(str, trace.available))
     path.write_text(f'{{"metadata": {{"gap_seconds": {trace.gap_seconds}}}, "data": [{data}]}}', encoding="utf-8")

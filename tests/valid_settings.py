@@ -1,4 +1,4 @@
-"""A hypothesis strategy for valid settings of every platform: what a person could mean, from the shipped catalogs."""
+"""A hypothesis strategy for valid settings of every platform: settings that users could intend, from the shipped catalogs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PLACES: dict[Platform, list[dict[str, Any]]] = {
 
 @st.composite
 def valid_settings(draw: DrawFn, platforms: Sequence[Platform] = tuple(Platform)) -> dict[str, Any]:
-    """Settings of one of the platforms that a person could mean: `build_plan` takes them, with warnings at most."""
+    """Draw valid settings of one of the platforms: `build_plan` accepts them, with warnings at most."""
     return _Draft(draw, platforms).settings()
 
 
@@ -69,7 +69,7 @@ class _Draft:
             self.add_pool(f"pool-{number}")
 
     def some(self, values: Sequence[T], least: int, most: int) -> list[T]:
-        """Some of `values`, in their order."""
+        """Draw some of `values`, in their order."""
         if not values:
             return []
         indices = st.lists(st.integers(0, len(values) - 1), min_size=least, max_size=min(most, len(values)), unique=True)
@@ -86,7 +86,7 @@ class _Draft:
         return bool(offered) and (set(zones) <= offered if zones else not self.zones or bool(set(self.zones) & offered))
 
     def some_classes(self) -> dict[str, dict[str, Any]]:
-        """Shipped classes with all that matters here said anew, and classes of one's own."""
+        """Draw shipped classes with all relevant fields changed, and user-defined classes."""
         shipped = shipped_classes()
         names = self.some([*shipped, "sweep", "service"], 1, 4)
         classes: dict[str, dict[str, Any]] = {}
@@ -143,7 +143,7 @@ class _Draft:
         self.pools.append(pool | ({"zones": zones} if zones else {}))
 
     def suits(self, serves: Sequence[str], machine: Machine) -> bool:
-        """A class has accelerators of one kind."""
+        """Return whether a class has accelerators of one kind."""
         return all(self.manufacturers.get(name, _gpu(machine).manufacturer) == _gpu(machine).manufacturer for name in serves)
 
     def fits(self, name: str, kind: CapacityType) -> bool:
@@ -241,7 +241,7 @@ def _gpu(machine: Machine) -> Gpu:
 
 
 def _ceiling(pool: dict[str, Any]) -> int:
-    """The ceiling in GPUs that settings give a pool."""
+    """Return the ceiling in GPUs that settings give a pool."""
     catalogs = (machines_of(words.catalog) for words in VOCABULARIES.values())
     machine = next(catalog[pool["machine"]] for catalog in catalogs if pool["machine"] in catalog)
     return pool.get("max_gpus") or pool["max_nodes"] * (pool.get("gpus_per_node") or _gpu(machine).count)

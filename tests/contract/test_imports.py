@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
 
 
 def owner_of(module: str) -> str | None:
-    """The folder of a module; None for one that is not Flexspot's."""
+    """Return the folder of a module. None for one that is not Flexspot's."""
     if not module.startswith("flexspot."):
         return None
     inside = module.removeprefix("flexspot.")
@@ -37,7 +37,7 @@ def modules() -> list[Path]:
 
 @cache
 def imports_of(source: str) -> list[tuple[str, bool]]:
-    """The imported modules, each with whether the import is at module level and not for type checking alone."""
+    """Yield the imported modules, each with whether the import is at module level and not for type checking alone."""
     tree = ast.parse(source)
     typing_only = {
         node
@@ -76,7 +76,7 @@ def violations(module: str, source: str) -> list[str]:
 
 
 def name_of(path: Path) -> str:
-    """The module's name: what follows its source root."""
+    """Return the module's name: its path below its source root."""
     return ".".join(path.relative_to(CHECKOUT).with_suffix("").parts[1:]).removesuffix(".__init__")
 
 

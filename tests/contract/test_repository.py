@@ -22,7 +22,7 @@ EXPLAINED = re.compile(r"# pyrefly: ignore\[[a-z-]+(?:, [a-z-]+)*\] -- \S.*")
 
 
 def tracked(*patterns: str) -> list[Path]:
-    """The files that git tracks or would track."""
+    """Return the files that git tracks or would track."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
     printed = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
     return [path for line in printed.splitlines() if (path := CHECKOUT / line).is_file()]

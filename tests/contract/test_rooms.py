@@ -11,20 +11,20 @@ LAYOUT = (CHECKOUT / "docs" / "layout.md").read_text()
 
 
 def rooms_of(folder: str) -> list[str]:
-    """The rooms of a folder as modules, in the order of the page's table."""
+    """Return the rooms of a folder as modules, in the order of the page's table."""
     _, _, section = LAYOUT.partition(f"## The rooms of `{folder}/`\n")
     listed: list[str] = re.findall(r"^\| `([\w/.]+)`", section.partition("\n## ")[0], re.MULTILINE)
     return [f"flexspot.{folder}.{room.removesuffix('.py').removesuffix('/').replace('/', '.')}" for room in listed]
 
 
 def room_of(module: str, rooms: list[str]) -> str | None:
-    """The innermost room that a module is in."""
+    """Return the innermost room that a module is in."""
     inside = [room for room in rooms if module == room or module.startswith(f"{room}.")]
     return max(inside, key=len, default=None)
 
 
 def looks_up(module: str, source: str, rooms: list[str]) -> list[str]:
-    """The imports of a module that lead to a room above its own, those for types alone included."""
+    """Return the imports of a module from a room above its own, including those for types alone."""
     own = room_of(module, rooms)
     if own is None:
         return []

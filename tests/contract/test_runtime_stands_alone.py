@@ -32,7 +32,7 @@ def modules() -> list[Path]:
 
 
 def packages_of(source: str) -> set[str]:
-    """The packages that a module imports, at whatever place."""
+    """Return the packages that a module imports anywhere."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):

@@ -27,7 +27,7 @@ _SHELL = {"", "bash", "sh", "shell", "console", "text"}
 
 @dataclass(frozen=True)
 class Shown:
-    """A line of shell, without prompt and comment, and where it stands."""
+    """A line of shell, without prompt and comment, and its place."""
 
     page: str
     line: int
@@ -35,14 +35,14 @@ class Shown:
 
 
 def shown_commands() -> Iterator[Shown]:
-    """Those of every document but the generated references, whose lines are forms and not commands."""
+    """Return those of every document except the generated references, whose lines are forms and not commands."""
     for name, path in site_pages.documents().items():
         if not name.startswith("rules/") and not name.endswith("-reference.md"):
             yield from commands_of(name, path)
 
 
 def commands_of(name: str, path: Path) -> Iterator[Shown]:
-    """Those of one document, in their order. Lines that end in a backslash go on."""
+    """Return those of one document, in order. Lines that end in a backslash continue."""
     text = path.read_text(encoding="utf-8")
     # Newlines stay, so that numbers of lines are right.
     text = re.sub(r"(?:[^\n]*\\\n)+[^\n]*", lambda found: re.sub(r" *\\\n\s*", " ", found[0]) + "\n" * found[0].count("\n"), text)

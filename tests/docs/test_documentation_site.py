@@ -21,7 +21,7 @@ PAGES = site_pages.documents()
 
 
 def entries(navigation: list[Any]) -> Iterator[str]:
-    """The pages of a navigation, in its order."""
+    """Return the pages of a navigation, in order."""
     for entry in navigation:
         inner = next(iter(entry.values())) if isinstance(entry, dict) else entry
         yield from entries(inner) if isinstance(inner, list) else [inner]

@@ -40,7 +40,7 @@ GIVEN = {
     "USE": "use.txt",
     "PRICES": "prices.yaml",
 }
-"""Words in capitals that a reader replaces, and what stands in for them."""
+"""Words in capitals that a reader replaces, with their values here."""
 
 REFUSED = {"bert:latest": 2}
 """Commands that a guide shows being rejected, by a word of them, with the exit code."""
@@ -58,7 +58,7 @@ PLAIN = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: 
 
 
 def patterns(part: str) -> Iterator[str]:
-    """The patterns of a part of shown_commands.yaml."""
+    """Return the patterns of a part of shown_commands.yaml."""
     return chain.from_iterable(WHO[part].values()) if isinstance(WHO[part], dict) else iter(WHO[part])
 
 
@@ -92,7 +92,7 @@ def test_a_test_that_runs_lines_is_there_and_says_their_command(test: str) -> No
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A folder with the shipped stacks and files of a reader's own, under the names that the documents use."""
+    """Return a folder with the shipped stacks and a reader's files, under the names that the documents use."""
     place = tmp_path / "checkout"
     shutil.copytree(CHECKOUT / "stacks", place / "stacks")
     shutil.copy(CHECKOUT / "Pulumi.yaml", place)

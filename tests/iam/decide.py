@@ -33,11 +33,11 @@ ANY_PRINCIPAL = importlib.import_module("principalmapper.common").Node(
     has_mfa=False,
     tags=None,
 )
-"""A role of the account that has nothing of its own."""
+"""A role of the account without permissions."""
 
 
 def effects(document: dict[str, Any], request: dict[str, Any]) -> set[str]:
-    """The effects of the statements that a request meets in the document of an identity, or of a resource that has principals."""
+    """Return the effects of the statements that match a request, in the document of an identity, or of a resource with principals."""
     asked = (request["action"], request["resource"], KEYS(request["context"]))
     if not any("Principal" in each for each in document["Statement"]):
         return {each for each in ("Allow", "Deny") if SIMULATION.policy_has_matching_statement(document, each, *asked)}
@@ -48,7 +48,7 @@ def effects(document: dict[str, Any], request: dict[str, Any]) -> set[str]:
 
 
 def decided(documents: list[dict[str, Any]], request: dict[str, Any]) -> str:
-    """A statement that denies wins; otherwise one that allows is needed."""
+    """Return the decision. A denying statement wins; otherwise an allowing one is needed."""
     found = {effect for document in documents for effect in effects(document, request)}
     return "denied" if "Deny" in found else "allowed" if "Allow" in found else "none"
 

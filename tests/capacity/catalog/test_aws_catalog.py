@@ -48,7 +48,7 @@ def test_the_neuron_machines_that_aws_sells_are_there() -> None:
 
 
 def recorded() -> dict[str, Any]:
-    """EC2's own answer to DescribeInstanceTypes, as moto has recorded it."""
+    """Return EC2's own answer to DescribeInstanceTypes, as recorded by moto."""
     return json.loads(gzip.decompress((Path(moto.__file__).parent / "ec2/resources/instance_types.json.gz").read_bytes()))
 
 

@@ -30,7 +30,7 @@ def shipped(stack: str) -> CostedPlan:
 
 
 def round_prices(**services: str) -> PriceBook:
-    """One dollar an hour for a g6.xlarge on Spot, two on demand, four for a g6.2xlarge on Spot; a dollar a unit of what `services` name."""
+    """Return prices: one dollar an hour for a g6.xlarge on Spot, two on demand, four for a g6.2xlarge on Spot, one a unit of `services`."""
     rows = [("g6.xlarge", CapacityType.SPOT, "1"), ("g6.xlarge", CapacityType.ON_DEMAND, "2"), ("g6.2xlarge", CapacityType.SPOT, "4")]
     file = PriceFile.model_validate(
         {
@@ -47,7 +47,7 @@ def round_prices(**services: str) -> PriceBook:
 
 
 def pool(name: str, capacity_type: str = "spot", max_nodes: int = 4, *serves: str, **more: Any) -> dict[str, Any]:
-    """A pool of g6.xlarge, one GPU a node."""
+    """Return a pool of g6.xlarge, one GPU a node."""
     return {
         "name": name,
         "machines": ["g6.xlarge"],
@@ -61,7 +61,7 @@ def pool(name: str, capacity_type: str = "spot", max_nodes: int = 4, *serves: st
 
 
 def plan(*pools: dict[str, Any], teams: dict[str, int | None] | None = None, shares: Any = (), **spending: Any) -> CostedPlan:
-    """An EKS plan with pools, teams and their budgets; each class uses the pools that serve it in the order given."""
+    """Return an EKS plan with pools, teams and their budgets. Each class uses the pools that serve it in the order given."""
     classes = sorted({each for made in pools for each in made["serves"]})
     routes = [
         {
@@ -92,13 +92,13 @@ def plan(*pools: dict[str, Any], teams: dict[str, int | None] | None = None, sha
 
 
 def line(cost: PlanCost, name: str) -> CostLine:
-    """The one line of that name."""
+    """Return the only line with this name."""
     [found] = [each for each in cost.lines if each.name == name]
     return found
 
 
 def usd(cost: PlanCost, name: str) -> tuple[str, str, str]:
-    """Worst case, expected and idle of a line, as text."""
+    """Return the worst case, expected and idle cost of a line, as text."""
     figures = line(cost, name).figures
     assert figures is not None
     return str(figures.worst_usd), str(figures.expected_usd), str(figures.floor_usd)

@@ -40,7 +40,7 @@ def plan_of(stack: str) -> CostedPlan:
 
 
 def cost_of(stack: str, region: str, room: tuple[int, int] | None = None) -> PlanCost:
-    """Of a shipped stack in another region, with another room for other work (vCPU and GiB)."""
+    """Return the cost of a shipped stack in another region, with another room for other work (vCPU and GiB)."""
     plan = plan_of(stack)
     spending = plan.spending
     if room is not None and spending.other_work is not None:

@@ -116,7 +116,7 @@ class ImageBook:
 
 @cache
 def shipped_images() -> ImageBook:
-    """The releases of the shipped file."""
+    """Return the releases of the shipped file."""
     return ImageBook((read_records(Path(__file__).with_name("node_images.yaml"), ImageFile),))
 
 

@@ -34,16 +34,15 @@ if TYPE_CHECKING:
 
 
 class Fact(StrEnum):
-    """True or false of a job; the first group is said by its owner, the second is worked out.
+    """A condition on a job. The owner states the first group, the second is calculated.
 
-    RESUMES: it goes on from a checkpoint, or consists of pieces that can be done again. GANG: it needs several nodes at once. DEADLINE: it
-    has one. STEADY: around the clock for a year. DATA_ELSEWHERE: its data is in another region.
+    RESUMES: it continues from a checkpoint, or consists of pieces that can be repeated. GANG: it needs several nodes at once. DEADLINE: it
+    has one. STEADY: it runs around the clock for a year. DATA_ELSEWHERE: its data is in another region.
 
-    SPOT_PAYS: a run on Spot, overhead included, costs less than on-demand; not known where no Spot price is, and then it decides nothing.
-    LATE_ON_SPOT: more runs on Spot would be late than is allowed.
-    SLACK_FOR_HYBRID: there is time before the deadline in which Spot can be tried. FLEX_START_OFFERED: DWS gives this machine.
-    FITS_FLEX_START: the work is no longer than DWS lets a node run. CAN_WAIT_FOR_FLEX_START, CAN_WAIT_FOR_SPOT: the expected wait breaks
-    neither start nor deadline.
+    SPOT_PAYS: a run on Spot, overhead included, costs less than on-demand. It is unknown without a Spot price, and then decides nothing.
+    LATE_ON_SPOT: more runs on Spot would be late than is allowed. SLACK_FOR_HYBRID: there is time before the deadline in which Spot can be
+    tried. FLEX_START_OFFERED: DWS offers this machine. FITS_FLEX_START: the work is no longer than DWS lets a node run.
+    CAN_WAIT_FOR_FLEX_START, CAN_WAIT_FOR_SPOT: the expected wait violates neither start nor deadline.
     """
 
     USER_FACING = "user_facing"

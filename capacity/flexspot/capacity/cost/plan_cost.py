@@ -59,7 +59,7 @@ class _Lines:
         self._plan, self._book, self._use = plan, book, use
         self._disks = {each.pool: each.charges for each in plan.spending.disks}
         self._surges = {each.pool: each.surge_nodes for each in plan.spending.disks}
-        # For each class its first capacity type: the pools of the others are for what the first does not hold.
+        # For each class its first capacity type: pools of the others are for the overflow.
         self._first = {each.workload_class: each.pools[0].capacity_type for each in plan.routes if each.pools}
 
     def pools(self) -> Iterator[CostLine]:
@@ -215,7 +215,7 @@ class _Lines:
         if not most:
             return CostLine(section, name, quantity, None, (), unknown)
         dearest = max(most.values())
-        # The first is asked for; where its price is not known, the least of the others is all that is sure.
+        # The first machine is the requested one. Without its price, only the least price of the others is certain.
         first = known.get(machines[0], min(known.values(), default=Decimal(0)))
         figures = in_cents(
             amounts.worst * dearest * HOURS_OF_A_LONG_MONTH,

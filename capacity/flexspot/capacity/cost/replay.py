@@ -315,8 +315,8 @@ def omniscient_usd(zones: Sequence[Trace], job: Job, rates: Rates, finish_second
     """Return an upper bound on the cost of any way to do the job's work in this time, in any of the zones or on-demand."""
     gap, work_seconds = zones[0].gap_seconds, job.work_seconds
     places = _places(zones, job, rates, -(-finish_seconds // gap))
-    # What it costs at least, for a second of work being worth so much, is concave in that worth and a straight line between the changes of
-    # the path. So where the lines of a worth that is too low and of one that is too high meet is nearer than the middle between the two.
+    # The least cost, as a function of the worth of a second of work, is concave and linear between changes of the path. So the intersection
+    # of the lines of a worth that is too low and one that is too high is nearer than their midpoint.
     low, high = 0, 4 * max(price for price, _ in places)
     below, above = _cheapest(places, low, gap, job.restart_seconds), _cheapest(places, high, gap, job.restart_seconds)
     best = max(net + value * work_seconds for value, (net, _) in ((low, below), (high, above)))
@@ -347,8 +347,8 @@ def _places(zones: Sequence[Trace], job: Job, rates: Rates, ticks: int) -> list[
 
 def _cheapest(places: list[tuple[int, list[bool]]], value: int, gap: int, restart: int) -> tuple[int, int]:
     """Return the least cost minus the value of the work done, over all paths, and the work of that path."""
-    # A run that ends within its first tick costs something between its restart alone and the whole tick; the net cost is a straight line
-    # between the two, so that the ends are enough. Whoever does any work starts once, so that doing nothing at all is no path.
+    # The cost of a run that ends within its first tick is between that of its restart alone and that of the whole tick. The net cost is
+    # linear between the two, so the end points suffice. Any work includes one start, so doing nothing is not a path.
     touched: tuple[float, int] = (min(price for price, _ in places) * restart, 0)
     idle: tuple[float, int] = (math.inf, 0)
     running: list[tuple[float, int]] = [(math.inf, 0)] * len(places)

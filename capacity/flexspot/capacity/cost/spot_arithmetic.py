@@ -112,7 +112,7 @@ def spot_run(work_hours: float, interval_hours: float, conditions: SpotCondition
     if billed > HOPELESS * work_hours:
         return SpotRun(work_hours, math.inf, math.inf, math.inf, math.inf, math.inf, math.inf, math.inf)
     rate = conditions.interruptions_per_hour
-    # Each billed hour is struck at the same rate, whatever is done in it.
+    # Interruptions have the same rate in every billed hour, whatever is done in it.
     interruptions = rate * billed
     restart = interruptions * (-math.expm1(-rate * conditions.restart_hours) / rate) if rate else 0.0
     saving = checkpoints * conditions.checkpoint_hours
@@ -144,7 +144,7 @@ def best_interval_hours(work_hours: float, conditions: SpotConditions) -> float:
     if rate == 0 or conditions.saved_share == 1:
         return work_hours
     if conditions.checkpoint_hours == 0:
-        # Free checkpoints pay at any rate; a minute is as often as a training loop can.
+        # Free checkpoints pay at any rate. A minute is the shortest interval of a training loop.
         return min(work_hours, 1 / 60)
     interval = daly_interval_hours(conditions.checkpoint_hours, rate)
     if conditions.saved_share > 0:

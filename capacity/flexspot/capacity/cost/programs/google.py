@@ -80,7 +80,7 @@ def _zones(pool: Declared, cluster: Declared | None) -> int:
     """Return the number of zones in which a pool has nodes."""
     for each in (pool, cluster):
         if each is not None and (zones := each.items("nodeLocations")):
-            # Of a zonal cluster these are further zones; the cluster's own is one of them in what GKE answers, not in what is declared.
+            # In a zonal cluster these are additional zones. GKE's answer includes the cluster's own zone, a declaration does not.
             own = (each.text("location") or "").rpartition("/")[2]
             return len(set(zones) | ({own} if each is cluster and own.count("-") > 1 else set()))
     place = pool.text("location") or (None if cluster is None else cluster.text("location"))
