@@ -38,7 +38,7 @@ AT_MOST = 1.01
 
 RANKS = 4
 LONG_STEP_SECONDS = 0.2
-"""Size of a model that needs several GPUs."""
+"""Seconds of a step of a model that needs several GPUs."""
 
 
 def step() -> None:

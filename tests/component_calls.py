@@ -53,7 +53,7 @@ def recording(calls: dict[str, dict[str, dict[str, Any]]]) -> Generator[None]:
 
 
 class Made(Preview):
-    """Answers as a cloud that has created everything. A value that only the cloud knows is the ID."""
+    """Answers as a cloud that has created everything, with synthetic values for what only a cloud knows."""
 
     def made(self, declared: Any) -> tuple[str, dict[str, Any]]:
         kubernetes = declared.type.startswith("kubernetes:")

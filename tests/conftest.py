@@ -71,7 +71,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Restrict Python's garbage collection to objects of tests, without the loaded modules.
+    """Exclude all modules loaded so far from Python's garbage collection, so that it covers only objects of tests.
 
     Raises UsageError if xdist does not group tests: each worker would start the same lab.
     """

@@ -39,7 +39,7 @@ DECIDE = Path(__file__).with_name("iam") / "decide.py"
 _LINT: Any = parliament
 _GRAVE = {"MEDIUM", "HIGH", "CRITICAL"}
 _MISSPELT = "UNKNOWN_ACTION"
-"""Low-severity issue of parliament that here means a missing permission."""
+"""Issue of low severity in parliament. Here it means that a permission is not granted."""
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def test_an_import_against_the_arrow_would_be_found() -> None:
 
 
 def test_no_modules_import_one_another_in_a_circle() -> None:
-    """For type checking alone neither."""
+    """Imports for type checking count too."""
     sources = {name_of(path): path.read_text() for path in modules()}
 
     def imported(name: str) -> set[str]:

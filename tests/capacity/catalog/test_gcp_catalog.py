@@ -44,7 +44,7 @@ def test_a_machine_that_is_not_sold_on_demand_has_no_such_price() -> None:
 
 GPUS: dict[str, Gpu] = {each.gpu.name: each.gpu for each in machines_of(Vendor.GCP).values() if each.gpu and not each.tpu_topology}
 SLICES = 7
-"""Of compute, in a GPU that can be divided."""
+"""Compute slices of a GPU that can be partitioned."""
 
 
 @pytest.mark.parametrize("name", sorted(GPUS))

@@ -15,10 +15,10 @@ ROOT = Path(__file__).parents[3]
 LABELS = {
     ("capacity/flexspot/capacity/plan/pools.py", version) for version in ("1.29.2-gke.1355000", "1.29.3-gke.1093000", "1.29.2-gke.1108000")
 }
-"""Since when the autoscaler knows labels of nodes: older than all that channels have."""
+"""Version since which the autoscaler knows labels of nodes: older than all versions in channels."""
 
 RELEASES = ("1.34.9-gke.5000000", "1.35.0-gke.900000", "1.35.0-gke.1171000", "1.35.2-gke.10", "1.36.0-gke.1")
-"""Oldest first; their numbers are not in the order of texts."""
+"""Versions, the oldest first; their numeric order differs from their order as text."""
 
 
 def test_every_feature_has_a_first_version_with_a_source_of_its_own() -> None:
@@ -29,7 +29,7 @@ def test_every_feature_has_a_first_version_with_a_source_of_its_own() -> None:
 
 
 def test_a_first_version_of_gke_stands_in_the_table_alone() -> None:
-    """Elsewhere it would be one that no check knows; the guides name those of the table, and what comes with the cloud's own pages."""
+    """A version elsewhere would not be checked. The guides name those of the table, and those of the cloud's own pages."""
     table = {version for floor in gke_floors().values() for version in (floor.least, floor.on_autopilot)}
     written = {
         (str(path.relative_to(ROOT)), version)

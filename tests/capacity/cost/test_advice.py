@@ -19,7 +19,7 @@ from flexspot.capacity.cost.estimates import Fact, Method
 
 A2_LISTED = machine_prices(prices_of(Vendor.GCP), "a2-highgpu-8g", "us-central1")
 A2_TODAY = replace(A2_LISTED, flex_start_usd_per_hour=None)
-"""As in a region of which no price of flex-start is on record."""
+"""Prices of a region without a known price of flex-start."""
 
 SWEEP: dict[str, Any] = {"nodes": 20, "piece_hours": 1}
 CHECKPOINTED: dict[str, Any] = {"checkpoint_minutes": 2}
@@ -102,7 +102,7 @@ class TestDecisionTreeOfTheCourse:
         assert not practices("the autoscaler alone", advice.practices)
 
     def test_a_large_gang_meets_twice_what_one_node_meets_and_pays_on_spot(self) -> None:
-        """The tree asks nothing of size. Records show that nodes are lost together: sixteen meet an interruption every two hours."""
+        """The tree ignores the size. Records show that nodes are lost together: sixteen have an interruption every two hours."""
         advice = advise(on_aws(**CHECKPOINTED, nodes=16), COURSE_P4D)
 
         assert advice.method is Method.SPOT
@@ -180,7 +180,7 @@ def test_data_elsewhere_is_paid_for_at_every_start() -> None:
 
 
 class TestNoSpotPriceIsKnown:
-    """No price is not a no: what is known is said, the rest stays open, with the price that would decide it."""
+    """A missing price does not exclude Spot: known facts are reported, the rest stays open, with the price that would decide it."""
 
     UNKNOWN = MachinePrices(Decimal("32.77"))
 
@@ -204,7 +204,7 @@ class TestNoSpotPriceIsKnown:
         ],
     )
     def test_the_reported_price_is_the_one_at_which_the_answer_changes(self, job: dict[str, Any]) -> None:
-        """Asked again with a price on either side of it, advice decides as it said it would."""
+        """With a price on either side of it, advice decides as announced."""
         [question] = advise(on_aws(**job), self.UNKNOWN).undecided
         below, above = (
             advise(on_aws(**job), MachinePrices(Decimal("32.77"), question.usd_per_hour + more))

@@ -88,7 +88,7 @@ NOWHERE = "nowhere-1"
 
 
 def items_of(plan: CostedPlan) -> set[ServiceItem]:
-    """All that is billed besides machines, read from the plan itself."""
+    """Return all billed items other than machines, from the plan itself."""
     spending = plan.spending
     charges = [charge for disks in spending.disks for charge in disks.charges]
     charges += [] if spending.system_nodes is None else spending.system_nodes.charges

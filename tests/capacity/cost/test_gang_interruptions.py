@@ -36,7 +36,7 @@ def test_a_gang_meets_no_less_than_a_node_and_no_more_than_independent_ones(rate
 
 @pytest.mark.parametrize("nodes,share", [(2, 0.5), (4, 0.3), (16, 0.77)])
 def test_the_model_is_what_strikes_that_take_each_node_by_chance_come_to(nodes: int, share: float) -> None:
-    """50,000 strikes, each taking every node or not; counted is how many hit the gang for each one that hit its first node."""
+    """Of 50,000 strikes, each takes every node or not. The count is of those that hit the gang, for each that hit its first node."""
     chance = random.Random(7)  # noqa: S311 -- repeatable, not secret
     strikes = [[chance.random() < share for _ in range(nodes)] for _ in range(50_000)]
 

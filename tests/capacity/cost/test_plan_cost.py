@@ -173,7 +173,7 @@ PRICES = round_prices(cluster="0.1", gp3_storage="0.0833", bucket_storage="0.023
 
 @st.composite
 def plans(draw: st.DrawFn, more_nodes: int = 0) -> Any:
-    """A plan of one to three pools, and the same with so many nodes more in the first."""
+    """Draw a plan of one to three pools, and the same with more nodes in the first."""
     kinds = draw(st.lists(st.sampled_from(["spot", "on-demand", "reserved", "flex-start"]), min_size=1, max_size=3))
     pools: list[dict[str, Any]] = []
     shares: list[tuple[str, str, int]] = []
@@ -258,7 +258,7 @@ def test_money_that_is_divided_is_all_there_and_each_part_is_within_a_cent_of_it
 
 
 def values(found: Any) -> Any:
-    """Everything in a tree of dataclasses and tuples."""
+    """Yield every value in a tree of dataclasses and tuples."""
     yield found
     if is_dataclass(found):
         for each in fields(found):

@@ -79,7 +79,7 @@ def test_a_replacement_is_one_resource_before_and_one_after() -> None:
 
 
 def test_unchanged_resources_that_a_preview_leaves_out_are_reported() -> None:
-    """`pulumi preview --json` shows them with --show-sames alone; a sum without them would look whole."""
+    """`pulumi preview --json` shows them only with --show-sames; a sum without them would look complete."""
     found = of_preview(step("create", None, instance("t3.micro")), changeSummary={"same": 4, "create": 1})
 
     assert found.not_shown == 4
@@ -114,7 +114,7 @@ def test_what_is_not_known_before_it_is_made_and_what_is_secret_is_reported_and_
 
 
 def test_what_the_cloud_answered_says_what_the_program_does_not() -> None:
-    """A machine whose disk the image chose: once it is there, its state has the disk."""
+    """The image chooses a machine's disk: once the machine exists, its state contains the disk."""
     declared = resource("aws:ec2/instance:Instance", inputs={"instanceType": "t3.micro"})
 
     assert of_state(declared).missing == [("it", "its root disk, which the image chooses")]
@@ -207,7 +207,7 @@ SIZES = {"m6i.large": (2, "0.096"), "m6i.2xlarge": (8, "0.384"), "c5.xlarge": (4
 
 @given(st.lists(st.sampled_from(sorted(SIZES)), min_size=1, max_size=4, unique=True), st.integers(0, 24), st.none() | st.integers(0, 6))
 def test_no_nodes_that_a_karpenter_pool_may_make_cost_more_than_its_most(machines: list[str], cpu: int, nodes: int | None) -> None:
-    """Every mixture under the limits, one by one, each node with the fee of Auto Mode."""
+    """Test every mixture under the limits, each node with the fee of Auto Mode."""
     limits = {"cpu": str(cpu)} | ({} if nodes is None else {"nodes": str(nodes)})
     [line] = of_state(karpenter(machines, limits), region="us-east-1").lines
     most_each = [range(cpu // SIZES[each][0] + 1) for each in machines]

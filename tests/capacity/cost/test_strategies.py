@@ -61,7 +61,7 @@ HOUR = 3600
 
 
 def bound(available: tuple[int, ...], *, work: int, restart: int = 0) -> Decimal:
-    """With as many hours of time as the record has."""
+    """Return the bound for as many hours as the record has."""
     finish = len(available) * HOUR
     job = Job(work * HOUR, finish, HOUR, restart_seconds=restart)
     return omniscient_usd([Trace("t", HOUR, available)], job, Rates(Decimal(1), Decimal(3)), finish)
@@ -85,7 +85,7 @@ def test_it_is_tight_where_the_best_way_is_plain(available: tuple[int, ...], wor
     restart=st.sampled_from([0, 900, 1800]),
 )
 def test_it_is_below_the_cheapest_of_all_ways(available: list[int], work: int, restart: int) -> None:
-    """Every way to be nowhere, on Spot or on on-demand in each hour of a short record."""
+    """Compare all combinations of waiting, Spot and on-demand in the hours of a short record."""
     cheapest: int | None = None
     for way in product("-sd", repeat=len(available)):
         if any(place == "s" and not there for place, there in zip(way, available, strict=True)):

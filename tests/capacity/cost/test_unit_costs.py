@@ -50,7 +50,7 @@ def test_eight_nodes_for_ten_hours_a_day_on_spot() -> None:
 
 
 def test_starting_and_staying_around_are_paid_for() -> None:
-    """Two sessions a day with 20 + 10 minutes around each: an hour a day more."""
+    """Two sessions a day with 20 + 10 extra minutes each: an hour a day more."""
     use = DevelopmentUse(1, 11, sessions_per_day=2, start_minutes=20, idle_minutes=10)
 
     assert use.billed_hours_per_day == 12
@@ -77,7 +77,7 @@ def test_a_use_that_fits_into_no_day_is_refused(hours: float, nodes: int, minute
 
 
 def spot_discounts(cloud: Vendor) -> list[Decimal]:
-    """Of GPU machines, in percent, where a source gave both prices."""
+    """Return the discounts of GPU machines in percent, where a source has both prices."""
     book, machines = prices_of(cloud), machines_of(cloud)
     found: list[Decimal] = []
     for (machine, region, capacity_type), price in book.prices.items():

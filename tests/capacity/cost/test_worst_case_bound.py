@@ -43,7 +43,7 @@ USE = shipped_use().model_copy(update=dict.fromkeys(("bucket_gib", "internet_gib
 
 @dataclass
 class State:
-    """A state that is being drawn: what it costs an hour and a month, and what it takes of the limits of a GKE cluster."""
+    """A state during its drawing: its cost an hour and a month, and its use of the limits of a GKE cluster."""
 
     draw: st.DrawFn
     plan: CostedPlan
@@ -68,7 +68,7 @@ class State:
         return None if listed is None else Fraction(listed.usd_per_hour) * self.draw(st.integers(0, 100)) / 100
 
     def takes(self, vcpu: Fraction | int, memory_gib: Fraction | int, accelerator: str = "", gpus: int = 0) -> bool:
-        """Takes that of the limits, if so much is left; where there are none, every node's own pool has its ceiling."""
+        """Use this part of the limits if it is left. Without limits, every node's own pool has its ceiling."""
         room = self.plan.spending.made_by_itself
         if room is not None:
             limits = dict(room.gpus)
@@ -115,7 +115,7 @@ def of_system(state: State) -> None:
 
 
 def of_other_work(state: State) -> None:
-    """Nodes without GPUs: Karpenter's under the ceilings of its pool, GKE's under those of the cluster."""
+    """Draw nodes without GPUs: Karpenter's under the ceilings of its pool, GKE's under those of the cluster."""
     room, by_itself = state.plan.spending.other_work, state.plan.spending.made_by_itself
     if room is None:
         return
@@ -172,7 +172,7 @@ def of_services(state: State) -> None:
 
 @st.composite
 def reached(draw: st.DrawFn) -> tuple[PlanCost, Fraction]:
-    """The worst case of some settings, and what a month of a state that they allow costs."""
+    """Draw the worst case of some settings, and the monthly cost of a state that they allow."""
     platform = draw(st.sampled_from([Platform.GKE, Platform.EKS]))
     plan = costed(build_plan(parse_settings(draw(valid_settings((platform,))), "drawn"), "drawn"))
     book = prices_of(VOCABULARIES[platform].catalog)
@@ -198,14 +198,14 @@ def reached(draw: st.DrawFn) -> tuple[PlanCost, Fraction]:
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(reached())
 def test_no_state_that_settings_allow_costs_more_in_a_month_than_their_worst_case(drawn: tuple[PlanCost, Fraction]) -> None:
-    """But for what has no known price at all, which is in neither."""
+    """Items without any known price are in neither."""
     cost, usd = drawn
 
     assert usd <= Fraction(cost.total.worst_usd) + Fraction(len(cost.lines), 100)
 
 
 def test_the_worst_case_is_reached_where_nothing_chooses() -> None:
-    """A bound that is far above everything would pass, too: of pools of one machine it is what they cost, to the cent."""
+    """A bound far above everything would pass too. For pools of one machine it is their exact cost, to the cent."""
     plan = costed(build_plan(parse_settings(SIMPLE, "simple"), "simple"))
     cost = plan_cost(plan, prices_of(VOCABULARIES[Platform.EKS].catalog), USE)
     [nodes] = [each for each in cost.lines if each.name == "h100" and each.section == "pool"]

@@ -140,46 +140,51 @@ Usd = Annotated[Decimal, Field(gt=0)]
 class JobNeeds(Record):
     """One job. None means the value of the rules' assumptions, or not applicable.
 
-    `work_hours` is its length on `nodes` machines without interruptions. `interruptible`: it may be stopped at any time and started again.
-    `checkpoint_minutes` is the pause for a checkpoint (None: it saves none). `piece_hours` is the longest piece of work that can be
-    repeated alone (a trial of a sweep, a batch), which needs no checkpoint.
-
-    `user_facing`: users wait for its answers. `interactive`: a user works in it from time to time, as in a notebook. `start_within_hours`
-    and `deadline_hours` count from now.
-
-    `interruptions_per_node_hour` is the rate of one node. The rate of a gang follows from it by `gang_share_taken`: the share of a gang
-    that an interruption takes (see spot_arithmetic; 0: nodes are lost one by one). `gang_interruptions_per_hour` is the measured rate of
-    all nodes together, and overrides both.
-
-    `steady`: it runs around the clock for a year. `shared`: several teams want the capacity. `guaranteed`: the team must be sure of its
-    share. `data_region` and `data_gib`: place of its data, and the amount that each start reads. Prices are for one machine and hour, waits
-    are expected values.
+    Prices are for one machine and hour.
     """
 
     cloud: Vendor
     region: str
     machine: str
     work_hours: Hours
+    """Length on `nodes` machines without interruptions."""
     nodes: Annotated[int, Field(ge=1, le=100_000)] = 1
     interruptible: bool = True
+    """True if it may be stopped at any time and started again."""
     checkpoint_minutes: Wait | None = None
+    """Pause of the work for a checkpoint; None if it saves none."""
     piece_hours: Hours | None = None
+    """Longest piece of work that can be repeated alone (a trial of a sweep, a batch), which needs no checkpoint."""
     user_facing: bool = False
+    """True if users wait for its answers."""
     interactive: bool = False
+    """True if a user works in it from time to time, as in a notebook."""
     start_within_hours: Wait | None = None
+    """Latest start, from now."""
     deadline_hours: Hours | None = None
+    """Latest end, from now."""
     late_share_allowed: Annotated[float, Field(ge=0, lt=1)] = 0.05
     steady: bool = False
+    """True if it runs around the clock for a year."""
     shared: bool = False
+    """True if several teams want the capacity."""
     guaranteed: bool = False
+    """True if the team must be sure of its share."""
     data_region: str | None = None
+    """Region of its data."""
     data_gib: Annotated[int, Field(ge=0)] = 0
+    """Amount of data that each start reads."""
     interruptions_per_node_hour: Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)] | None = None
+    """Rate of one node. The rate of a gang follows from it by `gang_share_taken`."""
     gang_share_taken: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    """Share of a gang that an interruption takes (see spot_arithmetic; 0: nodes are lost one by one)."""
     gang_interruptions_per_hour: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] | None = None
+    """Measured rate of all nodes together; overrides the two fields above."""
     restart_minutes: Wait | None = None
     spot_wait_hours: Wait | None = None
+    """Expected wait."""
     flex_start_wait_hours: Wait | None = None
+    """Expected wait."""
     on_demand_usd_per_hour: Usd | None = None
     spot_usd_per_hour: Usd | None = None
     flex_start_usd_per_hour: Usd | None = None
