@@ -156,7 +156,7 @@ class Machine(Record):
     @field_validator("zones", mode="before")
     @classmethod
     def _letters(cls, written: Any) -> Any:
-        # As a file has them: the letters of a region's zones.
+        # A file lists the letters of a region's zones.
         return {region: tuple(each) for region, each in cast("dict[str, str]", written).items()} if isinstance(written, dict) else written
 
 

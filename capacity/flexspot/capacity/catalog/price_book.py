@@ -210,13 +210,7 @@ class PriceFile(SourcedFile):
 
 @dataclass(frozen=True)
 class PriceBook:
-    """The prices of one cloud. `sources` are those of the rows, by the name that a row gives.
-
-    `listed` are the prices that discounts are off: those of the shipped file. `undiscounted` are those of every file, without what its
-    discounts made. `of_pools` are those of a pool's nodes alone. `commitments` and `spend_commitments` are what is paid for whether it runs
-    or not, as far as anybody has said. `family_regions` are where the shipped file has families: a file of one's own says nothing of those
-    it leaves out.
-    """
+    """The prices of one cloud."""
 
     cloud: Vendor
     prices: dict[PriceKey, Price]
