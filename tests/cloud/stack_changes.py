@@ -133,7 +133,7 @@ def asked_for(run: Run, before: Declarations) -> int:
         if _held(each, before)
     ]
     refused = refusal(losses, [], production=True)
-    return 0 if refused is None else sum(1 for each in losses if each.asked_for)
+    return 0 if refused is None else sum(1 for each in losses if each.needs_permission)
 
 
 def _held(step: Step, declarations: Declarations) -> HeldKind | None:

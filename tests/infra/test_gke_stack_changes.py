@@ -17,7 +17,7 @@ from recording_provider import CLIENT_KEY, Call, RecordingProvider
 from flexspot.infra.declaring.program import main
 from flexspot.infra.deployment.api_refusals import ApiRefusals
 from flexspot.infra.deployment.engine import StackRun
-from flexspot.infra.deployment.losses import Losses, told
+from flexspot.infra.deployment.losses import Losses, summary_lines
 from flexspot.lab.engine import PLUGINS
 from flexspot.lab.providers.serving import serve
 from flexspot.lab.providers.values import is_list, is_object
@@ -272,7 +272,7 @@ def test_a_preview_names_the_settings_that_a_pool_is_made_anew_for(deployed: Dep
     deployed.run(settings).preview(ignore, hear=heard.hear, refresh=True)
 
     anew = "is deleted and made anew, with its nodes and what runs on them, because"
-    assert told(heard.found) == [
+    assert summary_lines(heard.found) == [
         f"pool h100-reserved {anew} compact_placement changes",
         f"pool l4-on-demand {anew} gpu_driver, secondary_boot_disk_images change",
     ]

@@ -10,12 +10,12 @@ from pulumi.automation import Deployment
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
 from flexspot.infra.deployment.interrupted import (
-    Begun,
     NotIdentified,
+    PendingCreate,
     Settling,
-    begun_in,
     foreign,
     is_open,
+    pending_creates,
     read_back,
     with_resources,
     without,
@@ -43,7 +43,7 @@ def step(kind: str, urn: str, **more: Any) -> dict[str, Any]:
     return {"type": kind, "resource": {"urn": urn, "type": urn.split("::")[2], "custom": True, "inputs": INPUTS, **more}}
 
 
-def by_name(begun: Begun, _taken: frozenset[str]) -> str:
+def by_name(begun: PendingCreate, _taken: frozenset[str]) -> str:
     return str(begun.inputs["metadata"]["name"])
 
 
@@ -76,7 +76,7 @@ def test_components_and_providers_are_nowhere_but_in_the_state() -> None:
     provider = step("creating", "urn:pulumi:local::flexspot::pulumi:providers:kubernetes::lab")
     given = state(open_steps=[component, provider])
 
-    assert begun_in(given) == []
+    assert pending_creates(given) == []
     assert read_back(given, by_name).deployment == state()
 
 
@@ -104,7 +104,7 @@ def test_a_replacement_beside_the_old_one_of_the_same_name_is_looked_at_as_that(
 
 
 def test_what_was_not_made_is_forgotten_and_what_nobody_can_say_is_told() -> None:
-    def unclear(_begun: Begun, _taken: frozenset[str]) -> NotIdentified:
+    def unclear(_begun: PendingCreate, _taken: frozenset[str]) -> NotIdentified:
         return NotIdentified()
 
     given = state(open_steps=[step("creating", VPC)])
@@ -117,7 +117,7 @@ def test_ids_of_others_are_told_to_who_looks() -> None:
     seen: list[frozenset[str]] = []
     other = {"urn": VPC, "type": VPC.split("::")[2], "custom": True, "id": "vpc-1"}
 
-    def look(_begun: Begun, taken: frozenset[str]) -> None:
+    def look(_begun: PendingCreate, taken: frozenset[str]) -> None:
         seen.append(taken)
 
     read_back(state(other, open_steps=[step("creating", VPC + "-2")]), look)
@@ -131,7 +131,7 @@ def live(**metadata: Any) -> dict[str, Any]:
 
 
 def test_an_object_with_our_labels_that_this_provider_wrote_is_ours() -> None:
-    wanted = [Begun(step("creating", POOL)["resource"])]
+    wanted = [PendingCreate(step("creating", POOL)["resource"])]
 
     assert foreign(state(live(labels={"flexspot.dev/owner": "ml-platform", "more": "x"})), wanted) == []
     assert foreign(state(live(labels={"flexspot.dev/owner": "somebody"})), wanted) == [POOL]
@@ -142,7 +142,7 @@ def test_an_object_with_our_labels_that_this_provider_wrote_is_ours() -> None:
 
 
 def test_what_the_state_lost_is_added_once_and_taken_out_again() -> None:
-    begun = Begun(step("creating", POOL)["resource"])
+    begun = PendingCreate(step("creating", POOL)["resource"])
 
     once = with_resources(state(), [(begun, "l4-spot")])
     assert [each.get("id") for each in once["resources"]] == [None, "l4-spot"]
@@ -172,7 +172,7 @@ class StackStub:
 
 
 def settle(stack: Any, answers: dict[str, str | None]) -> None:
-    def nobody_knows(_begun: Begun, _taken: frozenset[str]) -> NotIdentified:
+    def nobody_knows(_begun: PendingCreate, _taken: frozenset[str]) -> NotIdentified:
         return NotIdentified()
 
     Settling(stack, refresh=lambda: None, tell=lambda _line: None).settle(nobody_knows, answers)
@@ -208,7 +208,7 @@ def test_what_nobody_can_say_is_asked_with_the_options_that_answer_and_the_state
 def test_an_answer_about_what_was_not_begun_is_refused_with_what_was() -> None:
     stack = StackStub(VPC)
 
-    with pytest.raises(ExplainedError, match=rf"had begun to create: {OTHER}\.") as refused:
+    with pytest.raises(ExplainedError, match=rf"was creating: {OTHER}\.") as refused:
         settle(stack, {VPC: "vpc-1", OTHER: "vpc-2"})
 
     assert refused.value.exit_code is ExitCode.BAD_USAGE

@@ -11,7 +11,7 @@ from pulumi.automation.events import DiffKind, PropertyDiff
 
 from flexspot.capacity.values.errors import ExitCode, ExplainedError
 from flexspot.components.gke.gpu_node_pool import GkeGpuNodePool
-from flexspot.infra.deployment.losses import HeldKind, Losses, check_permissions, held, refusal, told
+from flexspot.infra.deployment.losses import HeldKind, Losses, check_permissions, held, refusal, summary_lines
 from flexspot.lab.providers.cloud_rules.rule_differences import changes
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def event(op: str, urn: str, inputs: dict[str, Any], detailed_diff: dict[str, Pr
 def test_what_goes_is_told_in_words_with_what_goes_with_it() -> None:
     found = heard(("delete", POOL), ("replace", BUCKET), ("delete-replaced", NAMESPACE), ("replace", CLAIM))
 
-    assert told(found) == [
+    assert summary_lines(found) == [
         "pool a100-flex is deleted, with its nodes and what runs on them",
         "bucket acme-prod-checkpoints is deleted and made anew, with everything in it",
         "namespace nlp is deleted and made anew, with everything in it",
@@ -116,7 +116,7 @@ def test_a_pool_is_made_anew_for_settings_that_are_named(
     assert any(kind.value.endswith("-replace") for kind in kinds.values()), "the provider makes it anew"
     verb = "change" if "," in setting else "changes"
     words = f"pool a100-flex is deleted and made anew, with its nodes and what runs on them, because {setting} {verb}"
-    assert told(losses.found) == [words]
+    assert summary_lines(losses.found) == [words]
 
 
 def test_what_changes_in_place_beside_it_is_not_named() -> None:
@@ -162,7 +162,7 @@ def test_taking_a_pool_or_a_team_out_of_the_file_says_that_it_may_go_and_taking_
 def test_a_file_system_goes_in_production_when_a_person_names_it(urn: str, name: str) -> None:
     found = heard(("delete", urn))
 
-    assert told(found) == [f"file system {name} is deleted, with everything in it"]
+    assert summary_lines(found) == [f"file system {name} is deleted, with everything in it"]
     refused = refusal(found, (), production=True)
     assert refused is not None
     assert f"--allow-replace file-system={name}" in refused.remedy

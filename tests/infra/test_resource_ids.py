@@ -12,7 +12,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 from program_declarations import as_shipped
 
-from flexspot.infra.deployment.interrupted import Begun, Identifying, NotIdentified
+from flexspot.infra.deployment.interrupted import Identifying, NotIdentified, PendingCreate
 from flexspot.infra.deployment.resource_ids import TAGGED, AwsSearch, resource_id, resource_ids
 
 pytestmark = pytest.mark.slow
@@ -215,7 +215,7 @@ def test_what_belongs_to_another_resource_of_the_state_is_not_taken_for_the_miss
     with mock_aws():
         ec2 = client("ec2")
         first = ec2.create_vpc(CidrBlock="10.0.0.0/16", TagSpecifications=tagged("vpc"))["Vpc"]["VpcId"]
-        begun = Begun(
+        begun = PendingCreate(
             {"urn": "urn:pulumi:dev::flexspot::aws:ec2/vpc:Vpc::network-vpc", "type": "aws:ec2/vpc:Vpc", "inputs": {"tags": TAGS}}
         )
         identify = Identifying(PLACE, client).identify

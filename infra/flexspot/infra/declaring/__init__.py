@@ -1,1 +1,1 @@
-"""What a stack declares: from its settings through the plan to every resource, for a program and for a component."""
+"""Declaration of a stack's resources, from its settings and plan: as a Pulumi program or as a component."""

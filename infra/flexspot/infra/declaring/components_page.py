@@ -1,7 +1,7 @@
-"""The reference of the components: docs/components-reference.md, and the schema of the plugins.
+"""Generates the components' reference (docs/components-reference.md) and the schema of the plugins.
 
-`python -m flexspot.infra.declaring.components_page` writes both.
-It is the schema that programs in other languages get, so one page serves all: Python's names are the same with underscores.
+`python -m flexspot.infra.declaring.components_page` writes both. Programs in other languages use the same schema, so one page is enough:
+Python's names are the same with underscores.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _KINDS = {"integer": "a whole number", "number": "a number", "string": "text", "
 
 
 def offered() -> list[type[pulumi.ComponentResource]]:
-    """Every component for programs in any language: those of `components`, and whole platforms."""
+    """Return every component for programs in any language: those of `components`, and whole platforms."""
     return [*hosted(), *PLATFORMS]
 
 
 def page(schema: dict[str, Any]) -> str:
-    """Return the page's text, from the schema of the host."""
+    """Return the page's text, from the host's schema."""
     modules = {each.__name__: each.__module__ for each in offered()}
     parts = ["# Components", _ABOUT]
     for token, described in schema["resources"].items():
@@ -70,16 +70,16 @@ def _table(what: str, fields: dict[str, Any], required: Collection[str]) -> list
     return ["\n".join([f"| {what} | takes | required | says |", "|---|---|---|---|", *rows])] if rows else []
 
 
-def _takes(told: dict[str, Any]) -> str:
-    """What it may be, in words; a type of the package leads to its table."""
-    if reference := told.get("$ref"):
+def _takes(described: dict[str, Any]) -> str:
+    """Return the accepted type in words. A type of the package becomes a link to its table."""
+    if reference := described.get("$ref"):
         name = _name(reference.rpartition("/")[2])
         return f"[{name}](#{anchor(name)})" if reference.startswith("#") else f"`{name or reference}`"
-    if told["type"] == "array":
-        return f"list of: {_takes(told['items'])}"
-    if told["type"] == "object" and (values := told.get("additionalProperties")):
+    if described["type"] == "array":
+        return f"list of: {_takes(described['items'])}"
+    if described["type"] == "object" and (values := described.get("additionalProperties")):
         return f"by name: {_takes(values)}"
-    return _KINDS[told["type"]]
+    return _KINDS[described["type"]]
 
 
 if __name__ == "__main__":

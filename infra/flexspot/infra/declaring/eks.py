@@ -43,21 +43,22 @@ if TYPE_CHECKING:
 
 
 def declare_eks(plan: Plan, settings: EksSettings, rules: Settings, images: ImageBook, within: pulumi.ResourceOptions) -> Outputs:
-    """Registers every resource of the plan on EKS, and returns what a person or the next tool needs.
+    """Register every resource of the plan on EKS, and return the stack's outputs.
 
-    `rules` are those that the cluster's API server holds, `images` the releases that are known of nodes' images; `within` names the parent.
+    `rules` are the settings of the rules in the cluster's API server. `images` are the known releases of node images. `within` names the
+    parent.
     """
     name = settings.cluster.existing or settings.cluster.name or settings.environment
     tags = settings.tags | settings.ownership | {"cluster": name}
     boundary = settings.iam.permissions_boundary
     path = settings.iam.path if settings.iam.path != "/" else None
     place = EksPlace(name, settings.account, partition_of(settings.region), settings.region, tags, path, boundary)
-    # Credentials of another account are refused before anything is made with them.
+    # Credentials of another account are rejected before anything is created with them.
     aws = AwsProvider("aws", region=settings.region, allowed_account_ids=[settings.account], opts=within)
     on_aws = pulumi.ResourceOptions.merge(within, pulumi.ResourceOptions(provider=aws))
     needs = eks_cluster_needs(settings, plan, images) if settings.cluster.existing is not None else None
     cluster, subnets = _cluster(plan, settings, place, on_aws, needs)
-    # A destroy by somebody who did not make the cluster needs their access until the last Kubernetes object is gone.
+    # A person who did not create the cluster needs its access entries in a destroy, until the last Kubernetes object is deleted.
     arn = cluster.cluster_name.apply(lambda known: cluster_arn(place.partition, place.region, place.account, known))
     found = None if needs is None or isinstance(cluster, EksCluster) else read_parts(plan, settings, needs, cluster, within)
     first, kubeconfig = ([*cluster.access], cluster.kubeconfig) if found is None else ([*found.read], found.kubeconfig)
@@ -74,7 +75,7 @@ def declare_eks(plan: Plan, settings: EksSettings, rules: Settings, images: Imag
         declare_karpenter_pools(stack, theirs or declare_karpenter(stack))
     in_cluster = after(stack.on_cluster, *ready)
     declare_gpu_daemons(plan, settings, in_cluster)
-    # A cluster of somebody else's has its own nodes for controllers, and its own idea of a default class.
+    # An existing cluster has its own nodes for controllers, and its own default storage class.
     nodes = ANYWHERE
     if settings.cluster.existing is None:
         Gp3StorageClass("gp3", {"labels": plan.labels, **({"driver": AUTO_MODE_DRIVER} if auto else {})}, in_cluster)
@@ -95,7 +96,7 @@ def declare_eks(plan: Plan, settings: EksSettings, rules: Settings, images: Imag
 def _cluster(
     plan: Plan, settings: EksSettings, place: EksPlace, on_aws: pulumi.ResourceOptions, needs: EksClusterNeeds | None
 ) -> tuple[EksCluster | ExistingEksCluster, dict[str, pulumi.Input[str]]]:
-    """The cluster, and the private subnets by zone, as far as they are known."""
+    """Return the cluster, and the private subnets by zone as far as they are known."""
     net, wanted = settings.network, settings.cluster
     subnets: dict[str, pulumi.Input[str]] = dict(zip(settings.zones, net.existing_private_subnets, strict=False))
     if needs is not None:
@@ -120,9 +121,9 @@ def _cluster(
             deletion_protection=protected,
             endpoints=settings.interface_services,
         )
-        made = EksNetwork("network", network, on_aws)
-        vpc_id, subnet_ids, control_plane = made.vpc_id, made.private_subnet_ids, made.control_plane_subnet_ids
-        subnets = made.private_subnets
+        vpc = EksNetwork("network", network, on_aws)
+        vpc_id, subnet_ids, control_plane = vpc.vpc_id, vpc.private_subnet_ids, vpc.control_plane_subnet_ids
+        subnets = vpc.private_subnets
     auto, system = wanted.mode is EksMode.AUTO, wanted.system_pool
     nodes = arguments(EksSystemPoolArgs, system, wanted, release=plan.versions.system_release)
     args = arguments(

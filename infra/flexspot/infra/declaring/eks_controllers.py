@@ -1,5 +1,6 @@
-"""The controllers of a platform on EKS: Karpenter with its side of AWS, device plugins, AWS's load balancer controller; and what runs
-already on a cluster that somebody else made.
+"""Controllers of a platform on EKS: Karpenter with its resources in AWS, device plugins, and AWS's load balancer controller.
+
+Also reads the parts that already run on an existing cluster.
 """
 
 from __future__ import annotations
@@ -46,42 +47,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EksStack:
-    """A stack on EKS while it is declared. `subnets` are the private ones by zone, as far as they are known; `within` names the parent."""
+    """A stack on EKS while it is being declared."""
 
     plan: Plan
     settings: EksSettings
     place: EksPlace
     cluster: EksCluster | ExistingEksCluster
     subnets: dict[str, pulumi.Input[str]]
+    """Private subnets by zone, as far as they are known."""
     within: pulumi.ResourceOptions
+    """Names the parent of the stack's resources."""
     aws: AwsProvider
     kubernetes: Provider
 
     @property
     def on_aws(self) -> pulumi.ResourceOptions:
-        """The options of what is in AWS alone."""
+        """Options of resources that are only in AWS."""
         return pulumi.ResourceOptions.merge(self.within, pulumi.ResourceOptions(provider=self.aws))
 
     @property
     def on_cluster(self) -> pulumi.ResourceOptions:
-        """The options of what is in the cluster alone."""
+        """Options of resources that are only in the cluster."""
         return pulumi.ResourceOptions.merge(self.within, pulumi.ResourceOptions(provider=self.kubernetes))
 
     @property
     def on_both(self) -> pulumi.ResourceOptions:
-        """The options of what has a role in AWS, and a release in the cluster."""
+        """Options of components with resources in AWS and in the cluster."""
         return pulumi.ResourceOptions.merge(self.within, pulumi.ResourceOptions(providers=[self.aws, self.kubernetes]))
 
 
 def declare_karpenter(stack: EksStack) -> KarpenterNodes:
-    """Registers Karpenter, its interruption queue and both identities."""
+    """Register Karpenter, its interruption queue and both identities."""
     plan, settings, place, cluster = stack.plan, stack.settings, stack.place, stack.cluster
     queue = InterruptionQueue("interruptions", arguments(InterruptionQueueArgs, place), stack.on_aws)
     of_nodes = arguments(
         KarpenterNodeIdentityArgs,
         place,
         cluster_name=cluster.cluster_name,
-        # The CNI of a cluster of ours has an identity of its own; of another's nobody here knows.
+        # The CNI of a cluster that Flexspot creates has a separate identity. That of an existing cluster is not known.
         cni_policy=settings.cluster.existing is not None,
     )
     nodes = KarpenterNodeIdentity("karpenter-nodes", of_nodes, stack.on_aws)
@@ -107,9 +110,9 @@ def declare_karpenter(stack: EksStack) -> KarpenterNodes:
 
 
 def declare_gpu_daemons(plan: Plan, settings: EksSettings, in_cluster: pulumi.ResourceOptions) -> None:
-    """Registers what runs on every node with accelerators: device plugins, and what tells how busy GPUs are, unless somebody else does.
+    """Register the daemons of nodes with accelerators: device plugins and the DCGM exporter, unless the cluster already has them.
 
-    Auto Mode has plugins of its own, and so has a GPU operator, with an exporter.
+    Auto Mode has its own device plugins. A GPU operator has device plugins and an exporter.
     """
     auto, operator = settings.cluster.mode is EksMode.AUTO, settings.cluster.existing_gpu_operator
     if not auto:
@@ -123,7 +126,7 @@ def declare_gpu_daemons(plan: Plan, settings: EksSettings, in_cluster: pulumi.Re
 
 
 def plugin_args(plan: Plan, settings: EksSettings) -> GpuPluginsArgs:
-    """Which device plugins the plan's pools need, in which versions."""
+    """Return the device plugins that the plan's pools need, with their versions."""
     with_efa = {pool.name for pool in settings.pools if pool.efa}
     machines = sorted({machine for pool in plan.pools if pool.name in with_efa for machine in pool.machines})
     charts = plan.versions.charts
@@ -142,9 +145,9 @@ def plugin_args(plan: Plan, settings: EksSettings) -> GpuPluginsArgs:
 
 
 def declare_load_balancers(stack: EksStack, in_both: pulumi.ResourceOptions, nodes: ControllerNodes) -> list[LoadBalancerController]:
-    """Registers AWS's load balancer controller where it is wanted.
+    """Register AWS's load balancer controller if it is enabled.
 
-    It takes its finalizers off Services and Ingresses, so what it returns must outlive them.
+    It removes its finalizers from Services and Ingresses, so the returned resources must be deleted after those.
     """
     wanted = stack.settings.controllers.load_balancer_controller
     if not wanted.install:
@@ -163,27 +166,31 @@ def declare_load_balancers(stack: EksStack, in_both: pulumi.ResourceOptions, nod
 
 @dataclass(frozen=True)
 class KarpenterNodes:
-    """What makes nodes: the Karpenter of the cluster, ours or its owner's, and the name of the role that its nodes run as."""
+    """Karpenter on the cluster, and the name of the role of its nodes."""
 
     karpenter: pulumi.Resource
+    """The stack's own Karpenter, or the one that the cluster already had."""
     role_name: pulumi.Input[str]
 
 
 @dataclass(frozen=True)
 class FoundParts:
-    """What runs on the cluster already. `kubeconfig` is the cluster's, known once all of it was found in order; `nodes` are those of its
-    own Karpenter, None where it has none.
-    """
+    """Parts that already run on the cluster."""
 
     read: tuple[pulumi.Resource, ...]
     kubeconfig: pulumi.Output[str]
+    """The cluster's kubeconfig. Known once every part was found and is in order."""
     nodes: KarpenterNodes | None
+    """Nodes of the cluster's own Karpenter. None if it has none."""
 
 
 def read_parts(
     plan: Plan, settings: EksSettings, needs: EksClusterNeeds, cluster: ExistingEksCluster, within: pulumi.ResourceOptions
 ) -> FoundParts:
-    """Reads what must run on the cluster, by a provider of its own, so that whatever is made there can wait for it."""
+    """Read the parts that must run on the cluster.
+
+    A separate provider reads them, so that resources on the cluster can wait for the result.
+    """
     reader = cluster_provider("cluster-reader", within, cluster.kubeconfig, cluster.arn)
     on_cluster = pulumi.ResourceOptions.merge(within, pulumi.ResourceOptions(provider=reader, depends_on=cluster.ready))
     parts = ExistingClusterParts("cluster-parts", {"addons": [each.value for each in needs.addons]}, on_cluster)
@@ -192,7 +199,7 @@ def read_parts(
     nodes: KarpenterNodes | None = None
     if (theirs := settings.cluster.existing_karpenter) is not None:
         karpenter = _karpenter(settings, theirs.deployment, cluster, on_cluster)
-        # Node classes have the role, so that none is made before the Karpenter was found in order.
+        # Node classes contain the role. So none is created before Karpenter was found and is in order.
         nodes = KarpenterNodes(karpenter, karpenter.deployment.apply(lambda _: theirs.node_role))
         read.append(karpenter)
         in_order.append(karpenter.deployment)

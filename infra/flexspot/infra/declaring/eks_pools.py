@@ -1,4 +1,4 @@
-"""The nodes of a platform on EKS: the plan's pools and those of other work, for a Karpenter on the cluster or for EKS Auto Mode."""
+"""Nodes of a platform on EKS: the plan's pools and those of other work, for Karpenter on the cluster or for EKS Auto Mode."""
 
 from __future__ import annotations
 
@@ -53,43 +53,43 @@ if TYPE_CHECKING:
 
 
 def driver_taints(settings: EksSettings) -> list[NodeTaint]:
-    """Keep pods off a node until it can mount their volumes; the drivers take them off.
+    """Return the taints that keep pods off a node until it can mount their volumes. The drivers remove them.
 
     https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/faq.md, Mountpoint's driver v2, docs/CONFIGURATION.md, and
     https://github.com/kubernetes-sigs/aws-efs-csi-driver/blob/master/docs/README.md, and docs/install.md of aws-fsx-csi-driver. Only on a
-    cluster of ours are the drivers known to be there.
+    cluster that Flexspot creates are the drivers known to be installed.
     """
     if settings.cluster.existing is not None:
         return []
     storage = settings.storage
-    # Auto Mode's own EBS driver takes no such taint off (EKS user guide, "Create a storage class", considerations).
+    # Auto Mode's EBS driver does not remove this taint (EKS user guide, "Create a storage class", considerations).
     drivers = ["s3.csi.aws.com"] if settings.cluster.mode is EksMode.AUTO else ["ebs.csi.aws.com", "s3.csi.aws.com"]
     drivers += [driver for driver, used in ((EFS_DRIVER, storage.has_efs), (LUSTRE_DRIVER, storage.has_lustre)) if used]
     return [{"key": f"{driver}/agent-not-ready", "value": "", "effect": "NoExecute"} for driver in drivers]
 
 
 def declare_karpenter_pools(stack: EksStack, nodes: KarpenterNodes) -> None:
-    """Registers the pools of a Karpenter on the cluster, whose chart brings the definitions of both kinds."""
+    """Register the pools of Karpenter on the cluster, whose chart installs the definitions of both kinds."""
     cluster = stack.settings.cluster
     common: dict[str, Any] = {
         "ami": cluster.image,
-        # In production the settings refuse it already.
+        # In production, the settings already reject it.
         "allow_latest_ami": cluster.image.endswith("@latest"),
         "node_role": nodes.role_name,
         "kubelet": cluster.nodes.kubelet.model_dump(mode="json", exclude_defaults=True),
         "user_data": cluster.nodes.boot_data,
     }
-    # What somebody else made has none of our tags to be found by.
+    # An existing cluster's security group does not have the tags to find it by.
     if cluster.existing is not None:
         common["security_group_ids"] = [stack.cluster.security_group_id]
     _declare_pools(stack, common, after(stack.on_cluster, nodes.karpenter))
 
 
 def declare_auto_mode(stack: EksStack) -> list[pulumi.Resource]:
-    """Registers everything of nodes in Auto Mode; returns what all else inside the cluster waits for."""
+    """Register all resources of nodes in Auto Mode. Return the resources that everything else in the cluster waits for."""
     identity = arguments(AutoNodeIdentityArgs, stack.place, cluster_name=stack.cluster.cluster_name)
     common = {"node_role": AutoNodeIdentity("auto-nodes", identity, stack.on_aws).role_name}
-    # EKS brings the definitions of both kinds with the cluster.
+    # EKS installs the definitions of both kinds with the cluster.
     in_cluster = after(stack.on_cluster, *stack.cluster.ready)
     ready = [*stack.cluster.ready, *_for_controllers(stack, common, in_cluster)]
     _declare_pools(stack, common, in_cluster)
@@ -127,7 +127,7 @@ def _for_controllers(stack: EksStack, common: Mapping[str, Any], in_cluster: pul
 
 
 def _declare_pools(stack: EksStack, common: Mapping[str, Any], in_cluster: pulumi.ResourceOptions) -> None:
-    """Registers the pools of the plan, and the one of work without GPUs. `common` is the same of every node class."""
+    """Register the plan's pools, and the pool of work without GPUs. `common` are the arguments that all node classes share."""
     plan, settings, place = stack.plan, stack.settings, stack.place
     auto, startup = settings.cluster.mode is EksMode.AUTO, driver_taints(settings)
     options = {pool.name: pool for pool in settings.pools}
@@ -158,12 +158,12 @@ def _declare_pools(stack: EksStack, common: Mapping[str, Any], in_cluster: pulum
 
 
 def disk_args(volume: Gp3Volume) -> EksNodeDiskArgs:
-    """A node's volume, as node classes of either kind take it."""
+    """Return the arguments for a node's volume in a node class of either kind."""
     return {"boot_disk_gib": volume.gib, "boot_disk_iops": volume.iops, "boot_disk_throughput_mib": volume.throughput_mib}
 
 
 def node_class_of_pool(plan: Plan, pool: PoolPlan, wanted: EksPool) -> dict[str, Any]:
-    """The arguments of a node class that one pool alone has: its name, disks, network cards and reservations."""
+    """Return the arguments of a node class that are specific to one pool: name, disks, network cards and reservations."""
     machines = machines_of_pool(plan, pool)
     own: dict[str, Any] = {
         "node_class": pool.name,
@@ -181,7 +181,7 @@ def node_class_of_pool(plan: Plan, pool: PoolPlan, wanted: EksPool) -> dict[str,
 
 def _node_class(stack: EksStack, own: dict[str, Any], opts: pulumi.ResourceOptions) -> Ec2NodeClass | AutoNodeClass:
     network = stack.settings.network
-    # What somebody else made has none of our tags to be found by.
+    # An existing VPC's subnets do not have the tags to find them by.
     subnets = {"subnet_ids": None if network.existing_vpc is None else network.existing_private_subnets}
     if stack.settings.cluster.mode is EksMode.AUTO:
         args = arguments(AutoNodeClassArgs, own, subnets, stack.place, stack.plan)
@@ -190,9 +190,9 @@ def _node_class(stack: EksStack, own: dict[str, Any], opts: pulumi.ResourceOptio
 
 
 def gpu_node_pool_args(plan: Plan, pool: PoolPlan, wanted: EksPool, startup: list[NodeTaint], *, auto: bool = False) -> GpuNodePoolArgs:
-    """The NodePool of one pool, with what EKS alone has: quiet hours, taints of drivers that are about to start, a mark of EFA.
+    """Return the NodePool of one pool, with the parts specific to EKS: quiet hours, taints of starting drivers, and a label for EFA.
 
-    In Auto Mode (`auto`) nodes drain before AWS ends them.
+    In Auto Mode (`auto`) nodes drain before AWS terminates them.
     """
     args = node_pool_args(plan, pool, auto_node_class_ref(pool.name) if auto else ec2_node_class_ref(pool.name))
     args["quiet_hours"] = [{"schedule": each.schedule, "hours": each.hours} for each in wanted.quiet_hours]

@@ -33,7 +33,7 @@ VOLUME_TYPES = {
 
 
 def declare_storage(stack: EksStack, teams: dict[str, Team]) -> Outputs:
-    """Registers buckets and file systems, and for each team its access, volumes and work queue; returns their addresses."""
+    """Register buckets and file systems, and for each team its access, volumes and work queue. Return their addresses."""
     plan, settings, place = stack.plan, stack.settings, stack.place
     on_aws, key = stack.on_aws, settings.storage.encryption_key
     names = {purpose: bucket_name(place.account, place.region, settings.environment, purpose) for purpose in (CHECKPOINTS, DATASETS)}
@@ -75,7 +75,7 @@ def declare_storage(stack: EksStack, teams: dict[str, Team]) -> Outputs:
                 SqsWorkQueueArgs,
                 team.work_queue,
                 place,
-                # With an underscore, which no name holds: a-b of c and a of b-c stay apart.
+                # Names do not contain an underscore, so the queue a-b of team c and the queue a of team b-c have different names.
                 queue=f"{settings.environment}_{team.name}_{team.work_queue.name}",
                 worker_role_name=access.role_name,
                 grace_seconds=grace,
@@ -96,7 +96,10 @@ def declare_storage(stack: EksStack, teams: dict[str, Team]) -> Outputs:
 
 
 def _volume_options(stack: EksStack, kind: StorageKind, *first: pulumi.Resource) -> pulumi.ResourceOptions:
-    """A claim keeps its name when its kind changes: known as the same one, the old is deleted before the new is made, not after."""
+    """Return options of a volume with aliases for the other kinds.
+
+    A claim keeps its name when its kind changes. With the alias, the old claim is deleted before the new one is created.
+    """
     others = [pulumi.Alias(type_=token) for other, token in VOLUME_TYPES.items() if other is not kind]
     return pulumi.ResourceOptions.merge(after(stack.on_cluster, *first), pulumi.ResourceOptions(aliases=others))
 

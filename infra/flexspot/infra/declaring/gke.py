@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 LEAST_GPUS = 1
-"""The least limit of a kind of GPU that the provider takes (google-beta 8.0.0, cluster_autoscaling.resource_limits.maximum)."""
+"""Smallest limit of a kind of GPU that the provider accepts (google-beta 8.0.0, cluster_autoscaling.resource_limits.maximum)."""
 
 
 def declare_node_pools(  # noqa: PLR0913 -- what the pools are made of and what they wait for
@@ -49,7 +49,7 @@ def declare_node_pools(  # noqa: PLR0913 -- what the pools are made of and what 
     rdma: GkeRdmaNetworks | None,
     opts: pulumi.ResourceOptions,
 ) -> None:
-    """Registers a node pool for each pool of the plan. `rdma` are the further networks of those with GPUDirect."""
+    """Register a node pool for each pool of the plan. `rdma` are the additional networks of pools with GPUDirect."""
     options = {pool.name: pool for pool in settings.pools}
     for pool in plan.pools:
         args = _pool(pool, options[pool.name], settings, cluster=cluster, nodes=nodes, labels=labels)
@@ -57,12 +57,12 @@ def declare_node_pools(  # noqa: PLR0913 -- what the pools are made of and what 
             args["further_networks"] = [
                 {"network": rdma.networks[card], "subnetwork": rdma.subnetworks[card]} for card in range(pool.rdma_networks + 1)
             ]
-        # With a pool of GPUs alone GKE would leave out its own taint, and the controllers would have nowhere to run.
+        # With only GPU pools, GKE would omit its own taint, and the controllers would have no nodes to run on.
         GkeGpuNodePool(pool.name, args, opts)
 
 
 def declare_rdma_networks(plan: Plan, settings: GkeSettings, name: str, within: pulumi.ResourceOptions) -> GkeRdmaNetworks | None:
-    """Registers the further networks of the pools with GPUDirect, which are in one zone; None where there is no such pool."""
+    """Register the additional networks of the pools with GPUDirect, which are in one zone. Return None if there is no such pool."""
     pools = [pool for pool in plan.pools if pool.rdma_networks]
     if not pools:
         return None
@@ -78,7 +78,10 @@ def declare_rdma_networks(plan: Plan, settings: GkeSettings, name: str, within: 
 
 
 def declare_rdma_nodes(plan: Plan, rdma: GkeRdmaNetworks, opts: pulumi.ResourceOptions) -> None:
-    """Registers what the cluster is told of these networks, and what the nodes need for them. `opts` says which cluster, and after what."""
+    """Register the objects in the cluster that describe these networks, and the parts that the nodes need for them.
+
+    `opts` names the cluster, and the resources to wait for.
+    """
     pools = [pool for pool in plan.pools if pool.rdma_networks]
     args = arguments(
         GkeRdmaNodesArgs,
@@ -102,7 +105,7 @@ def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
 ) -> GkeGpuNodePoolArgs:
     marks = facts_of("gke")[pool.capacity_type].marks[Origin.NODE_POOL]
     set_by_gke = {*marks.labels, *DEVICE_LABELS}
-    # GKE keeps pods that were built for amd64 off other nodes by itself (docs.cloud.google.com/kubernetes-engine, prepare-arm-workloads).
+    # GKE itself keeps pods that were built for amd64 off other nodes (docs.cloud.google.com/kubernetes-engine, prepare-arm-workloads).
     tainted_by_gke = {ARCHITECTURE_LABEL, *(taint.key for taint in marks.taints)}
     return arguments(
         GkeGpuNodePoolArgs,
@@ -120,13 +123,13 @@ def _pool(  # noqa: PLR0913 -- a pool is made of exactly these
         taints=[taint for taint in pool.taints if taint.key not in tainted_by_gke],
         resource_labels=labels | billing_label(pool),
         service_account=nodes.email,
-        # A queued pool's run time is its jobs' own, and other types have none to set.
+        # A queued pool's run time is that of its jobs. Other types have none to set.
         max_run_seconds=pool.max_run_seconds if pool.capacity_type is CapacityType.FLEX_START else None,
     )
 
 
 def machine_description(settings: GkeSettings, pool: PoolPlan) -> GkeMachineArgs | None:
-    """What the settings say of a pool's machine; None of one that the catalog has."""
+    """Return the settings' description of a pool's machine. None if the catalog contains the machine."""
     described = next((each for each in settings.machines if each.name == pool.machines[0]), None)
     if described is None or described.gpu is None or described.name in machines_of(Vendor.GCP):
         return None
@@ -134,9 +137,9 @@ def machine_description(settings: GkeSettings, pool: PoolPlan) -> GkeMachineArgs
 
 
 def declare_compute_classes(plan: Plan, settings: GkeSettings, opts: pulumi.ResourceOptions, *, nodes: GkeNodeIdentity) -> None:
-    """Registers each compute class of the plan: of the plan's node pools, or on Autopilot of what GKE is to make.
+    """Register the plan's compute classes: of its node pools, or on Autopilot of the nodes that GKE is to create.
 
-    `nodes` is what the nodes that GKE makes run as.
+    nodes: service account of auto-created nodes.
     """
     autopilot = settings.cluster.mode is GkeMode.AUTOPILOT
     options = {pool.name: pool for pool in settings.pools}
@@ -145,14 +148,14 @@ def declare_compute_classes(plan: Plan, settings: GkeSettings, opts: pulumi.Reso
         named = [{"pools": [name]} for name in each.pools]
         own: dict[str, Any] = {"priorities": named, "owner_labels": None}
         if autopilot:
-            made = [_made(pools[name], options[name], machine_description(settings, pools[name])) for name in each.pools]
+            made = [_priority(pools[name], options[name], machine_description(settings, pools[name])) for name in each.pools]
             own = {"priorities": made, "owner_labels": plan.labels, "service_account": nodes.email, "autopilot": True}
         args = arguments(ComputeClassArgs, own, each, plan)
         ComputeClass(f"class-{each.name}", args, opts)
 
 
-def _made(pool: PoolPlan, options: GkePool, description: GkeMachineArgs | None) -> ComputeClassPriorityArgs:
-    """What GKE is to make for a pool of the plan."""
+def _priority(pool: PoolPlan, options: GkePool, description: GkeMachineArgs | None) -> ComputeClassPriorityArgs:
+    """Return the description of the nodes that GKE is to create for a pool of the plan."""
     named = options.reservation is not None and options.reservation.name is not None
     return arguments(
         ComputeClassPriorityArgs,
@@ -178,9 +181,9 @@ class _Network:
 
 
 def declare_gke(plan: Plan, settings: GkeSettings, rules: Settings, within: pulumi.ResourceOptions) -> Outputs:
-    """Registers every resource of the plan on GKE, and returns what a person or the next tool needs.
+    """Register every resource of the plan on GKE, and return the stack's outputs.
 
-    `rules` are those that the cluster's API server holds; `within` names the parent.
+    `rules` are the settings of the rules in the cluster's API server. `within` names the parent.
     """
     name = settings.cluster.name or settings.environment
     labels = settings.ownership
@@ -226,7 +229,7 @@ def _cluster(  # noqa: PLR0913 -- what a cluster is made of, and where
             settings,
             cluster=settings.cluster.existing,
             zone=settings.cluster.zone,
-            # Each team has an account in Google Cloud and mounts its folders of both buckets.
+            # Each team has a service account in Google Cloud and mounts its folders of both buckets.
             workload_identity=True,
             gcs_fuse=True,
             at_least=needs.versions,
@@ -238,9 +241,9 @@ def _cluster(  # noqa: PLR0913 -- what a cluster is made of, and where
     system, limits, made = settings.cluster.system_pool, plan.limits, plan.spending.made_by_itself
     auto_provisioning: GkeAutoProvisioningArgs | None = None
     if standard and limits is not None:
-        # GKE makes no node for a kind of GPU without a limit. Pools still grow: a limit that is not there holds nothing back
-        # (kubernetes/autoscaler, core/scaleup/resource/manager.go: CheckDeltaWithinLimits; read 2026-11-25).
-        # What has pools all the same is held back by no less than they may have.
+        # GKE creates no node for a kind of GPU without a limit. A missing limit does not stop pools from growing (kubernetes/autoscaler,
+        # core/scaleup/resource/manager.go: CheckDeltaWithinLimits; read 2026-11-25). Kinds that have pools are limited to no less than
+        # these may have.
         kinds = {name: plan.accelerators.get(name, LEAST_GPUS) for name in settings.cluster.former_accelerators}
         auto_provisioning = {
             "max_vcpu": limits.vcpu,

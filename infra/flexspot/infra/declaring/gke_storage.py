@@ -1,4 +1,4 @@
-"""Files and work queues of teams on GKE: buckets, who may read and write which folder, volumes, topics and subscriptions."""
+"""Storage on GKE: buckets, teams' access to folders, volumes, topics and subscriptions."""
 
 from __future__ import annotations
 
@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 
 
 def workload_annotations(settings: GkeSettings) -> dict[str, dict[str, str]]:
-    """What makes each team's service account in Kubernetes the one of GcsTeamAccess in Google Cloud, by name of the team.
+    """Return the annotations that link each team's service account in Kubernetes to that of GcsTeamAccess in Google Cloud, by team.
 
-    Written from the account's id, which is ours: a namespace waits for no identity, and a pod that comes before its identity has none yet.
-    The address of a project of a domain, acme.com:ai, ends in ai.acme.com (https://docs.cloud.google.com/iam/docs/service-account-types).
-    With the identity `direct` there is no such account, and nothing is annotated.
+    They contain the account's id, which is known in advance. So a namespace does not wait for an identity, and a pod that starts before its
+    identity exists has none yet. In addresses, the project acme.com:ai of a domain becomes ai.acme.com
+    (https://docs.cloud.google.com/iam/docs/service-account-types). With the identity `direct` there is no such account, and nothing is
+    annotated.
     """
     if settings.cluster.team_identity is TeamIdentity.DIRECT:
         return {}
@@ -60,7 +61,7 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
     on_cluster: pulumi.ResourceOptions,
     cluster: GkeCluster | ExistingGkeCluster,
 ) -> Outputs:
-    """Registers the buckets, and for each team its access, volumes and work queue; returns their addresses."""
+    """Register the buckets, and for each team its access, volumes and work queue. Return their addresses."""
     buckets = {purpose: _bucket(settings, labels, purpose, within) for purpose in (CHECKPOINTS, DATASETS)}
     subscriptions: dict[str, pulumi.Output[str]] = {}
     checkpoints: dict[str, pulumi.Output[str]] = {}
@@ -74,12 +75,12 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
             team=team.name,
             namespace=team.name,
             service_account=SERVICE_ACCOUNT,
-            # The provider tells it of buckets, so that nobody needs the right to read the project itself.
+            # The provider reads it from a bucket, so no permission to read the project itself is needed.
             project_number=buckets[CHECKPOINTS].project_number if direct else None,
             checkpoint_bucket=buckets[CHECKPOINTS].name,
             dataset_bucket=buckets[DATASETS].name,
         )
-        # The identity pool that it is bound to appears with the cluster.
+        # The identity pool that it is bound to is created with the cluster.
         access = GcsTeamAccess(f"{team.name}-storage", identity, after(within, cluster))
         checkpoints[team.name] = access.checkpoint_url
         for purpose, bucket in buckets.items():
@@ -98,7 +99,7 @@ def declare_storage(  # noqa: PLR0913 -- what the cluster and its teams are, eac
             work = arguments(
                 PubsubWorkQueueArgs,
                 settings,
-                # With a dot, which no name holds: a-b of c and a of b-c stay apart.
+                # Names do not contain a dot, so the queue a-b of team c and the queue a of team b-c have different names.
                 queue=f"{settings.environment}.{team.name}.{team.work_queue.name}",
                 worker_member=access.member,
                 grace_seconds=grace,

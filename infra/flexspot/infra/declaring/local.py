@@ -24,9 +24,9 @@ NODE_CLASS: NodeClassRef = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass
 
 
 def declare_local(plan: Plan, settings: LocalSettings, rules: Settings, kubeconfig: Path) -> Outputs:
-    """Registers every resource of the plan, on the lab of `kubeconfig` and nowhere else; returns the outputs.
+    """Register every resource of the plan on the lab of `kubeconfig` and nowhere else. Return the outputs.
 
-    `rules` are those that its API server holds.
+    `rules` are the settings of the rules in its API server.
     """
     on_cluster = pulumi.ResourceOptions(provider=cluster_provider("lab", None, str(kubeconfig)))
     node_class = CustomResource(

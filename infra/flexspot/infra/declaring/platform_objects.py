@@ -1,4 +1,4 @@
-"""How a stack's cluster is reached, and what every platform has on it: priorities, namespaces, queues, admission policies, measurement."""
+"""Access to a stack's cluster, and objects of every platform: priorities, namespaces, queues, admission policies, measurement."""
 
 from __future__ import annotations
 
@@ -57,27 +57,27 @@ if TYPE_CHECKING:
 
 
 Outputs = dict[str, pulumi.Input[Any]]
-"""What a stack or a platform offers to the next tool, by name."""
+"""Outputs of a stack or a platform for the next tool, by name."""
 
 
 def cluster_provider(
     name: str, opts: pulumi.ResourceOptions | None, kubeconfig: pulumi.Input[str], cluster: pulumi.Input[str] | None = None
 ) -> Provider:
-    """The Kubernetes provider of a stack, for the cluster of `kubeconfig`: a path, or the text itself.
+    """Return the Kubernetes provider of a stack, for the cluster of `kubeconfig`: a path, or the text itself.
 
-    - **Known by `cluster`**, a cloud's own name of it that waits for the cluster. Without one the provider takes another address of the
-      API server for another cluster and replaces every object on it, teams' volumes among them: `control_plane.access` changes it on GKE.
-
-    - **Server-side apply**, so that the API server knows which fields are the program's, and leaves alone what controllers add.
-    - **Forced.** What the program says of a field holds: a ceiling that somebody raised is taken back by the next `up` that looks at it,
-      whatever they raised it with. Without force a field manager of another name stops each later `up` with a conflict; a preview conflicts
-      where its `up` would not; and an atomic field with a server's default in it, such as `matchResources` of a
-      ValidatingAdmissionPolicyBinding, conflicts with whoever was given that default. What the program does not set stays as it is.
-    - **No upsert.** An object that is there already was made by somebody else, and a program that takes it over would delete it one day.
-      Worse, with upsert a renamed resource overwrites the object and then deletes it as its own old self. What an interrupted `up` made is
-      read back by its id instead, by `flexspot up`. Said in so many words, because an environment variable would set it as well.
-    - **ConfigMaps change in place.** The provider would delete each one whose data change and make it anew: who submits work in that moment
-      finds no plan in the team's namespace (`flexspot-platform` changes with the plan), and Prometheus no rules.
+    - **`cluster` identifies it.** It is the cloud's own name of the cluster, known once the cluster exists. Without it, the provider treats
+      another address of the API server as another cluster and replaces every object on it, teams' volumes among them. On GKE,
+      `control_plane.access` changes the address.
+    - **Server-side apply**, so that the API server knows which fields belong to the program. Fields that controllers add stay unchanged.
+    - **Forced.** The program's value of a field wins: if someone raises a ceiling by any means, the next `up` that looks at it lowers it
+      again. Without force, a field manager of another name stops each later `up` with a conflict, and a preview reports conflicts where its
+      `up` would not. An atomic field with a server's default in it, such as `matchResources` of a ValidatingAdmissionPolicyBinding,
+      conflicts with the manager that got the default. Fields that the program does not set stay as they are.
+    - **No upsert.** An existing object belongs to another owner, and a program that adopts it would delete it one day. Worse, with upsert a
+      renamed resource overwrites the object and then deletes it as its own predecessor. `flexspot up` finds the objects of an interrupted
+      `up` by their ids instead. Set explicitly, because an environment variable would set it as well.
+    - **ConfigMaps change in place.** By default, the provider deletes each one whose data change and creates it again. A job submitted in
+      that moment would find no plan in the team's namespace (`flexspot-platform` changes with the plan), and Prometheus no rules.
 
     docs/decisions/0019-who-owns-a-field.md has the alternatives.
     """
@@ -94,13 +94,13 @@ def cluster_provider(
 
 
 def billing_label(pool: PoolPlan) -> dict[str, str]:
-    """The class of a pool that serves one alone; empty for a pool of several, which a bill cannot tell apart."""
+    """Return the billing label of a pool that serves one workload class. Empty for a pool of several, which a bill cannot distinguish."""
     return {"workload-class": pool.serves[0]} if len(pool.serves) == 1 else {}
 
 
 @dataclass(frozen=True)
 class ControllerNodes:
-    """Where controllers run: the labels of their nodes, and what tolerates the taints of these."""
+    """Nodes for controllers: their labels, and tolerations of their taints."""
 
     node_selector: dict[str, str] = field(default_factory=dict[str, str])
     tolerations: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
@@ -110,16 +110,17 @@ ANYWHERE = ControllerNodes()
 
 
 def after(opts: pulumi.ResourceOptions, *first: pulumi.Resource) -> pulumi.ResourceOptions:
-    """Return `opts` of a resource that waits for `first` too."""
+    """Return `opts` of a resource that also waits for `first`."""
     return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=list(first)))
 
 
 def declare_controllers(
     plan: Plan, settings: GkeSettings | EksSettings, opts: pulumi.ResourceOptions, nodes: ControllerNodes = ANYWHERE
 ) -> tuple[KueueController, Outputs]:
-    """Registers the controllers of queued work and the measurement of a cloud's cluster, on the nodes for controllers.
+    """Register the controllers of queued work and the measurement of a cloud's cluster, on the nodes for controllers.
 
-    `opts` says which cluster, and after what. Returns the component that brings the definitions of the queues' kinds, and the outputs.
+    `opts` names the cluster, and the resources to wait for. Returns the component that installs the definitions of the queues' kinds, and
+    the outputs.
     """
     kueue = declare_kueue(plan, opts, settings, nodes)
     jobset, watch, charts = settings.controllers.jobset, settings.queueing.stock_outs, plan.versions.charts
@@ -140,7 +141,7 @@ def declare_controllers(
 def declare_kueue(
     plan: Plan, opts: pulumi.ResourceOptions, settings: GkeSettings | EksSettings, nodes: ControllerNodes = ANYWHERE
 ) -> KueueController:
-    """Registers Kueue, with the times that the plan's capacity needs, on the nodes for controllers, unless the cluster has its own."""
+    """Register Kueue on the nodes for controllers, with timeouts for the plan's capacity, unless the cluster has its own Kueue."""
     args = arguments(
         KueueControllerArgs,
         plan,
@@ -153,7 +154,7 @@ def declare_kueue(
 
 
 def _in_namespace(plan: Plan, name: str, namespace: str, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
-    """Register a namespace of the platform's own, and return the options of what is in it."""
+    """Register a namespace of the platform, and return the options of resources in it."""
     metadata = ObjectMetaArgs(name=namespace, labels={**plan.labels, **restricted()})
     return after(opts, Namespace(name, metadata=metadata, opts=opts))
 
@@ -167,16 +168,15 @@ def declare_platform_objects(  # noqa: PLR0913 -- what the clouds make before th
     *,
     rules: Settings = DEFAULTS,
 ) -> tuple[dict[str, Team], Outputs]:
-    """Registers the plan's Kubernetes objects that do not depend on who makes the nodes.
+    """Register the Kubernetes objects of the plan that do not depend on how nodes are created. Return the teams by name, and the outputs.
 
-    `controllers` bring the definitions of the queues' kinds, so they come before them. `service_accounts` are the annotations of the
-    service account of a team's workloads, by name of the team; default: none. `outlived_by` is there until the teams' namespaces are gone:
-    it takes finalizers off what is in them. `rules` are an organisation's own settings of the rules that the API server holds; default: as
-    shipped. Returns the teams by name, and the outputs.
+    `controllers` install the definitions of the queues' kinds, so they come first. `service_accounts` are the annotations of the service
+    account of a team's workloads, by team; default: none. `outlived_by` is deleted after the teams' namespaces, because it removes
+    finalizers from objects in them. `rules` are an organisation's settings of the rules in the API server; default: as shipped.
     """
     priorities = arguments(PrioritiesArgs, plan, classes=plan.priorities)
     Priorities("priorities", priorities, on_cluster)
-    # Kueue brings the kind of those of queued work.
+    # Kueue installs the kind of the priorities of queued work.
     WorkloadPriorities(
         "workload-priorities", arguments(WorkloadPrioritiesArgs, plan, classes=plan.priorities), after(on_cluster, *controllers)
     )
@@ -202,7 +202,7 @@ def _team(plan: Plan, team: TeamPlan, annotations: Mapping[str, pulumi.Input[str
         team,
         labels={**plan.labels, TEAM_LABEL: team.name},
         unqueued=unqueued if team.unqueued_priority_classes else None,
-        # Where claims of others are refused and not only warned of.
+        # True where claims of other owners are rejected rather than warned about.
         own_claims=plan.admission.mode is AdmissionMode.ENFORCE,
         endpoints=list(endpoints_of(plan.cloud)),
         service_account_annotations=dict(annotations),
@@ -210,7 +210,7 @@ def _team(plan: Plan, team: TeamPlan, annotations: Mapping[str, pulumi.Input[str
 
 
 def declare_admission(plan: Plan, on_cluster: pulumi.ResourceOptions, rules: Settings = DEFAULTS) -> None:
-    """Registers the policies that the plan asks for; they know its pools and queues, and `rules` as an organisation has set them."""
+    """Register the admission policies of the plan. They contain its pools and queues, and the organisation's settings in `rules`."""
     if plan.admission.mode is not AdmissionMode.NONE:
         held = (*admission_policies(facts_of(plan), rules), *guarantee_policies(guarantee_of(plan)))
         args = arguments(
@@ -227,14 +227,14 @@ def declare_admission(plan: Plan, on_cluster: pulumi.ResourceOptions, rules: Set
 
 
 DWS = "dws"
-"""Name of the AdmissionCheck before queued pools."""
+"""Name of the AdmissionCheck of queued pools."""
 
 
 def declare_queues(plan: Plan, opts: pulumi.ResourceOptions) -> Outputs:
-    """Registers the plan's flavors, cohorts and queues, and returns the queues' names as outputs.
+    """Register the plan's flavors, cohorts and queues, and return the queues' names as outputs.
 
-    `opts` says which cluster, and after what: Kueue's definitions and the teams' namespaces. GKE's admission check and topology come first,
-    because Kueue holds a queue inactive until what it names is there.
+    `opts` names the cluster, and the resources to wait for: Kueue's definitions and the teams' namespaces. GKE's admission check and
+    topology come first, because Kueue keeps a queue inactive until the objects that it names exist.
     """
     first: list[pulumi.Resource] = [
         Topology(f"topology-{each.name}", arguments(TopologyArgs, each, plan), opts) for each in plan.topologies
@@ -278,7 +278,7 @@ def _queue(plan: Plan, queue: QueuePlan) -> QueueArgs:
 
 
 def _of_cpu_work(plan: Plan, cohort: str) -> bool | None:
-    """Return True for the cohort of work without GPUs, and None, which leaves the argument out, for any other."""
+    """Return True for the cohort of work without GPUs, and None for any other, which omits the argument."""
     return True if plan.cpu_work is not None and cohort == plan.cpu_work.cohort else None
 
 
@@ -296,11 +296,11 @@ def _amount(amount: Amount) -> AmountArgs:
 
 
 SERVICE_DRAIN_SECONDS = 3600
-"""How long a drain of a service's node waits for its pods; jobs are waited for to their end."""
+"""Seconds that a drain of a service's node waits for its pods. A drain waits for jobs until they end."""
 
 
 def node_pool_args(plan: Plan, pool: PoolPlan, node_class: NodeClassRef) -> GpuNodePoolArgs:
-    """The NodePool of one pool of the plan, in the words of a Karpenter of our own."""
+    """Return the arguments of the NodePool for one pool of the plan, for Flexspot's own Karpenter."""
     consolidates = pool.removal is Removal.UNDERUTILIZED
     return arguments(
         GpuNodePoolArgs,
@@ -320,5 +320,5 @@ def node_pool_args(plan: Plan, pool: PoolPlan, node_class: NodeClassRef) -> GpuN
 
 
 def other_work_args(plan: Plan, room: OtherWork, node_class: NodeClassRef) -> CpuNodePoolArgs:
-    """The NodePool of what asks for no GPU."""
+    """Return the arguments of the NodePool for pods without GPUs."""
     return arguments(CpuNodePoolArgs, room, plan, pool=OTHER_WORK, owner_labels=plan.labels, node_class=node_class)

@@ -1,4 +1,4 @@
-"""Whole platforms as components: what `flexspot up` declares for a stack file, in a program of any language."""
+"""Whole platforms as components: the resources that `flexspot up` declares for a stack file, in a program of any language."""
 
 # No `from __future__ import annotations` here: Pulumi's component host reads these annotations as types.
 
@@ -16,7 +16,7 @@ from flexspot.infra.declaring.program import declare
 
 
 class PlatformArgs(TypedDict):
-    """What a whole platform is made from."""
+    """Arguments of a whole platform."""
 
     platform: dict[str, Any]
     """The platform's settings: the contents of `flexspot:platform` in a stack file. A file that they name (`prices_file`,
@@ -24,7 +24,7 @@ class PlatformArgs(TypedDict):
 
 
 class _Platform(pulumi.ComponentResource):
-    """A platform, and what a person or the next tool needs of it."""
+    """A whole platform with its outputs."""
 
     cluster: pulumi.Output[str]
     """The cluster's name."""
@@ -42,7 +42,7 @@ class _Platform(pulumi.ComponentResource):
     """The team's LocalQueue, by namespace."""
 
     def __init__(self, name: str, cloud: Platform, args: PlatformArgs, opts: pulumi.ResourceOptions | None) -> None:
-        """Declares the platform with its parts; `_exported` is all that they export. Raises SettingsError for settings that cannot work."""
+        """Declare the platform with its parts, and keep all their outputs in `_exported`. Raises SettingsError for invalid settings."""
         kind = type(self).__name__
         source = f"{kind} {name} platform"
         if unknown := [
@@ -76,24 +76,23 @@ class GkePlatform(_Platform):
     """The Pub/Sub subscription of a team's work queue, by team."""
 
     def __init__(self, name: str, args: PlatformArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        """Declares the platform. Raises SettingsError for settings that cannot work."""
+        """Declare the platform. Raises SettingsError for invalid settings."""
         super().__init__(name, Platform.GKE, args, opts)
         self.subscriptions = _output(self._exported, "subscriptions")
 
 
 class EksPlatform(_Platform):
-    """A whole platform on EKS: cluster, Karpenter with capped GPU pools, Kueue, teams with queues and storage, rules of the API server,
-    monthly cost.
+    """A whole platform on EKS: cluster, Karpenter, capped GPU pools, Kueue, teams with queues and storage, admission rules, monthly cost.
 
-    It declares what `flexspot up` deploys for a stack file with the same settings. Its AWS provider is its own and refuses credentials of
-    another account. A program can have one: its parts have fixed names.
+    It declares what `flexspot up` deploys for a stack file with the same settings. It has its own AWS provider, which rejects credentials
+    of another account. A program can have one: its parts have fixed names.
     """
 
     work_queues: pulumi.Output[dict[str, str]]
     """The SQS URL of a team's work queue, by team."""
 
     def __init__(self, name: str, args: PlatformArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        """Declares the platform. Raises SettingsError for settings that cannot work."""
+        """Declare the platform. Raises SettingsError for invalid settings."""
         super().__init__(name, Platform.EKS, args, opts)
         self.work_queues = _output(self._exported, "work_queues")
 
@@ -106,7 +105,7 @@ def _output(exported: dict[str, pulumi.Input[Any]], name: str) -> pulumi.Output[
 
 
 def _outputs(value: object, path: str = "") -> Iterator[str]:
-    """Where in settings is what only a deployment knows."""
+    """Yield the paths of values in settings that are outputs, known only in a deployment."""
     if isinstance(value, pulumi.Output):
         yield path or "(all)"
     elif isinstance(value, dict):
@@ -118,7 +117,7 @@ def _outputs(value: object, path: str = "") -> Iterator[str]:
 
 
 def _relative_files(settings: object) -> list[SettingsProblem]:
-    """A stack file's paths begin at its folder, and here is none."""
+    """Return a problem for each relative path. Paths in a stack file are relative to its folder, and a component has none."""
     if not isinstance(settings, EksSettings | GkeSettings):
         return []
     named = {"prices_file": settings.prices_file, "admission.rules_file": settings.admission.rules_file}

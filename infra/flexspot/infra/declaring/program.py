@@ -1,4 +1,4 @@
-"""The Pulumi program: a project's own, or that of a stack's settings; and the plan file that a preview of it writes."""
+"""The Pulumi program: a project's own, or that of a stack's settings. Also writes the plan file of a preview."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def declare_monthly_cost(plan: Plan, prices: PriceBook, within: pulumi.ResourceOptions) -> None:
-    """Registers it, calculated at `prices` with the use of a month that is expected by default."""
+    """Register the monthly cost, calculated at `prices` with the usage that is expected by default."""
     cost, unknown = plan_cost(costed(plan), prices, shipped_use()), plan.spending.on_unknown_prices
     MonthlyCost(
         "monthly-cost",
@@ -62,17 +62,17 @@ def declare_monthly_cost(plan: Plan, prices: PriceBook, within: pulumi.ResourceO
 
 
 def _spending(part: PlanCost | TeamCost, owner: str, figures: Figures, worst_usd: Decimal, on_unknown: OnUnknownPrices) -> SpendingArgs:
-    told = figures_data(figures)
+    data = figures_data(figures)
     spending: SpendingArgs = {
         "owner": owner,
-        "expected_usd": told["expected_usd"],
+        "expected_usd": data["expected_usd"],
         "worst_case_usd": str(worst_usd),
-        "idle_floor_usd": told["idle_floor_usd"],
+        "idle_floor_usd": data["idle_floor_usd"],
         "unknown_prices": list(part.unknown),
     }
-    # What is the same as without them is left out, so that a stack whose prices are all known shows nothing of this.
+    # Fields with no information are omitted, so that a stack whose prices are all known does not show them.
     if part.unknown and not part.unbounded:
-        spending["expected_at_most_usd"] = told["expected_at_most_usd"]
+        spending["expected_at_most_usd"] = data["expected_at_most_usd"]
     if part.unbounded:
         spending["unbounded_prices"] = list(part.unbounded)
     if on_unknown is not OnUnknownPrices.WARN:
@@ -83,11 +83,11 @@ def _spending(part: PlanCost | TeamCost, owner: str, figures: Figures, worst_usd
 
 
 KUBECONFIG_VARIABLE = "FLEXSPOT_LAB_KUBECONFIG"
-"""The lab that a `cloud: local` stack is deployed to, by the path of its kubeconfig. Default: that of the lab called default."""
+"""Environment variable with the path of the kubeconfig of a `cloud: local` stack's lab. Default: the lab called default."""
 
 
 def main() -> None:
-    """Declares the resources of the stack that is being deployed. Raises SettingsError for settings that cannot work."""
+    """Declare the resources of the stack that is being deployed. Raises SettingsError for invalid settings."""
     value: Any = pulumi.Config("flexspot").require_object("platform")
     source = f"Pulumi.{pulumi.get_stack()}.yaml"
     for name, output in declare(parse_settings(value, source), source, project_here().stacks).items():
@@ -95,10 +95,10 @@ def main() -> None:
 
 
 def declare(settings: PlatformSettings, source: str, folder: Path, parent: pulumi.Resource | None = None) -> Outputs:
-    """Declares the platform of settings that are called `source` and whose files' paths begin at `folder`; returns its outputs.
+    """Declare the platform of `settings` and return its outputs.
 
-    Each resource that has no component of the platform for a parent is a child of `parent`; default: of the stack. Raises SettingsError
-    for settings that cannot work, before anything is declared.
+    `source` names the settings in errors. Their paths are relative to `folder`. Each resource outside of a component is a child of
+    `parent`; default: of the stack. Raises SettingsError for invalid settings before anything is declared.
     """
     within = pulumi.ResourceOptions(parent=parent)
     prices = price_book_of(settings, folder, source)
@@ -106,7 +106,7 @@ def declare(settings: PlatformSettings, source: str, folder: Path, parent: pulum
     rules = rules_of(settings, folder, source)
     plan = build_plan(settings, source, prices, images)
     if isinstance(settings, GkeSettings):
-        # A cloud's SDK takes seconds to load: only its own stacks wait for it.
+        # A cloud's SDK takes seconds to load, so only its own stacks load it.
         from flexspot.infra.declaring.gke import declare_gke  # noqa: PLC0415
 
         outputs = declare_gke(plan, settings, rules, within)
@@ -122,23 +122,23 @@ def declare(settings: PlatformSettings, source: str, folder: Path, parent: pulum
 
 
 def lab_kubeconfig() -> Path:
-    """Where the local stack's API server is."""
+    """Return the path of the local stack's kubeconfig."""
     return Path(os.environ.get(KUBECONFIG_VARIABLE) or project_here().labs / "default" / "kubeconfig")
 
 
 _HIDDEN = "[secret]"
-"""What the engine's events have in place of a secret."""
+"""Replacement of a secret in the engine's events."""
 
 
 @dataclass
 class PlannedResources:
-    """What the engine reports during a preview: each resource, by URN, and each policy violation."""
+    """The engine's report of a preview: each resource, by URN, and each policy violation."""
 
     resources: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     verdicts: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def hear(self, event: EngineEvent) -> None:
-        """Takes note of one event."""
+        """Record one event."""
         step = event.resource_pre_event
         if step is not None and step.metadata.new is not None:
             new = step.metadata.new
@@ -151,19 +151,19 @@ class PlannedResources:
                 "inputs": _plain(new.inputs or {}),
             }
         if event.policy_event is not None:
-            told = event.policy_event
+            violation = event.policy_event
             self.verdicts.append(
                 {
-                    "policy": told.policy_name,
-                    "level": told.enforcement_level,
-                    "resource": told.resource_urn or None,
-                    "message": told.message.strip(),
+                    "policy": violation.policy_name,
+                    "level": violation.enforcement_level,
+                    "resource": violation.resource_urn or None,
+                    "message": violation.message.strip(),
                 }
             )
 
 
 def write_plan_file(path: Path, stack: str, planned: StackPlan, heard: PlannedResources, own_prices: Path | None) -> None:
-    """Writes the file; `own_prices` is the stack's own price file. Raises ExplainedError when it cannot be written."""
+    """Write the plan file. `own_prices` is the stack's own price file. Raises ExplainedError when the file cannot be written."""
     cost = plan_cost(costed(planned.plan), planned.prices, shipped_use())
     read = None if own_prices is None else read_records(own_prices, PriceFile)
     own = own_price_rows(planned.settings, read)
@@ -184,7 +184,7 @@ def write_plan_file(path: Path, stack: str, planned: StackPlan, heard: PlannedRe
 
 
 def _plain(value: Any) -> Any:
-    """Translates the engine's marks of unknown and secret values."""
+    """Return a value with the engine's marks of unknown and secret values translated."""
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return {"$secret": True} if SIGNATURE in fields else {key: _plain(each) for key, each in fields.items()}
@@ -200,7 +200,7 @@ _OWN = Path(__file__).resolve().parents[4]
 
 
 def program_of(project: Project) -> Callable[[], None]:
-    """What declares the resources of a project: its `__main__.py`, or the platform of the stack file alone where it has none.
+    """Return the program of a project: its `__main__.py`, or the platform of the stack file if it has none.
 
     Raises ExplainedError for a project in another language: its program runs under `pulumi` itself.
     """
@@ -229,8 +229,8 @@ def program_of(project: Project) -> Callable[[], None]:
 def settled(program: Callable[[], None]) -> Callable[[], Coroutine[Any, Any, None]]:
     """Return `program`, followed by one wait for all outputs that it has left pending.
 
-    The SDK itself waits anew for all of them whenever one is known, which takes time with the square of their number: a tenth of the CPU
-    of a preview of prod-eks (3.259.0, 2026-11-28). An output that fails ends the wait, and the SDK reports it.
+    The SDK itself restarts its wait for all of them whenever one becomes known. That takes quadratic time: a tenth of the CPU of a preview
+    of prod-eks (3.259.0, 2026-11-28). An output that fails ends the wait, and the SDK reports it.
     """
     settings: Any = SETTINGS
 
@@ -249,7 +249,10 @@ def settled(program: Callable[[], None]) -> Callable[[], Coroutine[Any, Any, Non
 
 @contextmanager
 def _as_a_language_host_does(folder: Path) -> Generator[None]:
-    """Starts in the program's folder and imports from there first, and imports its modules anew the next time, in which they declare."""
+    """Run in the program's folder with its modules first in the path.
+
+    Then forget them, so that the next run imports them again and declares.
+    """
     before = set(sys.modules)
     sys.path.insert(0, str(folder))
     try:
@@ -264,5 +267,5 @@ def _as_a_language_host_does(folder: Path) -> Generator[None]:
 
 
 def _is_installed(file: Path) -> bool:
-    """Whether a module is of the environment, which may lie in the project's folder, or of Flexspot itself."""
+    """Return whether a module belongs to the environment, which may be in the project's folder, or to Flexspot itself."""
     return file.is_relative_to(sys.prefix) or file.resolve().is_relative_to(_OWN)

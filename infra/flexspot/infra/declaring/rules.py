@@ -1,6 +1,6 @@
-"""What an organisation sets of rules in a file that its stacks name: for the cluster's API server, and for the policy pack of `up`.
+"""An organisation's settings of rules, in a file that its stacks name: for the cluster's API server and for the policy pack of `up`.
 
-And the plan of a stack file checked with both: its rules, and the stacks beside it in one Google Cloud project.
+Also checks the plan of a stack file: its rules, and other stacks of the same folder in one Google Cloud project.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ SETTING = "admission.rules_file"
 
 
 def rules_of(settings: PlatformSettings, folder: Path, source: str) -> Settings:
-    """What the file says that `settings` name, by its path from `folder`; rules as shipped where they name none.
+    """Return the rules' settings in the file that `settings` name, relative to `folder`. Rules as shipped if they name none.
 
-    Raises SettingsError naming `source` with all that is wrong with the file: it is not there, it is no YAML, or a rule, a level or a
-    parameter that it names is none.
+    Raises SettingsError naming `source` with all errors of the file: it does not exist, it is not YAML, or it names an unknown rule, level
+    or parameter.
     """
     written = settings.admission.rules_file
     if written is None:
         return DEFAULTS
     if not (folder / written).is_file():
-        told = SettingsProblem(SETTING, repr(written), "is not there", "a path from the stack file's own folder")
-        raise SettingsError(source, [told])
+        problem = SettingsProblem(SETTING, repr(written), "is not there", "a path from the stack file's own folder")
+        raise SettingsError(source, [problem])
     try:
         return read_configuration(folder / written).settings
     except ExplainedError as error:
@@ -51,9 +51,9 @@ def rules_of(settings: PlatformSettings, folder: Path, source: str) -> Settings:
 
 
 def checked_stack(path: Path) -> StackPlan:
-    """The plan of a stack file whose rules can be read, too, with warnings of what the stacks beside it share with it.
+    """Return the plan of a stack file whose rules are readable, with warnings about names that it shares with stacks in the same folder.
 
-    Raises what plan_of_stack_file and rules_of do, with lines.
+    Raises the errors of plan_of_stack_file and rules_of, with lines.
     """
     found = plan_of_stack_file(path)
     try:
@@ -67,7 +67,7 @@ def checked_stack(path: Path) -> StackPlan:
 
 
 def rules_in_words(settings: PlatformSettings, folder: Path) -> Iterator[str]:
-    """A line for each rule that a stack's own file sets otherwise than it is shipped. Raises what rules_of does."""
+    """Yield a line for each rule that a stack's own file changes. Raises the errors of rules_of."""
     rules = rules_of(settings, folder, "")
     for rule in all_rules():
         said = [rules.level(rule).value] if rules.level(rule) is not rule.level else []
@@ -80,9 +80,9 @@ def rules_in_words(settings: PlatformSettings, folder: Path) -> Iterator[str]:
 
 
 def pack_configuration(stack_file: Path, folder: Path) -> Path | None:
-    """Writes into `folder` what the policy pack is to be given of the file that a stack names; None where it names none.
+    """Write the policy pack's configuration from the file that a stack names into `folder`. Return None if it names no file.
 
-    Rules on the text of a file are lint's alone. Raises ExplainedError for a file that cannot be used.
+    Rules about the text of a file are only for lint, and left out. Raises ExplainedError for an unusable file.
     """
     named = read_stack_file(stack_file).admission.rules_file
     if named is None:
@@ -91,33 +91,33 @@ def pack_configuration(stack_file: Path, folder: Path) -> Path | None:
     rules = {key: value for key, value in written.items() if key in known}
     rules[SUPPRESSIONS] = [each for each in written.get(SUPPRESSIONS) or () if each["rule"] in known]
     path = folder / "policy-pack-config.json"
-    # A day is a text in JSON.
+    # JSON has no dates: a day becomes a string.
     path.write_text(json.dumps({PACK: rules}, default=str), encoding="utf-8")
     return path
 
 
 def _same_teams_elsewhere(path: Path, settings: GkeSettings) -> Iterator[PlanWarning]:
-    """A warning for each other stack file of `path`'s folder that has teams of the same names in the same project.
+    """Yield a warning for each other stack file in the folder that has teams of the same names in the same project.
 
-    A project has one pool of workload identities, in which a pod is its namespace and its service account, whatever its cluster: IAM grants
-    to `ads/workloads` of one cluster are those of the other's, too, whether by principal:// or by an account that it may act as
-    (https://docs.cloud.google.com/kubernetes-engine/docs/concepts/workload-identity, identity sameness; read 2026-11-25).
-    A file that cannot be read is passed over: its own check says why.
+    A project has one pool of workload identities. In it, a pod is identified by its namespace and its service account, whatever its
+    cluster. IAM grants to `ads/workloads` of one cluster also apply to the other's, by principal:// or by an account that it may act as
+    (https://docs.cloud.google.com/kubernetes-engine/docs/concepts/workload-identity, identity sameness; read 2026-11-25). An unreadable
+    file is skipped: its own check reports the reason.
     """
     own = {team.name for team in settings.teams}
-    for beside in sorted(path.parent.glob("Pulumi.*.yaml")):
-        if beside == path:
+    for neighbour in sorted(path.parent.glob("Pulumi.*.yaml")):
+        if neighbour == path:
             continue
         try:
-            other = read_stack_file(beside)
+            other = read_stack_file(neighbour)
         except (SettingsError, OSError):
             continue
         if not isinstance(other, GkeSettings) or other.project != settings.project:
             continue
         if both := sorted(own & {team.name for team in other.teams}):
-            told = (
-                f"{', '.join(both)}: teams of {beside.name} in the same project, where pods of one team name are one identity, "
+            text = (
+                f"{', '.join(both)}: teams of {neighbour.name} in the same project, where pods of one team name are one identity, "
                 "whatever their cluster, and reach each other's checkpoints, datasets and work queue; give one of the stacks a project "
                 "of its own"
             )
-            yield PlanWarning("teams-in-two-clusters-of-a-project", "project", told)
+            yield PlanWarning("teams-in-two-clusters-of-a-project", "project", text)

@@ -1,1 +1,1 @@
-"""How a stack is deployed: pieces, credentials, what interruptions and hands left."""
+"""Deployment of a stack: prerequisites, credentials, and repair after interruptions and manual changes."""

@@ -1,7 +1,7 @@
-"""What only the clouds' APIs know of a change of something that is there: said by the preview, before anything is changed.
+"""Changes that only a cloud's API rejects, found in the preview before anything is changed.
 
-The engine asks the providers, and a provider's own code does not know these rules, so the engine would find out in the middle of a run.
-The table with sources is api_refusals.yaml. A rule whose source is not verified is told, and not refused.
+The provider's own code does not know these rules, so the engine would fail in the middle of a run. The table with sources is
+api_refusals.yaml. A rule whose source is not verified causes a warning, not a refusal.
 """
 
 from __future__ import annotations
@@ -42,12 +42,15 @@ OPTION = "--try-refused"
 
 
 class ApiRule(Record):
-    """A rule of an API. `text` is what it answers, `words` says it to a person, `remedy` what to do instead."""
+    """A rule of a cloud's API."""
 
     token: str
     text: str
+    """The API's error message."""
     words: str
+    """The rule in words for a person."""
     remedy: str
+    """Action to take instead."""
     source: Source
 
 
@@ -57,34 +60,34 @@ class _RulesFile(Record):
 
 @cache
 def known_rules() -> dict[str, ApiRule]:
-    """All rules, by name."""
+    """Return all rules by name."""
     return read_records(DATA, _RulesFile).rules
 
 
 def known_refusals() -> dict[str, ApiRule]:
-    """The rules for which `up` does not begin, by name: those whose source makes them certain. Others are told."""
+    """Return the rules that `up` refuses to start for, by name: those with a verified source. The other rules cause warnings."""
     return {name: rule for name, rule in known_rules().items() if rule.source.verified}
 
 
 @dataclass(frozen=True)
 class InputChange:
-    """What becomes of one resource: `old` inputs are None where it comes, `new` ones where it goes.
-
-    `gone_first` says of a replacement that the old one goes before the new one comes.
-    """
+    """The planned change of one resource."""
 
     token: str
     name: str
     old: Inputs | None
+    """Inputs before the run. None if the resource is created."""
     new: Inputs | None
+    """Inputs after the run. None if the resource is deleted."""
     identity: str = ""
     replaced: bool = False
     gone_first: bool = False
+    """True if a replacement deletes the old resource before it creates the new one."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """What an API will refuse: by which rule, of which resource, and in its words."""
+    """A change that an API will reject: the rule, the resource's name, and the API's error message."""
 
     rule: str
     name: str
@@ -92,22 +95,22 @@ class Refusal:
 
     @property
     def words(self) -> str:
-        """The refusal for a person, in a line."""
+        """The refusal for a person, in one line."""
         return f"{self.name}: {known_rules()[self.rule].words} ({self.rule}: {self.text})"
 
     @property
     def certain(self) -> bool:
-        """Whether its source makes it certain, so that `up` does not begin."""
+        """True if the rule's source is verified, so that `up` does not start."""
         return self.rule in known_refusals()
 
     @property
     def remedy(self) -> str:
-        """What to do instead."""
+        """Action to take instead."""
         return known_rules()[self.rule].remedy
 
 
 def refusals(changes: Iterable[InputChange]) -> list[Refusal]:
-    """What the clouds will refuse of a run, which is all its changes and the resources that stay, and what they may refuse."""
+    """Return the changes of a run that the clouds will or may reject. `changes` includes the resources that stay the same."""
     listed = list(changes)
     subnets = [each for each in listed if each.token == SUBNET]
     found: list[Refusal] = []
@@ -115,8 +118,8 @@ def refusals(changes: Iterable[InputChange]) -> list[Refusal]:
         if change.new is None:
             continue
         if change.old is not None and not change.replaced:
-            told = refused_changes(change.token, change.old, change.new, lambda identity: _zone_of(subnets, identity))
-            found += [Refusal(rule, change.name, text) for rule, text in (*told, *doubted_changes(change.token, change.old, change.new))]
+            texts = refused_changes(change.token, change.old, change.new, lambda identity: _zone_of(subnets, identity))
+            found += [Refusal(rule, change.name, text) for rule, text in (*texts, *doubted_changes(change.token, change.old, change.new))]
             if change.token == EKS_CLUSTER:
                 found += _other_zones(change, subnets)
         elif change.token == SUBNET:
@@ -125,9 +128,9 @@ def refusals(changes: Iterable[InputChange]) -> list[Refusal]:
 
 
 def refused_changes(token: str, old: Inputs, new: Inputs, zone_of: ZoneOf) -> Iterator[tuple[str, str]]:
-    """What the API refuses of new inputs for a resource: which rule of the table, and the API's text.
+    """Yield the API rules that an update violates, each with the API's error message.
 
-    `zone_of` knows the zone of a subnet by its id, "" for one of somebody else's.
+    `zone_of` returns the zone of a subnet by its id, and "" for a subnet that is not in the stack.
     """
     if token in {EKS_CLUSTER, NODE_GROUP}:
         yield from _version(token, old.get("version"), new.get("version"))
@@ -138,13 +141,13 @@ def refused_changes(token: str, old: Inputs, new: Inputs, zone_of: ZoneOf) -> It
         if _known(subnets):
             zones = [sorted({zone_of(each) for each in those}) for those in subnets]
             if zones[0] != zones[1] and "" not in (*zones[0], *zones[1]):
-                yield _told("subnet-zones", *(", ".join(each) for each in zones))
+                yield _with_text("subnet-zones", *(", ".join(each) for each in zones))
     if token == NODE_POOL:
         yield from _node_class(old, new)
     if token == AWS_PROVIDER:
         accounts = [re.findall(r"\d{12}", str(each.get("allowedAccountIds"))) for each in (old, new)]
         if all(accounts) and accounts[0] != accounts[1]:
-            yield _told("account", *(", ".join(each) for each in accounts))
+            yield _with_text("account", *(", ".join(each) for each in accounts))
     if token == SUBNETWORK:
         yield from _ranges(old.get("secondaryIpRanges"), new.get("secondaryIpRanges"))
 
@@ -154,7 +157,7 @@ def _node_class(old: Inputs, new: Inputs) -> Iterator[tuple[str, str]]:
     if _known(refs):
         before, after = (f"{each['kind']} of {each['group']}" for each in refs)
         if before != after:
-            yield _told("node-class-kind", before, after)
+            yield _with_text("node-class-kind", before, after)
 
 
 def _version(token: str, old: object, new: object) -> Iterator[tuple[str, str]]:
@@ -162,17 +165,17 @@ def _version(token: str, old: object, new: object) -> Iterator[tuple[str, str]]:
         return
     step = int(new.rpartition(".")[2]) - int(old.rpartition(".")[2])
     if token == EKS_CLUSTER and step not in {0, 1}:
-        yield _told("version", old, new)
+        yield _with_text("version", old, new)
     if token == NODE_GROUP and step < 0:
-        yield _told("node-group-version", old, new)
+        yield _with_text("node-group-version", old, new)
 
 
 def _size(scaling: object) -> Iterator[tuple[str, str]]:
-    """Where the program ignores changes of the size, it is the one that the group has."""
+    """Check the node group's size. Where the program ignores changes of the size, the inputs contain the group's present one."""
     if isinstance(scaling, dict) and _known([scaling.get("minSize"), scaling.get("desiredSize")]):
         least, size = int(scaling["minSize"]), int(scaling["desiredSize"])
         if least > size:
-            yield _told("node-group-size", str(size), str(least))
+            yield _with_text("node-group-size", str(size), str(least))
 
 
 def _ranges(old: object, new: object) -> Iterator[tuple[str, str]]:
@@ -181,21 +184,24 @@ def _ranges(old: object, new: object) -> Iterator[tuple[str, str]]:
     before, after = ({str(each["rangeName"]): str(each["ipCidrRange"]) for each in ranges} for ranges in (old, new))
     for number, (name, cidr) in enumerate(before.items()):
         if name in after and after[name] != cidr:
-            yield _told("range-modified", str(number), after[name])
+            yield _with_text("range-modified", str(number), after[name])
     added, removed = ([ranges[name] for name in ranges.keys() - others.keys()] for ranges, others in ((after, before), (before, after)))
     if added and removed:
-        yield _told("ranges-swapped", ", ".join(sorted(removed)), ", ".join(sorted(added)))
+        yield _with_text("ranges-swapped", ", ".join(sorted(removed)), ", ".join(sorted(added)))
 
 
 def doubted_changes(token: str, old: Inputs, new: Inputs) -> Iterator[tuple[str, str]]:
-    """What a cloud is said to refuse, or to leave undone, by a source that nobody here could look at again."""
-    # The program tells the engine of it as well, for who runs Pulumi's own command.
+    """Yield changes that a cloud rejects or does not carry out according to a source that is not verified."""
+    # The program itself also warns the engine about this, for people who run the pulumi command directly.
     if token == GKE_CLUSTER and (removed := limits_that_go(old, new)):
-        yield _told("gpu-limit-removed", ", ".join(removed), "")
+        yield _with_text("gpu-limit-removed", ", ".join(removed), "")
 
 
 def _other_zones(cluster: InputChange, subnets: list[InputChange]) -> Iterator[Refusal]:
-    """Where a preview does not know the cluster's new subnets: those that come under names like the old ones', but for the zone."""
+    """Yield a refusal if new subnets are in other zones, where a preview does not know their ids.
+
+    Old and new are matched by name without the zone.
+    """
     assert cluster.old is not None and cluster.new is not None  # noqa: S101, PT018 -- tells the type checker what was checked
     old, new = (inputs["vpcConfig"]["subnetIds"] for inputs in (cluster.old, cluster.new))
     if _known(new) or not _known(old):
@@ -205,20 +211,20 @@ def _other_zones(cluster: InputChange, subnets: list[InputChange]) -> Iterator[R
     zones = {_zone(each.old or {}) for each in had}
     comes = {_zone(each.new) for each in subnets if each.new is not None and each.name.removesuffix(_zone(each.new)) in alike}
     if comes and zones != comes:
-        yield Refusal("subnet-zones", cluster.name, _told("subnet-zones", ", ".join(sorted(zones)), ", ".join(sorted(comes)))[1])
+        yield Refusal("subnet-zones", cluster.name, _with_text("subnet-zones", ", ".join(sorted(zones)), ", ".join(sorted(comes)))[1])
 
 
-def _overlaps(made: InputChange, subnets: list[InputChange]) -> Iterator[Refusal]:
-    """A subnet that comes where an old one's range still is; what goes for good goes last."""
-    assert made.new is not None  # noqa: S101 -- tells the type checker what was checked
-    vpc, cidr = made.new.get("vpcId"), made.new.get("cidrBlock")
+def _overlaps(created: InputChange, subnets: list[InputChange]) -> Iterator[Refusal]:
+    """Yield a refusal if a new subnet's range overlaps that of an old one. The engine deletes old subnets last."""
+    assert created.new is not None  # noqa: S101 -- tells the type checker what was checked
+    vpc, cidr = created.new.get("vpcId"), created.new.get("cidrBlock")
     if not isinstance(cidr, str) or not _known([vpc, cidr]):
         return
     for each in subnets:
         if each.old is None or each.gone_first or each.old.get("vpcId") != vpc:
             continue
         if IPv4Network(cidr).overlaps(IPv4Network(each.old["cidrBlock"])):
-            yield Refusal("subnet-overlap", made.name, _told("subnet-overlap", "", cidr)[1])
+            yield Refusal("subnet-overlap", created.name, _with_text("subnet-overlap", "", cidr)[1])
             return
 
 
@@ -239,7 +245,7 @@ def _known(value: object) -> bool:
     return value is not None and not (isinstance(value, str) and value in UNKNOWNS)
 
 
-def _told(rule: str, before: str, after: str) -> tuple[str, str]:
+def _with_text(rule: str, before: str, after: str) -> tuple[str, str]:
     return rule, known_rules()[rule].text.format(before=before, after=after)
 
 
@@ -250,12 +256,12 @@ _GOES = {"delete", "delete-replaced"}
 
 @dataclass
 class ApiRefusals:
-    """Hears the engine's events of a preview, and keeps what becomes of the resources that rules ask of."""
+    """Collects, from the events of a preview, the changes of resources that the rules apply to."""
 
     _changes: dict[str, InputChange] = field(default_factory=dict[str, InputChange])
 
     def hear(self, event: EngineEvent) -> None:
-        """Takes note of one event."""
+        """Record one event."""
         if event.resource_pre_event is None:
             return
         step = event.resource_pre_event.metadata
@@ -273,12 +279,12 @@ class ApiRefusals:
 
     @property
     def found(self) -> list[Refusal]:
-        """What the clouds will refuse, or may."""
+        """Changes that the clouds will or may reject."""
         return refusals(self._changes.values())
 
 
 def check_tried(rules: Iterable[str]) -> None:
-    """Raises ExplainedError, as bad usage, for a rule to try that is none."""
+    """Raise ExplainedError (bad usage) for a rule in `--try-refused` that does not exist."""
     for rule in rules:
         if rule not in known_refusals():
             remedy = f"name a rule as the refusal shows it: {', '.join(known_refusals())}"
@@ -286,9 +292,9 @@ def check_tried(rules: Iterable[str]) -> None:
 
 
 def refusal(found: Iterable[Refusal], tried: Iterable[str]) -> ExplainedError | None:
-    """Why `up` does not begin: a cloud will certainly refuse a part of it, and what comes before that part would be done; None otherwise.
+    """Return an error if a cloud will certainly reject a part of the run, after earlier parts were done. Otherwise return None.
 
-    `tried` are rules that a person wants to see refused by the cloud itself.
+    `tried` are rules that the user chose to ignore, so that the cloud itself decides.
     """
     left = [each for each in found if each.certain and each.rule not in set(tried)]
     if not left:

@@ -1,4 +1,4 @@
-"""What was changed by hand since the last run, as a refresh finds it."""
+"""Manual changes since the last run, as a refresh finds them."""
 
 from __future__ import annotations
 
@@ -15,29 +15,30 @@ _REFRESH = "refresh"
 
 @dataclass(frozen=True)
 class Drift:
-    """One field of a resource that is not as it was deployed; `path` is "" for a resource that is gone. Values are as people read them."""
+    """One field of a resource that differs from its deployed value. Values are formatted for people."""
 
     urn: str
     path: str
+    """Empty for a resource that is gone."""
     deployed: str
     found: str
 
     @property
     def resource(self) -> str:
-        """The resource as people read it: the last word of its type, and its name."""
+        """The resource as shown to people: the last word of its type, and its name."""
         _, _, kind, name = self.urn.split("::", 3)
         return f"{kind.rpartition(':')[2]} {name}"
 
 
 @dataclass
 class Drifts:
-    """Hears the engine's events of a run with a refresh, and keeps what the refresh found."""
+    """Collects the differences that a refresh finds, from the events of a run."""
 
     found: list[Drift] = field(default_factory=list[Drift])
     _refreshed: set[str] = field(default_factory=set[str])
 
     def hear(self, event: EngineEvent) -> None:
-        """Takes note of one event."""
+        """Record one event."""
         if event.resource_pre_event is not None:
             step = event.resource_pre_event.metadata
             (self._refreshed.add if _op(step.op) == _REFRESH else self._refreshed.discard)(step.urn)

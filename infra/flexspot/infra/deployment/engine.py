@@ -1,4 +1,4 @@
-"""Running the Pulumi engine over the program by the Automation API, with the policy pack: on a cloud or on the local control plane."""
+"""Runs the Pulumi engine over the program through the Automation API, with the policy pack: on a cloud or on the local control plane."""
 
 from __future__ import annotations
 
@@ -47,47 +47,49 @@ if TYPE_CHECKING:
     from flexspot.infra.deployment.interrupted import Hear, Identify
 
 _PATIENCE_SECONDS = 15.0
-_LINES_TOLD = 20
+_MOST_LINES = 20
 
 
 @dataclass(frozen=True)
 class StackRun:
-    """One stack, and how the engine is run over it.
-
-    `folder` holds a copy of `project`'s own file and of the stack's, so that the engine's own notes (an encryption salt) stay out of those.
-    `backend_url` is where state is, None for the user's own. `engine_root` is a folder with bin/pulumi, None for the one on PATH.
-    `environment` is added to the engine's. `passphrase` is what the state's secrets are encrypted with, None for the user's own settings.
-    `program` declares the resources; default: the project's own. `identify` finds the id of what an interrupted run may have created.
-    With `secrets` false the engine is told no value of a secret of the stack file, and needs nothing to decrypt one.
-    """
+    """One stack, and how the engine is run over it."""
 
     stack: str
     folder: Path
+    """Contains copies of the project file and the stack file. The engine's notes in them (an encryption salt) stay out of the originals."""
     backend_url: str | None
+    """Location of the state. None for the user's own backend."""
     engine_root: Path | None
+    """A folder with bin/pulumi. None for the one on PATH."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Added to the engine's environment."""
     program: Callable[[], None] | None = None
+    """Declares the resources. Default: the project's own program."""
     passphrase: str | None = ""
+    """Encrypts the state's secrets. None for the user's own settings."""
     identify: Identify = Identifying({}).identify
+    """Returns the id of a resource that an interrupted run may have created."""
     project: Project = field(default_factory=project_here)
     secrets: bool = True
+    """If False, the engine gets no secret value of the stack file, and needs nothing to decrypt one."""
 
     def preview(
         self, tell: Callable[[str], None], *, color: bool = False, hear: Hear | None = None, refresh: bool = False
     ) -> Mapping[str, int]:
-        """What `up` would do, as counts by operation (`same`, `create`, `update` ...). Raises ExplainedError when it cannot or may not.
+        """Return the operations that `up` would do, as counts by name (`same`, `create`, `update` ...).
 
-        `hear` is given each of the engine's events. With `refresh` what there is now is looked at first, and the state stays as it is.
+        Raises ExplainedError when the preview fails or a policy forbids it. `hear` receives each of the engine's events. With `refresh` the
+        preview compares with the real resources. The state stays unchanged.
         """
         stack = self._stack(tell)
         result = self._judged("preview", stack, stack.preview, on_output=tell, on_event=hear, color=_color(color), refresh=refresh)
         return _by_operation(result.change_summary)
 
     def up(self, tell: Callable[[str], None], *, color: bool = False, hear: Hear | None = None, refresh: bool = False) -> Mapping[str, int]:
-        """Deploys the stack; returns counts by operation. What an interrupted run left open is settled first.
+        """Deploy the stack and return the counts by operation. Steps that an interrupted run left open are settled first.
 
-        With `refresh` what there is now is looked at first, so that what was changed by hand is changed back. Kubernetes objects that the
-        state has lost are taken into it again if they are this stack's own.
+        With `refresh` the real resources are read first, so that manual changes are reverted. Kubernetes objects that are missing in the
+        state are added to it again if they belong to this stack.
         """
         stack = self._stack(tell)
         self._settle(stack, tell)
@@ -106,42 +108,42 @@ class StackRun:
                 return changes.counted
 
     def preview_destroy(self, tell: Callable[[str], None], *, color: bool = False) -> Mapping[str, int]:
-        """What `destroy` would delete, as counts by operation."""
+        """Return the operations that `destroy` would do, as counts by name."""
         stack = self._stack(tell)
         result = self._explained("preview of destroy", lambda: stack.preview_destroy(on_output=tell, color=_color(color)))
         return _by_operation(result.change_summary)
 
     def destroy(self, tell: Callable[[str], None], *, color: bool = False) -> Mapping[str, int]:
-        """Deletes every resource of the stack; the stack itself stays. Returns counts by operation."""
+        """Delete every resource of the stack and return the counts by operation. The stack itself stays."""
         stack, changes = self._stack(tell), _Changes()
         self._settle(stack, tell)
         self._explained("destroy", lambda: stack.destroy(on_output=tell, on_event=changes.hear, color=_color(color)))
         return changes.counted
 
     def refresh(self, tell: Callable[[str], None], *, color: bool = False, hear: Hear | None = None) -> Mapping[str, int]:
-        """Takes over into the state what was changed by hand; returns counts by operation. The next `up` changes it back."""
+        """Read manual changes into the state and return the counts by operation. The next `up` reverts them."""
         stack, changes = self._stack(tell), _Changes(hear)
         self._settle(stack, tell)
         self._explained("refresh", lambda: stack.refresh(on_output=tell, on_event=changes.hear, color=_color(color)))
         return changes.counted
 
     def settle(self, tell: Callable[[str], None], answers: Mapping[str, str | None]) -> None:
-        """Finds out what an interrupted run created, so that the state knows it. Nothing happens after a run that ended by itself.
+        """Find out what an interrupted run created, and record it in the state. Do nothing after a run that ended by itself.
 
-        `answers` are a person's own: ids by URN, None for what was not made. Raises ExplainedError for what cannot be found out here, with
-        what to do, and for answers that nobody asked for.
+        `answers` come from the user: ids by URN, None for a resource that was not created. Raises ExplainedError with a remedy for
+        resources that cannot be identified, and for answers about resources that are not pending.
         """
         self._settle(self._stack(tell), tell, answers)
 
     def outputs(self, *, secrets: bool = True) -> dict[str, Any]:
-        """The stack's outputs; without `secrets`, "[secret]" in place of each of those."""
+        """Return the stack's outputs. Without `secrets`, each secret is replaced by "[secret]"."""
         found = self._stack(lambda _: None).workspace.stack_outputs(self.stack)
         return {name: output.value if secrets or not output.secret else "[secret]" for name, output in found.items()}
 
     def _judged(self, operation: str, stack: automation.Stack, act: Callable[..., Any], **options: Any) -> Any:
         """Run an operation under the policy pack, configured by the stack's own rules file.
 
-        This process serves the pack. It has loaded the rules, which takes another one half a second of CPU.
+        This process serves the pack, since it has loaded the rules already. Another process would need half a second of CPU for that.
         """
         written = pack_configuration(self.project.stack_file(self.stack), self.folder)
         options |= {"policy_packs": [str(PROGRAM)], "policy_pack_configs": [] if written is None else [str(written)]}
@@ -155,12 +157,12 @@ class StackRun:
         if self.backend_url is not None:
             environment["PULUMI_BACKEND_URL"] = self.backend_url
         if self.passphrase is not None:
-            # The local stack's salt is for the empty passphrase; one that a person has for other stacks does not fit it.
+            # The local stack's salt fits the empty passphrase, and not one that the user has set for other stacks.
             environment["PULUMI_CONFIG_PASSPHRASE"] = self.passphrase
-        # What the engine noted in the copy of the stack file at the first run is in the state too.
+        # The engine's notes in the copy of the stack file at the first run are also in the state.
         environment["PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER"] = "true"
         program = settled(self.program or program_of(self.project))
-        # Five per resource, for each of which the program stands still; only an engine that is asked to debug would show them.
+        # The SDK logs five debug messages per resource, and the program waits for each. Only an engine in debug mode would show them.
         log.debug = _unsent
         workspace = automation.LocalWorkspace(
             work_dir=str(self.folder), program=program, env_vars=environment, pulumi_command=_CommandLine(self.engine_root)
@@ -178,7 +180,7 @@ class StackRun:
         return state is not None and state.is_file()
 
     def _create(self, workspace: automation.LocalWorkspace) -> None:
-        """Create the stack unless it exists. A file backend is not asked first: its file would be there."""
+        """Create the stack unless it exists. A file backend is not queried first: the caller has seen that there is no file."""
         if not (self.backend_url or "").startswith(SCHEME):
             with suppress(automation.StackNotFoundError):
                 workspace.select_stack(self.stack)
@@ -188,7 +190,7 @@ class StackRun:
 
     def _copy_project(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # The copy of the stack file lies beside it.
+        # The copy of the stack file is in the same folder.
         content = {key: value for key, value in self.project.content.items() if key != STACK_CONFIG_DIR}
         (self.folder / FILE).write_text(yaml.safe_dump(content), encoding="utf-8")
         source = self.project.stack_file(self.stack)
@@ -205,9 +207,9 @@ class StackRun:
         return Settling(stack, lambda: self._explained("refresh", lambda: stack.refresh(on_output=tell)), tell)
 
     def _wait_for_others(self) -> None:
-        """Returns once no other run writes to the backend, and raises ExplainedError if one still does after a while.
+        """Wait until no other run writes to the backend. Raise ExplainedError if one still does after a while.
 
-        Looked at before the engine reads the state, which it could find half-written.
+        Checked before the engine reads the state, which it could otherwise find half-written.
         """
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while living := other_runs(self.backend_url):
@@ -227,40 +229,40 @@ class StackRun:
         except automation.CommandError as error:
             if isinstance(error, automation.ConcurrentUpdateError) or "currently locked" in str(error):
                 raise self._held_by(other_runs(self.backend_url)) from error
-            told = _errors_in(str(error))
-            raise ExplainedError(f"{operation} of stack {self.stack} did not succeed.", _remedy(str(error)), evidence=told) from error
+            evidence = _errors_in(str(error))
+            raise ExplainedError(f"{operation} of stack {self.stack} did not succeed.", _remedy(str(error)), evidence=evidence) from error
 
 
 class _Stack(automation.Stack):
-    """A stack that exists, and that is asked nothing after a run: what a run has changed is in its events.
+    """A stack that exists, and that is not queried after a run: the run's events contain its changes.
 
-    The SDK asks the command line for the outputs, twice, and for the history, and each call reads the whole state and decrypts it: together
-    3 s of CPU for the 250 resources of dev-eks (3.259.0, 2026-11-28).
+    The SDK asks the command line for the outputs, twice, and for the history. Each call reads and decrypts the whole state: together 3 s of
+    CPU for the 250 resources of dev-eks (3.259.0, 2026-11-28).
     """
 
     def __init__(self, name: str, workspace: automation.Workspace) -> None:
         self.name, self.workspace = name, workspace
 
     def outputs(self) -> automation.OutputMap:
-        """None; `workspace.stack_outputs` has them."""
+        """Return nothing. Use `workspace.stack_outputs` instead."""
         return {}
 
     def info(self, show_secrets: bool = True) -> automation.UpdateSummary:  # noqa: FBT001, FBT002, ARG002 -- as the SDK has it
-        """Of a run that has ended well only that it has."""
+        """Return a summary that says only that the run succeeded."""
         return automation.UpdateSummary(
             kind="update", start_time=datetime.now(UTC), message="", environment={}, config={}, result="succeeded"
         )
 
 
 class _Changes:
-    """Hears the engine's events, keeps what its summary counts by operation, and passes each on."""
+    """Records the summary's counts by operation from the engine's events, and passes each event on."""
 
     def __init__(self, hear: Hear | None = None) -> None:
         self._hear = hear
         self.counted: Mapping[str, int] = {}
 
     def hear(self, event: automation.EngineEvent) -> None:
-        """Takes note of one event, and passes it on."""
+        """Record one event and pass it on."""
         if event.summary_event is not None:
             self.counted = _by_operation(event.summary_event.resource_changes)
         if self._hear is not None:
@@ -272,11 +274,11 @@ def _by_operation(changes: Mapping[automation.OpType, int]) -> dict[str, int]:
 
 
 def _unsent(*_message: object, **_about: object) -> None:
-    """A debug message that is not sent, in place of the SDK's `log.debug`."""
+    """Drop a debug message. Replaces the SDK's `log.debug`."""
 
 
 class _CommandLine(automation.PulumiCommand):
-    """The engine's command line, which the SDK need not start to ask for its version: whoever chose it has made sure that it fits."""
+    """The engine's command line, with a version that the SDK need not query: the caller has checked that it is supported."""
 
     def __init__(self, root: Path | None) -> None:
         self.command = "pulumi" if root is None else str(root / "bin" / "pulumi")
@@ -284,9 +286,9 @@ class _CommandLine(automation.PulumiCommand):
 
 
 def _interruptible(act: Callable[[], Any]) -> Any:
-    """Does `act` in a thread, so that an interruption here asks the engine to stop in order and waits until it has.
+    """Run `act` in a thread, so that an interruption stops the engine in order and waits until it has stopped.
 
-    The Automation API itself would close the engine's output under it, and leave what it was doing half-noted.
+    The Automation API itself would close the engine's output, and leave its work half-recorded.
     """
     with ThreadPoolExecutor(1) as worker:
         doing = worker.submit(act)
@@ -300,7 +302,7 @@ def _interruptible(act: Callable[[], Any]) -> Any:
 
 
 def _end_engine() -> None:
-    """Asks the engine's processes to stop, and kills those that have not after a minute."""
+    """Send SIGINT to the engine's processes, and kill those that still run after a minute."""
     engines = [process for process in psutil.Process().children(recursive=True) if process.name() == "pulumi"]
     for process in engines:
         with suppress(psutil.NoSuchProcess):
@@ -316,15 +318,15 @@ def _color(color: bool) -> str:  # noqa: FBT001 -- the one thing it is about
 
 
 def _errors_in(text: str) -> tuple[str, ...]:
-    """The lines that say what went wrong, once each: violated policies where there are any, else errors, else everything."""
+    """Return the lines that say what went wrong, without duplicates: violated policies if there are any, else errors, else everything."""
     if "[mandatory]" in text:
         verdicts = text.rpartition("Policies:")[2].partition("Outputs:")[0].partition("Resources:")[0].partition("Diagnostics:")[0]
-        return tuple(dict.fromkeys(line.strip() for line in verdicts.splitlines() if line.strip()))[:_LINES_TOLD]
+        return tuple(dict.fromkeys(line.strip() for line in verdicts.splitlines() if line.strip()))[:_MOST_LINES]
     lines = [line.strip() for line in text.rpartition("Diagnostics:")[2].splitlines()]
     wrong = [line for line in lines if line.startswith(("error:", "* "))]
-    told = [line for line in wrong if not line.endswith(("update failed", "preview failed", "1 error occurred:", "context canceled"))]
-    # What cannot be told apart is told whole rather than not at all.
-    return tuple(dict.fromkeys(told or wrong or [line for line in lines if line]))[:_LINES_TOLD]
+    specific = [line for line in wrong if not line.endswith(("update failed", "preview failed", "1 error occurred:", "context canceled"))]
+    # If no line is specific, show all lines rather than none.
+    return tuple(dict.fromkeys(specific or wrong or [line for line in lines if line]))[:_MOST_LINES]
 
 
 def _remedy(text: str) -> str:
@@ -341,10 +343,10 @@ def _remedy(text: str) -> str:
 
 
 def cloud_run(stack: str, settings: GkeSettings | EksSettings, resources: ExitStack) -> tuple[StackRun, tuple[str, ...]]:
-    """The run, and what to tell the person of who deploys and where the state is. Its files go with `resources`.
+    """Return the run, and notes about the deploying identity and the state's location. Its files are deleted with `resources`.
 
-    Raises ExplainedError (bad usage) for a missing or unfitting piece, credentials that are not the stack's, and a backend that is not
-    there, before any state is opened.
+    Raises ExplainedError (bad usage) before any state is opened: for a missing or unsupported piece, credentials of another account, and a
+    missing backend.
     """
     found = command_line()
     missing, remedies = missing_pieces(found, settings.cloud)
@@ -357,7 +359,7 @@ def cloud_run(stack: str, settings: GkeSettings | EksSettings, resources: ExitSt
     run = StackRun(
         stack,
         folder / "project",
-        # Only of a backend in files can be said what else writes to it.
+        # Other writers can be found only for a backend in files.
         backend if backend.startswith(SCHEME) else None,
         None,
         {"PULUMI_SKIP_UPDATE_CHECK": "true"},

@@ -1,7 +1,7 @@
-"""What a run takes away that holds something: clusters, networks, GPU pools, buckets, teams' storage; said in words, and asked for.
+"""Resources with content that a run deletes: clusters, networks, GPU pools, buckets, teams' storage. Deleting them needs permission.
 
-The engine says "replace" of a route table and of a bucket alike. These here are what somebody has to have meant. A bucket that holds
-something a cloud does not delete: its error becomes which bucket it is, and what to do.
+The engine says "replace" of a route table and of a bucket alike. The resources here are deleted only on purpose. A cloud does not delete a
+bucket with files in it: its error becomes the bucket's name and a remedy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class HeldKind(StrEnum):
-    """What holds something."""
+    """Kind of content that is lost with a resource."""
 
     CLUSTER = "cluster"
     NETWORK = "network"
@@ -33,18 +33,21 @@ class HeldKind(StrEnum):
 
 @dataclass(frozen=True)
 class _Kind:
-    """A type of resources that hold something: what, how it is called, and what goes with it. `inside` is the component around it."""
+    """A type of resources with content."""
 
     held: HeldKind
     called: str
+    """The resource's name in messages and permissions."""
     with_it: str = ""
+    """Content that is deleted with it, for messages."""
     inside: str = ""
+    """Type of the component that the resource must be in. Empty for any."""
 
 
 _KINDS = {
     "aws:eks/cluster:Cluster": _Kind(HeldKind.CLUSTER, "cluster", "with everything that runs on it and all volumes that it made"),
     "gcp:container/cluster:Cluster": _Kind(HeldKind.CLUSTER, "cluster", "with everything that runs on it and all volumes that it made"),
-    # The chart of its definitions takes them with it, and with them all objects of their kinds.
+    # Deleting the chart of the definitions deletes the definitions, and with them all objects of their kinds.
     "kubernetes:helm.sh/v3:Release": _Kind(
         HeldKind.POOL, "chart", "and with its definitions all pools, with their nodes", "flexspot:index:KarpenterController"
     ),
@@ -61,7 +64,7 @@ _KINDS = {
     "kubernetes:core/v1:Namespace": _Kind(HeldKind.TEAM_STORAGE, "namespace", "with everything in it", "flexspot:index:Team"),
     "kubernetes:core/v1:PersistentVolumeClaim": _Kind(HeldKind.TEAM_STORAGE, "volume claim"),
     "gcp:storage/managedFolder:ManagedFolder": _Kind(HeldKind.TEAM_STORAGE, "folder", "with everything in it"),
-    # Karpenter's own queue holds nothing that stays.
+    # Karpenter's own queue contains nothing that lasts.
     "aws:sqs/queue:Queue": _Kind(HeldKind.TEAM_STORAGE, "work queue", "with the items in it", "flexspot:index:SqsWorkQueue"),
     "gcp:pubsub/topic:Topic": _Kind(HeldKind.TEAM_STORAGE, "topic", "with the items in it", "flexspot:index:PubsubWorkQueue"),
     "gcp:pubsub/subscription:Subscription": _Kind(
@@ -78,7 +81,7 @@ _WHOLE = frozenset(
         "kubernetes:helm.sh/v3:Release",
     }
 )
-"""What nobody takes out of a stack file as a pool, a team or a zone is taken out: its deletion is asked for as its replacement is."""
+"""Resources that users never remove by editing the stack file. Deleting one needs confirmation, like replacing it."""
 
 _GKE_POOL = "gcp:container/nodePool:NodePool"
 _GPUS = "nodeConfig.guestAccelerators"
@@ -103,14 +106,17 @@ _BEHIND = {
     "cluster": "cluster.name or cluster.existing",
     "location": "region or cluster.zone",
 }
-"""The settings, most of them a pool's own, behind what the provider makes a node pool of GKE anew for: by the path of its input."""
+"""Settings, most of them a pool's own, whose change replaces a node pool of GKE, by the path of the provider's input."""
 
 _OPTION = "--allow-replace"
 _LISTED = 12
 
 
 def held(urn_type: str) -> HeldKind | None:
-    """What a resource holds, by its type with those around it (`A$B$C`); None where nothing is lost with it."""
+    """Return the kind of content that is lost with a resource.
+
+    `urn_type` includes the parents' types (`A$B$C`). None if nothing is lost.
+    """
     kind = _kind(urn_type)
     return None if kind is None else kind.held
 
@@ -123,30 +129,30 @@ def _kind(urn_type: str) -> _Kind | None:
 
 @dataclass(frozen=True)
 class Loss:
-    """One resource that goes. `replaced`: another one comes in its place. `protected`: as deployed, the cloud refuses its deletion.
-
-    `settings` are those that it is replaced for, as far as they are known.
-    """
+    """One resource that is deleted."""
 
     urn_type: str
     name: str
     replaced: bool
+    """True if another one replaces it."""
     protected: bool = False
+    """True if the cloud refuses its deletion, as deployed."""
     settings: tuple[str, ...] = ()
+    """Settings whose change causes the replacement, as far as they are known."""
 
     @property
     def held(self) -> HeldKind:
-        """What it holds."""
+        """Kind of its content."""
         return _KINDS[self._own].held
 
     @property
     def permission(self) -> str:
-        """How a person says that it may go."""
+        """The permission that allows its deletion: KIND=NAME."""
         return f"{_KINDS[self._own].called.replace(' ', '-')}={self.name}"
 
     @property
     def words(self) -> str:
-        """What happens, in a line."""
+        """The deletion for a person, in one line."""
         kind = _KINDS[self._own]
         done = "is deleted and made anew" if self.replaced else "is deleted"
         lost = f" {done}" + (f", {kind.with_it}" if kind.with_it else "")
@@ -154,8 +160,8 @@ class Loss:
         return f"{kind.called} {self.name}{lost}" + (f", because {', '.join(self.settings)} {verb}" if self.settings else "")
 
     @property
-    def asked_for(self) -> bool:
-        """Whether a person has to say so, in production: taking a pool or a team out of the stack file says it already."""
+    def needs_permission(self) -> bool:
+        """True if its deletion needs permission in production. Removing a pool or a team from the stack file is permission enough."""
         return self.replaced or self.held in {HeldKind.BUCKET, HeldKind.FILE_SYSTEM} or self._own in _WHOLE
 
     @property
@@ -165,17 +171,17 @@ class Loss:
 
 @dataclass
 class Losses:
-    """Hears the engine's events of a preview, and keeps what would go."""
+    """Collects the resources that would be deleted, from the events of a preview."""
 
     _found: dict[str, Loss] = field(default_factory=dict[str, Loss])
 
     @property
     def found(self) -> list[Loss]:
-        """What goes, the cluster first."""
+        """Resources that would be deleted, the cluster first."""
         return in_order(self._found.values())
 
     def hear(self, event: EngineEvent) -> None:
-        """Takes note of one event."""
+        """Record one event."""
         if event.resource_pre_event is None:
             return
         step = event.resource_pre_event.metadata
@@ -186,12 +192,15 @@ class Losses:
         replaced = op != "delete" or (before is not None and before.replaced)
         found = loss_of(step.urn, step.old.inputs or {}, replaced=replaced, paths=_replacing(step))
         if found is not None:
-            # Of the steps of a replacement only one says what it is for.
+            # Only one step of a replacement names its reasons.
             self._found[step.urn] = replace(found, settings=found.settings or (before.settings if before else ()))
 
 
 def loss_of(urn: str, inputs: Mapping[str, Any], *, replaced: bool, paths: Iterable[str] = ()) -> Loss | None:
-    """What goes with a resource that was deployed with `inputs`; None where nothing does. `paths` are what it is replaced for."""
+    """Return the loss of a resource that was deployed with `inputs`. None if nothing is lost.
+
+    `paths` are the inputs that it is replaced for.
+    """
     urn_type = urn.split("::")[2]
     if _kind(urn_type) is None:
         return None
@@ -199,7 +208,7 @@ def loss_of(urn: str, inputs: Mapping[str, Any], *, replaced: bool, paths: Itera
 
 
 def _settings_behind(urn_type: str, paths: Iterable[str]) -> tuple[str, ...]:
-    """The settings that a node pool of GKE is made anew for; none of other resources, and none where no provider says what it is for."""
+    """Return the settings that replace a node pool of GKE. Empty for other resources, and if the provider gives no reasons."""
     if not urn_type.endswith(_GKE_POOL):
         return ()
     plain = [re.sub(r"\[\d+\]", "", path) for path in paths]
@@ -211,7 +220,7 @@ def _replacing(step: StepEventMetadata) -> list[str]:
 
 
 def _name(inputs: Mapping[str, Any], urn: str) -> str:
-    """The name by which a person knows a resource."""
+    """Return the name by which a person knows a resource."""
     metadata: Mapping[str, Any] = inputs.get("metadata") or {}
     if metadata.get("name"):
         return "/".join(str(metadata[key]) for key in ("namespace", "name") if metadata.get(key))
@@ -220,19 +229,19 @@ def _name(inputs: Mapping[str, Any], urn: str) -> str:
 
 
 def in_order(losses: Iterable[Loss]) -> list[Loss]:
-    """The cluster first."""
+    """Sort losses: the cluster first, then by kind and name."""
     order = list(HeldKind)
     return sorted(losses, key=lambda each: (order.index(each.held), each.name))
 
 
-def told(losses: Iterable[Loss]) -> list[str]:
-    """The losses in lines, as many as anybody reads."""
+def summary_lines(losses: Iterable[Loss]) -> list[str]:
+    """Return the losses as lines, at most a dozen."""
     lines = [each.words for each in losses]
     return lines if len(lines) <= _LISTED else [*lines[:_LISTED], f"and {len(lines) - _LISTED} more"]
 
 
 def check_permissions(allowed: Iterable[str]) -> None:
-    """Raises ExplainedError, as bad usage, for a permission that could fit nothing: not KIND=NAME, or of a kind that is never asked for."""
+    """Raise ExplainedError (bad usage) for a permission that fits nothing: not KIND=NAME, or of an unknown kind."""
     kinds = sorted({each.called.replace(" ", "-") for each in _KINDS.values()})
     for written in allowed:
         kind, given, name = written.partition("=")
@@ -244,46 +253,46 @@ def check_permissions(allowed: Iterable[str]) -> None:
 
 
 def refusal(losses: Iterable[Loss], allowed: Iterable[str], *, production: bool) -> ExplainedError | None:
-    """Why `up` does not do this: losses that nobody has said are meant. None where it may.
+    """Return an error for losses without permission, or None if the run may start.
 
-    `allowed` are permissions as `Loss.permission` writes them; that of a cluster holds for what is on it. A cluster that is protected as
-    deployed is refused everywhere: the cloud would refuse its deletion too, after everything around it is gone.
+    `allowed` are permissions as in `Loss.permission`. That of a cluster covers everything on it. The deletion of a cluster that is
+    protected as deployed is always refused: the cloud would refuse it too, after everything around the cluster is gone.
     """
     found, given = list(losses), set(allowed)
     if kept := [each for each in found if each.protected]:
         return ExplainedError(
             "this would delete a cluster whose deletion protection is on. Nothing was changed.",
             "undo the change; or, if it is intended, first run `up` with `cluster.deletion_protection: false` as the only change.",
-            evidence=tuple(told(kept)),
+            evidence=tuple(summary_lines(kept)),
         )
     whole = any(each.held is HeldKind.CLUSTER and each.permission in given for each in found)
     on_it = {HeldKind.POOL, HeldKind.TEAM_STORAGE}
-    missing = [each for each in found if each.asked_for and each.permission not in given and not (whole and each.held in on_it)]
+    missing = [each for each in found if each.needs_permission and each.permission not in given and not (whole and each.held in on_it)]
     if production and missing:
-        # With the cluster's all on it are given.
+        # The cluster's permission covers everything on it.
         needed = [each for each in missing if each.held not in on_it] or missing
         options = " ".join(f"{_OPTION} {each.permission}" for each in needed[:_LISTED])
         return ExplainedError(
             "this is a production stack, and these may not be replaced or deleted without --allow-replace. Nothing was changed.",
             f"undo the change; or, if it is intended, run the same command with {options}",
-            evidence=tuple(told(missing)),
+            evidence=tuple(summary_lines(missing)),
         )
     return None
 
 
 _GOOGLE = re.compile(r"Error trying to delete bucket (\S+) containing objects without `force_destroy` set to true")
-"""The words of Google's provider 9.29, which looks into the bucket itself; two public logs have them (read on 2026-11-25)."""
+"""Error message of Google's provider 9.29, which looks into the bucket itself. Found in two public logs (read on 2026-11-25)."""
 
 _AWS = re.compile(r"deleting S3 Bucket \(([^)]+)\):[^*]*?BucketNotEmpty")
-"""Those of AWS's provider before the API's own; likewise in public logs, on several lines (read on 2026-11-25)."""
+"""Error message of AWS's provider, before the API's own. Found in public logs too, on several lines (read on 2026-11-25)."""
 
-# It takes folders and older versions, too, and leaves the bucket: cloud.google.com/sdk/gcloud/reference/storage/rm, read on 2026-11-25.
+# It deletes folders and older versions too, and keeps the bucket: cloud.google.com/sdk/gcloud/reference/storage/rm, read on 2026-11-25.
 _EMPTIED_ON_GOOGLE = "gcloud storage rm --recursive 'gs://{name}/*'"
 _EMPTIED_ON_AWS = 'the button "Empty" of bucket {name} in the S3 console, which takes older versions, too'
 
 
 def filled_buckets_remedy(text: str) -> str | None:
-    """What to do where a run ended at buckets with something in them; None where `text`, the engine's, names none."""
+    """Return a remedy for a run that failed because buckets are not empty. None if `text`, the engine's output, names none."""
     google, aws = (list(dict.fromkeys(pattern.findall(text))) for pattern in (_GOOGLE, _AWS))
     if not google and not aws:
         return None

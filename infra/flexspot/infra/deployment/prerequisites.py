@@ -1,4 +1,4 @@
-"""What must be here before a run over a cloud stack: Pulumi's official pieces, credentials of the stack's account, a backend."""
+"""Requirements of a run over a cloud stack: Pulumi's official pieces, credentials of the stack's account, a backend."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 
 
 PULUMI = "3.259.0"
-"""The version of Pulumi that the lock file has: what is asked for where no SDK is installed."""
+"""Pulumi's version in the lock file, required where no SDK is installed."""
 
 PLUGINS = {"gcp": "10.2.0", "aws": "7.51.1", "kubernetes": "4.34.2"}
-"""The same of the provider plugins."""
+"""The provider plugins' versions in the lock file, likewise."""
 
 _VERSION_SECONDS = 60
 
 
 class Version(NamedTuple):
-    """A version as Pulumi numbers its releases; 0.0.0 for what says none."""
+    """A version as Pulumi numbers its releases. 0.0.0 for a text without one."""
 
     major: int
     minor: int
     patch: int
 
     def __str__(self) -> str:
-        """As people write it."""
+        """Return the version as people write it."""
         return f"{self.major}.{self.minor}.{self.patch}"
 
 
@@ -59,15 +59,15 @@ class CommandLine:
 
     @property
     def fits(self) -> bool:
-        """Whether programs of the installed SDK run under it: the same major version, and not older.
+        """True if programs of the installed SDK run under it: it has the same major version, and is not older.
 
-        The SDK asks the engine for what came with its own release; the engine keeps what older SDKs ask for.
+        The SDK needs the features of the engine's same release. The engine supports older SDKs.
         """
         return self.version.major == sdk_version().major and self.version >= sdk_version()
 
 
 def sdk_version() -> Version:
-    """The version of the installed Pulumi SDK; PULUMI where none is."""
+    """Return the version of the installed Pulumi SDK, or PULUMI if none is installed."""
     try:
         return _version_in(installed("pulumi"))
     except PackageNotFoundError:
@@ -75,13 +75,13 @@ def sdk_version() -> Version:
 
 
 def command_line() -> CommandLine | None:
-    """The `pulumi` on PATH; None when there is none."""
+    """Return the `pulumi` on PATH. None if it is not installed."""
     path = shutil.which("pulumi")
     return None if path is None else CommandLine(path, _version_in(asked(path, "version").stdout))
 
 
 def asked(pulumi: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """What a Pulumi command line answers to a question that opens no state; exit status 1 and nothing when it does not run."""
+    """Run a Pulumi command that opens no state, and return its result. Exit status 1 and no output if it cannot run."""
     command = [pulumi, *arguments]
     quiet = os.environ | {"PULUMI_SKIP_UPDATE_CHECK": "true"}
     try:
@@ -100,10 +100,10 @@ def asked(pulumi: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def plugin_path(name: str) -> Path | None:
-    """Return the program of a provider plugin, found as the engine finds it; None without one.
+    """Return the program of a provider plugin, found as the engine finds it. None if it is missing.
 
-    On PATH in any version, unless PULUMI_IGNORE_AMBIENT_PLUGINS forbids that; else in the plugin folder, in the version that the SDK asks
-    for and installed as a whole (pulumi 3.259, sdk/go/common/workspace/plugins.go, getPluginInfoAndPath).
+    Any version on PATH is accepted, unless PULUMI_IGNORE_AMBIENT_PLUGINS forbids that. Otherwise the plugin folder must contain the version
+    that the SDK requires, completely installed (pulumi 3.259, sdk/go/common/workspace/plugins.go, getPluginInfoAndPath).
     """
     program = f"pulumi-resource-{name}"
     if os.environ.get("PULUMI_IGNORE_AMBIENT_PLUGINS", "").lower() not in {"1", "true"} and (found := shutil.which(program)):
@@ -113,7 +113,7 @@ def plugin_path(name: str) -> Path | None:
 
 
 def plugin_version(name: str) -> str:
-    """Return the version of a provider plugin that the installed SDK asks for; that of PLUGINS where no SDK is installed."""
+    """Return the version of a provider plugin that the installed SDK requires, or that of PLUGINS if no SDK is installed."""
     try:
         return installed(f"pulumi-{name}")
     except PackageNotFoundError:
@@ -121,22 +121,22 @@ def plugin_version(name: str) -> str:
 
 
 def plugin_folder() -> Path:
-    """Where Pulumi keeps its plugins."""
+    """Return Pulumi's plugin folder."""
     return Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi") / "plugins"
 
 
 def plugins_of(cloud: Platform) -> tuple[str, str]:
-    """The provider plugins that a stack of a cloud (gke or eks) is deployed by."""
+    """Return the names of the provider plugins that a stack of a cloud (gke or eks) needs."""
     return VOCABULARIES[cloud].catalog.value, "kubernetes"
 
 
 def plugin_command(name: str) -> str:
-    """What brings a provider plugin of the version that the SDK asks for."""
+    """Return the command that installs a provider plugin in the version that the SDK requires."""
     return f"pulumi plugin install resource {name} {plugin_version(name)}"
 
 
 def missing_pieces(found: CommandLine | None, cloud: Platform) -> tuple[list[str], list[str]]:
-    """What a stack of `cloud` (gke or eks) cannot be deployed without and is not here, and the commands that bring it."""
+    """Return the pieces that a stack of `cloud` (gke or eks) needs and that are missing, and the commands that install them."""
     missing: list[str] = []
     remedies: list[str] = []
     if found is None or not found.fits:
@@ -170,27 +170,28 @@ _SERVICES = "https://serviceusage.googleapis.com/"
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _SECONDS = 30
 _OK = 200
-_REFUSED = {401: "the credentials are not accepted", 403: "this identity may not see it, or it does not exist", 404: "there is none"}
+_REFUSED = {401: "the credentials are not accepted", 403: "this identity may not see it, or it does not exist", 404: "it does not exist"}
 
 
 @dataclass(frozen=True)
 class CloudAccess:
-    """Who asks (`identity`), and where (`place`), such as `project acme-ai-dev`."""
+    """The caller's identity in a cloud."""
 
     identity: str
     place: str
+    """The account or project, such as `project acme-ai-dev`, with the region."""
 
 
 def require_access(stack: str, settings: GkeSettings | EksSettings) -> CloudAccess:
-    """Who would deploy `stack`, as the cloud itself says.
+    """Return the identity that would deploy `stack`, as the cloud reports it.
 
-    Raises ExplainedError (bad usage) without credentials, with ones that the cloud does not take, and with those of another account.
+    Raises ExplainedError (bad usage) for missing or rejected credentials, and for those of another account.
     """
     return _aws(stack, settings) if isinstance(settings, EksSettings) else _gcp(stack, settings)
 
 
 def refused(stack: str, problem: str, remedy: str, evidence: tuple[str, ...] = ()) -> ExplainedError:
-    """Why `stack` cannot be deployed from here, found before any state was opened."""
+    """Return the error for a stack that cannot be deployed from here, found before any state was opened."""
     return ExplainedError(f"stack {stack}: {problem} No state was opened.", remedy, exit_code=ExitCode.BAD_USAGE, evidence=evidence)
 
 
@@ -207,7 +208,7 @@ def _aws(stack: str, settings: EksSettings) -> CloudAccess:
     except NoCredentialsError as error:
         raise refused(stack, "there are no AWS credentials here.", remedy) from error
     except (BotoCoreError, ClientError) as error:
-        raise refused(stack, f"AWS does not tell whose the credentials are: {error}.", remedy) from error
+        raise refused(stack, f"AWS does not report the owner of the credentials: {error}.", remedy) from error
     if caller["Account"] != settings.account:
         raise refused(
             stack,
@@ -257,9 +258,10 @@ def _gcp(stack: str, settings: GkeSettings) -> CloudAccess:
 
 
 def _require_apis(stack: str, settings: GkeSettings, session: Any) -> None:
-    """An API that is not enabled is found out in the middle of a run, and image streaming without its own just does not happen.
+    """Raise ExplainedError for APIs of the stack that are not enabled.
 
-    All are asked about in one request (services.batchGet takes 30). An identity that may not ask is let go on: what it deploys says more.
+    Without this check, a run would fail in the middle, and image streaming would silently not work. One request covers all
+    (services.batchGet takes 30). An identity that may not list services continues: the deployment's own errors say more.
     """
     needed = [each.name for each in apis_for(parts_of(settings))]
     address = (os.environ.get(SERVICES_VARIABLE) or _SERVICES).rstrip("/")
@@ -285,9 +287,9 @@ _PASSPHRASES = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
 
 def backend_of(stack: str, found: CommandLine) -> str:
-    """The address of the backend that the person is logged in to. Asking for it opens no state.
+    """Return the address of the backend that the user is logged in to. This opens no state.
 
-    Raises ExplainedError where there is none.
+    Raises ExplainedError if there is no backend.
     """
     answered = asked(found.path, "whoami", "--json", "--non-interactive")
     try:
@@ -296,20 +298,21 @@ def backend_of(stack: str, found: CommandLine) -> str:
         said = {}
     url = said.get("url")
     if not url:
-        told = tuple(line for line in answered.stderr.splitlines() if line.strip())[:5]
+        evidence = tuple(line for line in answered.stderr.splitlines() if line.strip())[:5]
         raise refused(
             stack,
             "Pulumi has no backend for the state.",
             "log in with `pulumi login`, or name one in PULUMI_BACKEND_URL, and run the same command again.",
-            told,
+            evidence,
         )
     return str(url)
 
 
 def require_passphrase(stack: str, backend: str) -> None:
-    """A backend of one's own encrypts with a passphrase unless the stack file names another way; the engine would ask in the middle.
+    """Raise ExplainedError if the backend needs a passphrase and none is given.
 
-    Raises ExplainedError where none is given.
+    A self-managed backend encrypts with a passphrase unless the stack file names another way. The engine would prompt in the middle of the
+    run.
     """
     if backend.startswith("https://") or any(name in os.environ for name in _PASSPHRASES):
         return

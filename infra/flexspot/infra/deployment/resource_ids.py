@@ -1,4 +1,4 @@
-"""The id by which a provider knows a resource: from what the program said, or by asking AWS what an interrupted run created."""
+"""Ids of resources as the providers know them: from the program's inputs, or by asking AWS what an interrupted run created."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DATA = Path(__file__).with_name("resource_ids.yaml")
 
 KUBERNETES = "kubernetes:"
-"""What the type tokens of Kubernetes objects begin with."""
+"""Prefix of the type tokens of Kubernetes objects."""
 
 HELM_RELEASE = "kubernetes:helm.sh/v3:Release"
 
@@ -31,9 +31,9 @@ class _IdFile(Record):
 
 
 def resource_id(token: str, inputs: Mapping[str, Any], place: Mapping[str, str]) -> str | None:
-    """The id of a resource of the type `token`; None when the cloud makes it, or an input that it is made of is not known.
+    """Return the id of a resource of the type `token`. None if the cloud generates it, or an input in it is not known.
 
-    `place` has what is the same for the whole stack: `account`, `partition`, `region`, `dns_suffix` of AWS, nothing for others.
+    `place` contains the values of the whole stack: `account`, `partition`, `region`, `dns_suffix` of AWS, nothing for others.
     """
     if token == HELM_RELEASE:
         return _joined(inputs.get("namespace"), inputs.get("name"))
@@ -52,19 +52,19 @@ def resource_id(token: str, inputs: Mapping[str, Any], place: Mapping[str, str])
 
 @cache
 def resource_ids() -> dict[str, str]:
-    """The forms of ids, by type token."""
+    """Return the formats of ids, by type token."""
     return read_records(DATA, _IdFile).ids
 
 
 def _joined(namespace: object, name: object) -> str | None:
-    """The id of a Kubernetes object: `namespace/name`, or `name` of what is in no namespace."""
+    """Return the id of a Kubernetes object: `namespace/name`, or `name` for an object without a namespace."""
     if not isinstance(name, str) or not name:
         return None
     return f"{namespace}/{name}" if isinstance(namespace, str) and namespace else name
 
 
 def _host(project: str) -> str:
-    """acme.com:ai as its service accounts' addresses have it: ai.acme.com."""
+    """Return the project as in the addresses of its service accounts: acme.com:ai becomes ai.acme.com."""
     domain, _, name = project.rpartition(":")
     return f"{name}.{domain}" if domain else name
 
@@ -78,13 +78,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Listing:
-    """One call of EC2 that lists resources of a type, by their tags."""
+    """One EC2 operation that lists resources of a type by their tags."""
 
     operation: str
     found: str
     identity: str
     gone: frozenset[str] = frozenset()
-    """States of what is listed for a while after it was deleted."""
+    """States of resources that are still listed for a while after their deletion."""
 
 
 TAGGED = {
@@ -108,10 +108,10 @@ TAGGED = {
         "describe_security_group_rules", "SecurityGroupRules", "SecurityGroupRuleId"
     ),
 }
-"""The provider writes tags in the same call that makes the resource, so what was made has them."""
+"""EC2 operations by type token. The provider writes tags in the call that creates a resource, so each created resource has them."""
 
 
-_LOOKED_FOR_BY: dict[str, tuple[str, ...]] = {
+_SEARCH_INPUTS: dict[str, tuple[str, ...]] = {
     "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": ("vpcId",),
     "aws:ec2/route:Route": ("routeTableId", "destinationCidrBlock"),
     "aws:ec2/routeTableAssociation:RouteTableAssociation": ("subnetId",),
@@ -124,29 +124,35 @@ _LOOKED_FOR_BY: dict[str, tuple[str, ...]] = {
     "aws:fsx/lustreFileSystem:LustreFileSystem": (),
     "aws:kms/key:Key": (),
 }
+"""Inputs that a search for a resource without tags needs, by type token."""
 
 
 class AwsSearch:
-    """Asks AWS what there is. `clients` makes a boto3 client of a service, such as `functools.partial(boto3.client, region_name=...)`."""
+    """Searches AWS for resources.
+
+    `clients` creates a boto3 client of a service, such as `functools.partial(boto3.client, region_name=...)`.
+    """
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
 
     @property
     def types(self) -> frozenset[str]:
-        """The type tokens that are looked for."""
+        """Type tokens that the search supports."""
         return frozenset({*TAGGED, *self._others})
 
     def ids(self, token: str, inputs: Inputs) -> list[str] | None:
-        """The ids of all resources that these inputs may have become; None where the type is not looked for or the inputs say too little.
+        """Return the ids of all resources that these inputs may have become.
 
-        Raises what boto3 raises when AWS does not answer.
+        None if the type is not supported or the inputs are incomplete.
+
+        Raises boto3's errors when AWS does not answer.
         """
         if token in TAGGED:
             return self._tagged(TAGGED[token], inputs)
         other = self._others.get(token)
-        # An input that it is looked for by may be a secret or not known yet.
-        if other is None or not all(isinstance(inputs.get(each), str) for each in _LOOKED_FOR_BY[token]):
+        # An input that the search needs may be a secret or not known yet.
+        if other is None or not all(isinstance(inputs.get(each), str) for each in _SEARCH_INPUTS[token]):
             return None
         return list(other(inputs))
 
@@ -202,7 +208,9 @@ class AwsSearch:
 
     def _mount_target(self, inputs: Inputs) -> Iterable[str]:
         listed = self._named("efs", "describe_mount_targets", "MountTargets", FileSystemId=inputs["fileSystemId"])
-        return [each["MountTargetId"] for each in listed if each["SubnetId"] == inputs["subnetId"] and each["LifeCycleState"] not in _GOING]
+        return [
+            each["MountTargetId"] for each in listed if each["SubnetId"] == inputs["subnetId"] and each["LifeCycleState"] not in _DELETED
+        ]
 
     def _lustre_file_system(self, inputs: Inputs) -> Iterable[str]:
         listed = self._named("fsx", "describe_file_systems", "FileSystems")
@@ -233,10 +241,10 @@ class AwsSearch:
         return [each for each in found if keys.describe_key(KeyId=each)["KeyMetadata"]["KeyState"] != "PendingDeletion"]
 
     def _named(self, service: str, operation: str, found: str, **arguments: object) -> list[Any]:
-        """All that an operation lists. A cluster that is not there has nothing in it."""
+        """Return all items that an operation lists. A cluster that does not exist has none."""
         client = self._clients(service)
         try:
-            # An operation without a paginator lists what fits into one answer, as the associations of one file system do (8 at most).
+            # An operation without a paginator lists its items in one answer, such as the associations of one file system (8 at most).
             paged = client.can_paginate(operation)
             pages = client.get_paginator(operation).paginate(**arguments) if paged else [getattr(client, operation)(**arguments)]
             return [each for page in pages for each in page[found]]
@@ -251,14 +259,17 @@ def _asked(client: Any, operation: str, filters: list[dict[str, Any]]) -> dict[s
     return answer
 
 
-_GOING = frozenset({"deleting", "deleted"})
-"""States of EFS and FSx in which what is listed goes."""
+_DELETED = frozenset({"deleting", "deleted"})
+"""States of EFS and FSx resources that are being deleted or are deleted."""
 
 
 def _with_tags(listed: Iterable[Mapping[str, Any]], inputs: Inputs, state: str = "LifeCycleState") -> list[Mapping[str, Any]]:
-    """What has all tags of the inputs and is not on its way out; nothing where the inputs have none, which would be everything."""
+    """Return items with all tags of the inputs, without those being deleted.
+
+    Return none if the inputs have no tags, which would match everything.
+    """
     wanted = _tags(inputs).items()
-    there = [each for each in listed if str(each.get(state, "")).lower() not in _GOING]
+    there = [each for each in listed if str(each.get(state, "")).lower() not in _DELETED]
     found = [(each, {tag["Key"]: tag["Value"] for tag in each.get("Tags", [])}) for each in there]
     return [each for each, tags in found if wanted and wanted <= tags.items()]
 

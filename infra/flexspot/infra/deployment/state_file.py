@@ -1,4 +1,4 @@
-"""The state of a file backend: after an engine that was killed while it wrote it, and while other runs hold its lock."""
+"""The state of a file backend: repair after an engine was killed while writing it, and locks of other runs."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ if TYPE_CHECKING:
 SCHEME = "file://"
 
 _CHECKPOINT_VERSION = 3
-"""The form of a state's file whose open steps are read here: CheckpointV3 and DeploymentV3 of sdk/go/common/apitype (3.259.0)."""
+"""Supported format of a state file: CheckpointV3 and DeploymentV3 of sdk/go/common/apitype (3.259.0)."""
 
 
 def state_file(backend_url: str | None, project: str, stack: str) -> Path | None:
-    """Return where a file backend keeps the state of a stack; None for another backend."""
+    """Return the file in which a file backend keeps the state of a stack. None for another backend."""
     if backend_url is None or not backend_url.startswith(SCHEME):
         return None
     return Path(backend_url.removeprefix(SCHEME)) / ".pulumi" / "stacks" / project / f"{stack}.json"
 
 
 def repair_state_file(backend_url: str | None, project: str, stack: str) -> str | None:
-    """Takes away what keeps the engine from reading its state: attributes that were cut off, and a state that was.
+    """Repair a state that the engine cannot read because its file or its attributes were cut off.
 
-    Beside each file the engine writes its attributes (`.attrs`: a content type and a checksum that it does not check), in place, and with
-    half of them it reads the file no more (`failed to load checkpoint: EOF`); without them it does. An engine is killed meanwhile when the
-    output closes with the command that started it. See setAttrs and getAttrs in gocloud.dev/blob/fileblob/attrs.go.
-    The file itself is put in its place by a rename, which a machine that loses its power may do before the content is on the disk; the
-    copy that the engine makes before each write (`.bak`) then takes its place. What the last write would have added is found by looking
-    at the cluster, as after any interruption. Returns what to tell the person of a state that was replaced; else None.
+    Next to each file the engine writes its attributes in place (`.attrs`: a content type and a checksum that it does not check). If they
+    are cut off, it cannot read the file (`failed to load checkpoint: EOF`); without them it can. This happens when the engine is killed
+    because its output closes with the command that started it. See setAttrs and getAttrs in gocloud.dev/blob/fileblob/attrs.go.
+
+    The state file itself is written by a rename. A machine that loses power may do the rename before the content is on the disk. The copy
+    that the engine makes before each write (`.bak`) then replaces it. Changes of the last write are found by looking at the cluster, as
+    after any interruption. Returns a message for the user if the state was replaced, else None.
     """
     state = state_file(backend_url, project, stack)
     if state is None:
@@ -48,7 +49,7 @@ def repair_state_file(backend_url: str | None, project: str, stack: str) -> str 
         return None
     cut_off = state.with_name(f"{state.name}.cut-off")
     state.replace(cut_off)
-    # By way of another name, so that an interruption here leaves no half of a copy.
+    # Copied under another name first, so that an interruption here leaves no partial state file.
     fresh = state.with_name(f"{state.name}.fixed")
     shutil.copyfile(copy, fresh)
     os.replace(fresh, state)  # noqa: PTH105 -- one step, over whatever is there
@@ -56,9 +57,10 @@ def repair_state_file(backend_url: str | None, project: str, stack: str) -> str 
 
 
 def may_be_open(backend_url: str | None, project: str, stack: str) -> bool:
-    """Whether an interrupted run may have left steps open: not if the file of the state is here and has none, else only the engine knows.
+    """Return whether an interrupted run may have left steps open. False only if the state file is here and has none.
 
-    To ask the engine takes it a second of CPU, for it decrypts the state; in the file open steps stand in the clear.
+    For other backends only the engine knows. It needs a second of CPU for the answer, since it decrypts the state. In the file, open steps
+    are not encrypted.
     """
     state = state_file(backend_url, project, stack)
     if state is None:
@@ -71,7 +73,7 @@ def may_be_open(backend_url: str | None, project: str, stack: str) -> bool:
 
 
 def deployed_resources(backend_url: str | None, project: str, stack: str) -> int | None:
-    """Return how many resources the state has, 0 without one; None where it is not in a file here."""
+    """Return the number of resources in the state, 0 without a state. None if the backend is not in files."""
     state = state_file(backend_url, project, stack)
     if state is None:
         return None
@@ -96,7 +98,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _content(path: Path) -> object:
-    """What a JSON file holds; None when it is not there or is no JSON."""
+    """Return the content of a JSON file. None if it does not exist or is not JSON."""
     try:
         return json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
@@ -107,10 +109,10 @@ _WRITING = frozenset({"up", "destroy", "refresh"})
 
 
 def other_runs(backend_url: str | None) -> set[int]:
-    """The processes of this machine that may be writing state to `backend_url`; none for a backend that is not in files.
+    """Return the processes of this machine that may be writing state to `backend_url`. Empty for a backend that is not in files.
 
-    A lock whose process is gone holds nothing back and is removed. An engine whose command was killed gives its lock back while its last
-    write of the state is still going on, so engines that change a stack of this backend count without a lock too.
+    A lock whose process has ended is removed. An engine whose command was killed releases its lock before its last write of the state has
+    ended. So engines that change a stack of this backend count without a lock too.
     """
     if backend_url is None or not backend_url.startswith(SCHEME):
         return set()
@@ -129,7 +131,7 @@ def _locks(backend_url: str) -> Iterator[tuple[Path, int]]:
 
 
 def _is_gone(lock: Path, holder: int) -> bool:
-    """Whether the process that made the lock is no longer there; its lock is removed then."""
+    """Return whether the process that created the lock has ended; the lock is then removed."""
     if psutil.pid_exists(holder):
         return False
     lock.unlink(missing_ok=True)
@@ -142,6 +144,6 @@ def _engines(backend_url: str) -> Iterator[int]:
             writes = process.name() == "pulumi" and _WRITING & set(process.cmdline())
             if writes and process.environ().get("PULUMI_BACKEND_URL") == backend_url:
                 yield process.pid
-        # Others' processes are not ours to look into, and do not write to our backend with our rights.
+        # Processes of other users are not readable, and have no permission to write to this backend.
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue

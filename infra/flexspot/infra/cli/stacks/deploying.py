@@ -283,7 +283,7 @@ def show_losses(found: Sequence[Loss]) -> None:
     """What would go that holds something, in words; nothing when nothing would."""
     if found:
         out.print("[bold red]This deletes what holds data or work:[/]")
-        for line in losses.told(found):
+        for line in losses.summary_lines(found):
             out.print(f"  {escape(line)}")
 
 
