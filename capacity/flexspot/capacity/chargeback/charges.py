@@ -1,4 +1,4 @@
-"""Charges: the lines of a report taken apart by what they are of, to the cent of the lines, for a finance department's own tools."""
+"""Charges: the lines of a report split by kind and supply, to the cent of the lines, for a finance department's own tools."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 
 SPEND = "spend-commitment"
-"""Stands in place of a capacity type for what of a commitment of US dollars an hour nothing used."""
+"""Replaces the capacity type for the unused part of a commitment of US dollars an hour."""
 
 
 @dataclass(frozen=True, order=True)
 class LineKey:
-    """By what a line is told apart: who, for what, on what. `gpu` is the model of the catalog, (none) for nodes without GPUs."""
+    """Key of a line."""
 
     team: str
     project: str
@@ -42,61 +42,71 @@ class LineKey:
     capacity_type: str
     pool: str
     gpu: str
+    """Model of the catalog; (none) for nodes without GPUs."""
 
 
 class ChargeKind(StrEnum):
-    """What a charge is for.
-
-    ALLOCATED: GPUs that somebody had. IDLE: GPUs that nobody had. PLATFORM: nodes without GPUs. UNUSED: what was committed to and was not
-    there, or not used.
-    """
+    """Kind of a charge."""
 
     ALLOCATED = "allocated"
+    """GPUs that pods had."""
+
     IDLE = "idle"
+    """GPUs that no pod had."""
+
     PLATFORM = "platform"
+    """Nodes without GPUs."""
+
     UNUSED = "unused"
+    """Committed nodes that did not exist, or commitments that were not used."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """What a machine costs an hour in US dollars, exactly: `paid`, and `listed` on demand with nothing off; None: that is not known.
-
-    `contracted` is what it would cost without the commitment of US dollars an hour that pays for it; None: none does. `fee` is the part
-    of `paid` that no commitment pays.
-    """
+    """Exact hourly cost of a machine in US dollars."""
 
     paid: Fraction
     listed: Fraction | None
+    """On-demand price without discounts; None if it is not known."""
+
     contracted: Fraction | None = None
+    """Cost without the commitment of US dollars an hour that pays for it; None if none does."""
+
     fee: Fraction = Fraction(0)
+    """The part of `paid` that no commitment pays."""
 
 
 @dataclass(frozen=True)
 class Supply:
-    """Machines of one kind, bought in one way at one price. `pool` is that of the nodes, which is not that of the line where idle GPUs
-    are paid by those who had GPUs of other pools. `plan` is the commitment of US dollars an hour that pays for them.
-    `credits` are the names of those credits that are for them.
+    """Machines of one kind, bought in one way at one price.
 
-    Of a plan that nothing used it is hours of the plan itself, and no machines: see `is_plan`.
+    For the unused part of a commitment of US dollars an hour it is hours of the commitment, without machines: see `is_plan`.
     """
 
     machine: str
     region: str
     capacity_type: str
     pool: str
+    """Pool of the nodes. It differs from the line's pool where teams with GPUs of other pools pay for idle GPUs."""
+
     gpu: str
     rate: Rate
     plan: SpendCommitment | None = None
+    """The commitment of US dollars an hour that pays for the machines."""
+
     credits: tuple[str, ...] = ()
+    """Names of the credits that apply to them."""
 
     @property
     def is_plan(self) -> bool:
-        """Whether it is the unused part of a commitment of US dollars an hour."""
+        """True if it is the unused part of a commitment of US dollars an hour."""
         return self.capacity_type == SPEND
 
     @property
     def cloud(self) -> Vendor:
-        """Whose they are. What has a price has a machine that tells it, or is a plan. Raises ValueError otherwise."""
+        """The cloud that sells them. Raises ValueError for a machine of no cloud; anything with a price has a known machine or is a
+        plan.
+        """
         if self.plan is not None:
             return self.plan.kind.cloud
         cloud = cloud_of(self.machine)
@@ -106,7 +116,7 @@ class Supply:
 
     @property
     def reservation(self) -> str | None:
-        """By what its reservation is told apart from others, as no metric knows the cloud's own id; None: it is of none."""
+        """Identifier of the reservation, as metrics do not have the cloud's ID. None if the machines are not reserved."""
         if self.capacity_type != CapacityType.RESERVED:
             return None
         return "/".join(each for each in ("reserved", self.region, self.machine, self.pool) if each != UNKNOWN)
@@ -114,17 +124,17 @@ class Supply:
 
 @dataclass(frozen=True)
 class LineCharge:
-    """What one line pays for one supply: in cents, which sum to the line's, and exactly how many machine and GPU seconds that is for.
-
-    `gpu_seconds` are those of GPUs that were there; of an unused commitment there were none.
-    """
+    """The amount that one line pays for one supply, and the exact time that it pays for."""
 
     line: LineKey
     kind: ChargeKind
     supply: Supply
     usd: Decimal
+    """Cents, which sum to the line's."""
+
     machine_seconds: Fraction
     gpu_seconds: Fraction
+    """Seconds of existing GPUs: zero for an unused commitment."""
 
 
 def supply_of(facts: NodeFacts, rate: Rate, plan: SpendCommitment | None = None, credits_for: tuple[str, ...] = ()) -> Supply:
@@ -133,21 +143,25 @@ def supply_of(facts: NodeFacts, rate: Rate, plan: SpendCommitment | None = None,
 
 
 def supply_of_plan(plan: SpendCommitment) -> Supply:
-    """The hours of a commitment of US dollars an hour that nothing used."""
+    """Return the supply for the unused hours of a commitment of US dollars an hour."""
     return Supply(UNKNOWN, UNKNOWN, SPEND, UNKNOWN, NONE, Rate(Fraction(plan.usd_per_hour), None), plan)
 
 
 class Credit(Lasting):
-    """`usd` that are there of a credit for the report's period, as the cloud's console or bill says; more than is paid it does not take.
+    """A credit for nodes of `cloud` from `start` until before `end`.
 
-    It is for nodes of `cloud` from `start` until before `end`, both with an offset; without them for as long as anybody asks. `machines`,
-    `regions` and `capacity_types` narrow it; empty means any. `source` says where the credit is told of.
+    Both times need an offset; without them the credit always applies. `machines`, `regions` and `capacity_types` narrow it; empty means
+    any.
     """
 
     name: Annotated[str, Field(min_length=1)]
     usd: Annotated[Decimal, Field(gt=Decimal(0), decimal_places=2)]
+    """Amount available for the report's period, as the cloud's console or bill shows it. It is never applied beyond what is paid."""
+
     cloud: Vendor
     source: Annotated[str, Field(min_length=10)]
+    """Document or page that states the credit."""
+
     machines: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()
     capacity_types: tuple[CapacityType, ...] = ()
@@ -165,7 +179,7 @@ class Credit(Lasting):
         return f"the credit {self.name}"
 
     def is_for(self, facts: NodeFacts, moment: Seconds) -> bool:
-        """Whether it is for a node at a moment, in seconds since 1970 UTC."""
+        """Return whether it applies to a node at a moment, in seconds since 1970 UTC."""
         first, last = self.holds(moment, moment + 1)
         place = facts.machine in (self.machines or (facts.machine,)) and facts.region in (self.regions or (facts.region,))
         bought = not self.capacity_types or facts.capacity_type in self.capacity_types
@@ -173,7 +187,7 @@ class Credit(Lasting):
 
 
 class CreditFile(Record):
-    """The file: a list `credits`, in the order in which they are used up."""
+    """A file with a list `credits`, in the order in which they are used up."""
 
     credits: list[Credit]
 
@@ -186,31 +200,32 @@ class CreditFile(Record):
 
 
 def read_credits(path: Path) -> tuple[Credit, ...]:
-    """What the file says. Raises DataFileError with every problem at once."""
+    """Read the credits from a file. Raises DataFileError with every problem at once."""
     return tuple(read_records(path, CreditFile).credits)
 
 
 def moments_of(granted: Iterable[Credit]) -> set[Seconds]:
-    """When one of the credits begins or ends: at these the books must be cut."""
+    """Return the moments at which a credit begins or ends, where the books must be cut."""
     return {int(moment.timestamp()) for each in granted for moment in (each.start, each.end) if moment is not None}
 
 
 @dataclass(frozen=True)
 class Credited:
-    """What a credit took off: `lines` by team and project, in cents, which sum to `usd`."""
+    """The amount that a credit took off."""
 
     credit: Credit
     usd: Decimal
     lines: dict[tuple[str, str], Decimal]
+    """Amounts by team and project in cents, which sum to `usd`."""
 
     @property
     def left_usd(self) -> Decimal:
-        """What there was nothing to take off of."""
+        """The unused part of the credit."""
         return self.credit.usd - self.usd
 
 
 def apply_credits(granted: Sequence[Credit], charges: Sequence[LineCharge]) -> tuple[Credited, ...]:
-    """Each credit in its order, spread over those who pay for what it is for, by what they still pay for it."""
+    """Apply the credits in their order, each in proportion to what lines still pay for the nodes it is for."""
     left = [Fraction(each.usd) for each in charges]
     found: list[Credited] = []
     for credit in granted:

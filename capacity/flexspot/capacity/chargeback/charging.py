@@ -1,4 +1,4 @@
-"""Who pays: each node's cost divided among those who had its GPUs, and what nobody had given to whom the policy says; to the cent."""
+"""Allocates each node's cost to the teams that used its GPUs, to the cent. The idle policy decides who pays for the rest."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Amount:
-    """Exact: US dollars, and the machine and GPU seconds that they are for."""
+    """An exact amount: US dollars, and the machine and GPU seconds that they pay for."""
 
     usd: Fraction = Fraction(0)
     machine_seconds: Fraction = Fraction(0)
@@ -65,11 +65,11 @@ class _Amount:
 
 _What = tuple[ChargeKind, Supply]
 _Part = tuple[str, "LineKey"]
-"""A figure of a line, in which charges of several kinds and supplies are summed."""
+"""A figure of a line: the sum of charges of several kinds and supplies."""
 
 
 class _Charges:
-    """Exact amounts by figure of a line and by what they are of. `idle_of` are those of idle GPUs until somebody pays them."""
+    """Exact amounts by figure of a line, kind and supply. `idle_of` has the amounts of idle GPUs until they are allocated to lines."""
 
     def __init__(self, granted: Iterable[Credit] = ()) -> None:
         self._granted = tuple(granted)
@@ -81,7 +81,7 @@ class _Charges:
         self.work = WorkAmounts()
 
     def usd(self, figure: str) -> dict[LineKey, Fraction]:
-        """What each line pays of a figure."""
+        """Return what each line pays of a figure."""
         return {line: _sum(amounts) for (of, line), amounts in self.of_part.items() if of == figure}
 
     def add_node(self, key: NodeKey, book: NodeBook, costs: NodeCosts) -> None:
@@ -110,7 +110,7 @@ class _Charges:
             self.saved[_line(owner, facts)] += saved * use.allocated / whole
 
     def _divide(self, facts: NodeFacts, supply: Supply, node: _Amount, uses: Mapping[Owner, Use], whole: Fraction) -> None:
-        """Gives a part of a node to those who had GPUs of it, and what nobody had to be given later."""
+        """Divide a part of a node among the owners that had GPUs of it, and keep the idle rest for later."""
         if whole == 0:
             self.of_part["platform", _line(Owner(team=PLATFORM), facts)][ChargeKind.PLATFORM, supply].add(node)
             return
@@ -125,7 +125,7 @@ class _Charges:
         return tuple(each.name for each in self._granted if each.is_for(facts, moment))
 
     def add_unused(self, kept: Kept, since: Seconds, rate: Rate, seconds: Seconds) -> None:
-        """What was committed to and not there: idle GPUs, or nodes of the platform."""
+        """Add the cost of committed nodes that did not exist: idle GPUs, or nodes of the platform."""
         facts = kept.facts
         what = (ChargeKind.UNUSED, supply_of(facts, rate, credits_for=self._credits_for(facts, since)))
         amount = _Amount(rate.paid * seconds / HOUR, Fraction(seconds))
@@ -135,14 +135,14 @@ class _Charges:
             self.idle_of[facts][what].add(amount)
 
     def add_plan(self, use: PlanUse) -> None:
-        """What of a commitment of US dollars an hour nothing used, as hours of it."""
+        """Add the unused part of a commitment of US dollars an hour, as hours of it."""
         if use.unused:
             hours = use.unused / Fraction(use.plan.usd_per_hour)
             self.unused_plans[supply_of_plan(use.plan)].add(_Amount(use.unused, hours * HOUR))
 
     def charge_idle(self, policy: IdlePolicy) -> None:
-        """Gives every idle dollar to somebody."""
-        # What is given below must not make anybody's part of what is given later greater.
+        """Allocate every idle dollar to a line."""
+        # Amounts added below must not increase the share of later ones.
         had = {key: usd for key, usd in self.usd("allocated").items() if usd}
         for facts, idle in self.idle_of.items():
             if policy is IdlePolicy.OWNER and facts.owner:
@@ -161,7 +161,10 @@ class _Charges:
     def _give_plan(
         self, unused: Mapping[_What, _Amount], plan: SpendCommitment | None, policy: IdlePolicy, had: Mapping[LineKey, Fraction]
     ) -> None:
-        """As with idle GPUs: proportional is by what each had of what the commitment paid for, or of all; no node is labelled with one."""
+        """Allocate the unused part of a commitment as with idle GPUs.
+
+        Proportional means by the usage that the commitment paid for, or by all usage. No node is labelled with a commitment.
+        """
         paid = {
             line: usd
             for (figure, line), amounts in self.of_part.items()
@@ -178,8 +181,8 @@ class _Charges:
         for what, amount in idle.items():
             self.of_part["idle", line][what].add(amount, part)
 
-    def taken_apart(self, rounded: Mapping[_Part, Decimal]) -> Iterator[LineCharge]:
-        """Each figure of a line as charges, which sum to it. What is of nothing is left out."""
+    def split(self, rounded: Mapping[_Part, Decimal]) -> Iterator[LineCharge]:
+        """Yield each figure of a line as charges, which sum to it. Omit charges with zero usage."""
         for part in sorted(self.of_part):
             amounts = {what: amount for what, amount in self.of_part[part].items() if amount.machine_seconds}
             usd = to_cents({what: amount.usd for what, amount in amounts.items()}, rounded[part])
@@ -195,7 +198,7 @@ def _amounts() -> defaultdict[_What, _Amount]:
     return defaultdict(_Amount)
 
 
-def charge(  # noqa: PLR0913 -- what a report is made of, given by name
+def charge(  # noqa: PLR0913 -- the inputs of a report, given by name
     books: Books,
     costs: NodeCosts,
     *,
@@ -205,9 +208,9 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
     notes: Iterable[str] = (),
     granted: Sequence[Credit] = (),
 ) -> Report:
-    """The report of the books. Its lines sum to the cost of all nodes whose price is known, rounded once, under every policy.
+    """Return the report of the books. Its lines sum to the cost of all nodes whose price is known, rounded once, under every policy.
 
-    `granted` are credits, whose starts and ends within the period are cuts of the books. Raises ValueError where one is none.
+    `granted` are credits. Raises ValueError if one starts or ends within the period where the books have no cut.
     """
     if missing := {each for each in moments_of(granted) if books.period.start < each < books.period.end} - set(books.cuts):
         raise ValueError(f"the books are not cut where credits begin and end: {len(missing)} cuts are missing")
@@ -221,10 +224,10 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
         charges.add_plan(use)
     charges.charge_idle(idle)
     parts = {(figure, key): usd for figure in ("allocated", "platform", "idle") for key, usd in charges.usd(figure).items()}
-    # Apart from them: it is no part of what is paid.
+    # Rounded separately: savings are not part of what is paid.
     saved = to_cents(charges.saved)
     rounded = to_cents(parts)
-    taken_apart = tuple(charges.taken_apart(rounded))
+    split_charges = tuple(charges.split(rounded))
     keys = sorted({key for _, key in parts} | set(charges.uses))
     lines = tuple(_totals(key, rounded, saved, charges.uses.get(key, Totals())) for key in keys)
     return Report(
@@ -242,7 +245,7 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
         sources=costs.sources,
         lost=books.lost,
         evictions=books.evictions,
-        homeless=books.homeless,
+        homeless=books.unmatched,
         extra=tuple(extra),
         opencost=_opencost(books, costs),
         gaps=tuple(books.gaps),
@@ -257,12 +260,12 @@ def charge(  # noqa: PLR0913 -- what a report is made of, given by name
         ),
         uncommitted=costs.uncommitted,
         doubled=books.doubled,
-        charges=taken_apart,
+        charges=split_charges,
         nodes=node_groups(books, costs),
         work=charges.work.lines({line: usd for (figure, line), usd in rounded.items() if figure == "allocated"}),
         price_changes=costs.changes,
         plans=tuple(map(_plan, costs.plans)),
-        credits=apply_credits(granted, taken_apart),
+        credits=apply_credits(granted, split_charges),
     )
 
 

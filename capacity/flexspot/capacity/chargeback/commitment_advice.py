@@ -1,8 +1,8 @@
-"""How many machines of each type to commit to, from a history of how many ran, and how far that history carries.
+"""Advises how many machines of each type to commit to, from a history of machine hours, and says how reliable that history is.
 
-What may be committed to is what ran on demand: AWS' plans are prices "compared to On-Demand pricing" (aws.amazon.com/savingsplans/faqs,
-read 2026-11-27), and Google's discounts cover no Spot VMs (docs.archera.ai, a third party, of March 2026). That they cover neither
-flex-start nor queued capacity is not verified. Reserved nodes are told apart, because no label says whether a contract pays for them.
+Only machines on demand can be committed to: AWS' plans are prices "compared to On-Demand pricing" (aws.amazon.com/savingsplans/faqs, read
+2026-11-27), and Google's discounts cover no Spot VMs (docs.archera.ai, a third party, of March 2026). That they cover neither flex-start
+nor queued capacity is not verified. Reserved nodes are listed separately, because no label says whether a contract pays for them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class NodeUse:
-    """A use of so many nodes, hour by hour. Raises ValueError where there are no hours."""
+    """Hourly use of nodes. Raises ValueError if there are no hours."""
 
     def __init__(self, used_nodes: Sequence[int | Fraction]) -> None:
         if not used_nodes:
@@ -45,7 +45,7 @@ class NodeUse:
 
     @cached_property
     def shares(self) -> tuple[Fraction, ...]:
-        """Of the first node, the second and so on up to the peak: in which share of the hours it is used. It never rises."""
+        """Share of the hours in which the first node, the second and so on up to the peak is used. It never rises."""
         whole = Counter(math.floor(used) for used in self._used)
         parts: defaultdict[int, Fraction] = defaultdict(Fraction)
         for used in self._used:
@@ -62,53 +62,58 @@ class NodeUse:
         return tuple(accumulate(self.shares, initial=Fraction(0)))
 
     def within(self, nodes: int) -> Fraction:
-        """How many of so many nodes are in use on the average."""
+        """Return how many of `nodes` nodes are in use on average."""
         return self._within[min(nodes, self.peak)]
 
     def used_share(self, nodes: int) -> Fraction:
-        """How much of so many reserved nodes is used: their utilisation, 1 where nothing is reserved."""
+        """Return the utilisation of `nodes` reserved nodes: the used share of them, 1 if nothing is reserved."""
         return self.within(nodes) / nodes if nodes else Fraction(1)
 
     def covered_share(self, nodes: int) -> Fraction:
-        """How much of all use so many reserved nodes take: the coverage, 1 where nothing is used."""
+        """Return the coverage of `nodes` reserved nodes: their share of all use, 1 if nothing is used."""
         return self.within(nodes) * self.hours / self.node_hours if self.node_hours else Fraction(1)
 
     def worth_reserving(self, break_even_share: Fraction) -> int:
-        """How many nodes are used for more than that share of the time: the number that costs least, the fewest among equals."""
+        """Return the number of nodes used for more than that share of the time. It is the cheapest number, and the fewest among equals."""
         return sum(share > break_even_share for share in self.shares)
 
     def usd(self, nodes: int, reserved_usd_per_hour: Decimal, other_usd_per_hour: Decimal, hours: int) -> Decimal:
-        """What so many hours of such use cost where so many nodes are reserved, and what is above is paid at the other price."""
+        """Return the cost of `hours` hours of such use with `nodes` nodes reserved and the rest paid at the other price."""
         above = self.node_hours / self.hours - self.within(nodes)
         return as_decimal((Fraction(reserved_usd_per_hour) * nodes + Fraction(other_usd_per_hour) * above) * hours)
 
 
 @dataclass(frozen=True)
 class ReservedLevel:
-    """So many nodes reserved over the hours looked at. `used_share` is how much of what is reserved was used (1 when nothing is)."""
+    """A number of reserved nodes, evaluated over the hours of the history."""
 
     nodes: int
     usd: Decimal
     used_share: Fraction
+    """Used share of the reserved nodes; 1 if there are none."""
 
 
 @dataclass(frozen=True)
 class ReservationAdvice:
-    """`best` is the cheapest level, the fewest nodes among equals; `none` reserves nothing and `peak` everything.
-
-    `break_even_share` is the share of hours a node must be used in to be worth reserving.
-    """
+    """The cheapest number of nodes to reserve, and the extremes to compare it with."""
 
     best: ReservedLevel
+    """The cheapest level, with the fewest nodes among equals."""
+
     none: ReservedLevel
+    """Nothing reserved."""
+
     peak: ReservedLevel
+    """Everything reserved."""
+
     break_even_share: Fraction
+    """Share of hours in which a node must be used to be worth reserving."""
 
 
 def advise_reservation(
     used_nodes: Sequence[int | Fraction], reserved_usd_per_hour: Decimal, other_usd_per_hour: Decimal
 ) -> ReservationAdvice:
-    """The best level for a use of so many nodes, hour by hour; above it the other price is paid. Raises ValueError for no hours."""
+    """Return the best level for this hourly use; use above it costs the other price. Raises ValueError if there are no hours."""
     use = NodeUse(used_nodes)
     break_even = Fraction(reserved_usd_per_hour) / Fraction(other_usd_per_hour)
 
@@ -120,7 +125,9 @@ def advise_reservation(
 
 
 def read_use(path: Path) -> list[int]:
-    """The nodes in use, hour by hour: a whole number on each line, empty lines left out. Raises ExplainedError for anything else."""
+    """Read the nodes in use, hour by hour: a whole number on each line. Empty lines are skipped. Raises ExplainedError for anything
+    else.
+    """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -142,32 +149,41 @@ def read_use(path: Path) -> list[int]:
 
 
 TERM_YEARS = (1, 3)
-"""For how long a commitment holds, with AWS (TermInYears of its recommendations) and Google Cloud (docs, "Committed use discounts for
-Compute Engine"); both read 2026-11-27."""
+"""Terms of commitments in years, with AWS (TermInYears of its recommendations) and Google Cloud (docs, "Committed use discounts for Compute
+Engine"); both read 2026-11-27.
+"""
 
 _HOURS_OF_A_DAY = 24
 LEAST_DAYS, GOOD_DAYS = 14, 60
-"""Of fewer days nothing is advised: two weeks have every day of the week twice. From GOOD_DAYS on a history is not called short: that is
-the longest that AWS' own recommendations look back (LookbackPeriodInDays: 7, 30 or 60 days; read 2026-11-27)."""
+"""Days of history below which nothing is advised, and from which a history is not called short.
+
+Two weeks have every day of the week twice. 60 days is the longest that AWS' own recommendations look back (LookbackPeriodInDays: 7, 30 or
+60 days; read 2026-11-27).
+"""
 
 MOST_MISSING_PERCENT, GOOD_MISSING_PERCENT = 25, 5
-"""Where more of the hours between the first and the last is missing nothing is advised; from the other on that is told. Both are ours."""
+"""Percent of missing hours between the first and the last: above the first number nothing is advised, above the second a note warns. Both
+are our own choice.
+"""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """How far a history carries. `refused` says why nothing is advised by it, `weak` what is in doubt; both may be empty."""
+    """Reliability of a history."""
 
     first: datetime | None
     last: datetime | None
     hours: int
     missing: int
     refused: tuple[str, ...]
+    """Reasons why it supports no advice."""
+
     weak: tuple[str, ...]
+    """Reasons for doubt."""
 
 
 def reach_of(history: MachineHours) -> Reach:
-    """How long a history is, and how much of it is missing."""
+    """Return the length of a history and how much of it is missing."""
     hours, span, refused, weak = len(history.hours), history.span, list[str](), list[str]()
     days = Fraction(hours, _HOURS_OF_A_DAY)
     seen = f"{as_decimal(days):.1f} days were seen"
@@ -187,38 +203,39 @@ def reach_of(history: MachineHours) -> Reach:
 
 @dataclass(frozen=True)
 class Terms:
-    """What a commitment costs, for `years`. Of price and discount (in percent off on-demand) one is given, or else the price file's counts.
-
-    `on_demand_usd_per_hour` stands in for the price book's. Prices are those of one machine for an hour.
-    """
+    """Price and term of a commitment. At most one of price and discount is given; without both, the price file's price counts."""
 
     years: int = TERM_YEARS[0]
+    """Term."""
+
     committed_usd_per_hour: Decimal | None = None
+    """Price of one machine for an hour."""
+
     discount_percent: Decimal | None = None
+    """Percent off the on-demand price."""
+
     on_demand_usd_per_hour: Decimal | None = None
+    """Replaces the price book's price."""
 
 
 @dataclass(frozen=True)
 class CommittedLevel:
-    """So many machines committed to. `usd_a_month` is the commitment and what is above it on demand, for 730 hours; None: not known.
-
-    `used_share` is the utilisation of what is committed (1 for none), `covered_share` how much of all use it covers.
-    """
+    """A number of machines committed to."""
 
     nodes: int
     used_share: Fraction
+    """Utilisation of what is committed; 1 if nothing is."""
+
     covered_share: Fraction
+    """Share of all use that it covers."""
+
     usd_a_month: Decimal | None
+    """Cost of the commitment and of the use above it on demand, for 730 hours. None if it is not known."""
 
 
 @dataclass(frozen=True)
 class MachineAdvice:
-    """What to commit to of a machine in a region, or what is not known of it.
-
-    `best` is None where the history does not carry advice, or nobody knows what a commitment costs; `fewer` and `more` are a machine less
-    and one more. `halves` are the best numbers by the first and the second half of the hours alone. `term_usd` is what the commitment costs
-    over its term, and `pays_after_months` for how long use must go on as it was, so that it has cost no more than on demand would have.
-    """
+    """Number of machines of a type to commit to in a region, or the prices that are missing to say it."""
 
     machine: str
     region: str
@@ -229,29 +246,42 @@ class MachineAdvice:
     committed_usd_per_hour: Decimal | None
     break_even_share: Fraction | None
     best: CommittedLevel | None = None
+    """None if the history does not support advice or the price of a commitment is not known."""
+
     none: CommittedLevel | None = None
     fewer: CommittedLevel | None = None
+    """One machine less."""
+
     more: CommittedLevel | None = None
+    """One machine more."""
+
     halves: tuple[int, int] | None = None
+    """Best numbers by the first and by the second half of the hours alone."""
+
     term_usd: Decimal | None = None
+    """Cost of the commitment over its term."""
+
     pays_after_months: Fraction | None = None
+    """Months for which use must continue unchanged until the commitment has cost no more than on demand."""
 
     @property
     def saved_usd_a_month(self) -> Decimal | None:
-        """By how much a month costs less than without the commitment; None where a price is not known."""
+        """Saving of a month in comparison to no commitment. None if a price is not known."""
         if self.best is None or self.none is None or self.best.usd_a_month is None or self.none.usd_a_month is None:
             return None
         return self.none.usd_a_month - self.best.usd_a_month
 
     def pays_below_usd_per_hour(self, node: int) -> Decimal | None:
-        """Below which price of a machine and hour committing to the node, the first being 1, pays; None: on-demand's is not known."""
+        """Return the hourly price of a machine below which committing to the node pays. The first node is 1. None without an on-demand
+        price.
+        """
         if self.on_demand_usd_per_hour is None:
             return None
         return as_decimal(self.use.shares[node - 1] * Fraction(self.on_demand_usd_per_hour))
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The prices that are missing, in words."""
+        """Descriptions of the missing prices."""
         of = f"{self.machine} in {self.region}"
         missing = {
             f"the on-demand price of {of}": self.on_demand_usd_per_hour is None,
@@ -262,21 +292,22 @@ class MachineAdvice:
 
 @dataclass(frozen=True)
 class CommitmentAdvice:
-    """What to commit to, by machine and region. `uncommittable` is what ran in other ways than on demand, in node hours."""
+    """Numbers to commit to, by machine and region."""
 
     reach: Reach
     terms: Terms
     machines: tuple[MachineAdvice, ...]
     uncommittable: dict[MachineKind, Fraction] = field(default_factory=dict["MachineKind", Fraction])
+    """Node hours of machines bought in other ways than on demand."""
 
     @property
     def complete(self) -> bool:
-        """Whether every machine has its number and what that saves."""
+        """True if every machine has its number and the resulting saving."""
         return not self.reach.refused and all(each.saved_usd_a_month is not None for each in self.machines)
 
 
 def advise_commitments(history: MachineHours, prices: Callable[[Vendor], PriceBook], terms: Terms) -> CommitmentAdvice:
-    """The number of each machine at which the history would have cost least. Raises ValueError for a history without hours."""
+    """Return the number of each machine with the lowest cost for the history. Raises ValueError for a history without hours."""
     reach = reach_of(history)
     machines: list[MachineAdvice] = []
     other: dict[MachineKind, Fraction] = {}
@@ -305,7 +336,7 @@ def _advice(
         committed = contract.usd_per_hour
     if off is not None and list_price is not None:
         committed = list_price * (1 - off / 100)
-    # A discount says from which share on a machine pays, even where nobody knows the price that it is off.
+    # A discount determines the share from which a machine pays, even if the on-demand price is not known.
     ratio = None if off is None else 1 - Fraction(off) / 100
     if ratio is None and committed is not None and list_price is not None:
         ratio = Fraction(committed) / Fraction(list_price)

@@ -1,16 +1,16 @@
-"""Commitments of machines and of US dollars an hour: what each paid for, what of it nothing used, and what is committed to by no contract.
+"""Commitments of machines and of US dollars an hour: what each paid for, its unused part, and reserved nodes without a commitment.
 
-Of machines: what is committed is billed whether its nodes are there or not.
+Committed machines are billed whether their nodes exist or not.
 
-Of US dollars: they are applied hour by hour.
-The rule is AWS' (docs.aws.amazon.com/savingsplans/latest/userguide/sp-applying.html, read 2026-11-27): each clock-hour, after reservations,
-EC2 Instance Savings Plans before Compute ones; within a kind all together, to the usage with the highest saving in percent of the on-demand
-price first, of equals to that with the lowest rate first, until nothing is left of the one or the other. Usage beyond it costs the on-
-demand price, and what nothing used is billed all the same. Google (docs.cloud.google.com/docs/cuds-multiprice, read 2026-11-27) applies its
-flexible discounts each hour too, and bills what is beyond and what is unused in the same way; in which order of discounts is not said
-there, and the same one is used. Neither covers Spot, and nothing but machines on demand is covered here.
+Commitments of US dollars are applied hour by hour. The rule is AWS' (docs.aws.amazon.com/savingsplans/latest/userguide/sp-applying.html,
+read 2026-11-27): each clock-hour, after reservations, EC2 Instance Savings Plans are applied before Compute ones. Within a kind, all plans
+together go to the usage with the highest saving in percent of the on-demand price first; among equals, to the lowest rate first, until the
+plans or the usage are used up. Usage beyond a plan costs the on-demand price, and the unused part of the plan is billed all the same.
+Google (docs.cloud.google.com/docs/cuds-multiprice, read 2026-11-27) also applies its flexible discounts each hour, and bills the excess and
+the unused part in the same way. It does not document the order of discounts, so the same order is used. Neither covers Spot; here only
+machines on demand are covered.
 
-Of equals that the commitment does not reach for, each gets the same part: which of two like machines it was for, no bill of teams says.
+Equal usages that exceed a commitment get equal parts of it: no team's bill says which of two like machines it paid for.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kept:
-    """A commitment in a period: for how many node seconds it was billed, and for how many of them no node was there.
-
-    `unused_since` are these by the last cut of the books before them, or the period's start, as far as there are any.
-    """
+    """A commitment in a period."""
 
     commitment: Commitment
     facts: NodeFacts
     seconds: Seconds
+    """Node seconds for which it was billed."""
+
     unused_since: tuple[tuple[Seconds, Seconds], ...]
+    """Node seconds without a node, by the last cut of the books before them or the period's start."""
 
     @property
     def unused(self) -> Seconds:
-        """All of them."""
+        """Node seconds without a node."""
         return sum(seconds for _, seconds in self.unused_since)
 
 
 @dataclass(frozen=True)
 class Uncommitted:
-    """Reserved nodes beyond what anybody has said to be committed: what of their reservation was not there is not known."""
+    """Reserved nodes in excess of the known commitments. The unused part of their reservation is not known."""
 
     machine: str
     region: str
@@ -67,18 +67,18 @@ class Uncommitted:
 
 @dataclass
 class Committed:
-    """The commitments of a period, and the node seconds of reserved nodes that are of none of them."""
+    """The commitments of a period, and the node seconds of reserved nodes that belong to none of them."""
 
     kept: list[Kept] = field(default_factory=list[Kept])
     uncommitted: dict[Uncommitted, Seconds] = field(default_factory=dict[Uncommitted, "Seconds"])
 
 
 Span = tuple[int, int]
-"""From a moment until before another."""
+"""Start, and end (exclusive)."""
 
 
 def commitments_of(books: Books, commitments: Iterable[Commitment], cuts: Iterable[Seconds] = ()) -> Committed:
-    """What the books show of each commitment. Those of a pool get its nodes first, then those of any pool in their order.
+    """Return the use of each commitment in the books. Commitments of a pool get its nodes first, then the others in their order.
 
     `cuts` are moments within the period at which prices may change.
     """
@@ -118,13 +118,13 @@ class _CommitmentPlace:
                 missing = tuple((since, seconds) for since, seconds in sorted(unused[number].items()) if seconds)
                 found.kept.append(Kept(commitment, facts, commitment.nodes * (last - first), missing))
         for facts, stretches in over.items():
-            # A node that takes another's place is seen beside it for up to a step.
+            # A replaced node and its successor are both seen for up to a step.
             if seconds := sum((last - first) * nodes for first, last, nodes in _joined(stretches) if last - first > 2 * step):
                 kind = Uncommitted(facts.machine, facts.region, facts.pool)
                 found.uncommitted[kind] = found.uncommitted.get(kind, 0) + seconds
 
     def _stretches(self) -> Iterator[tuple[int, int, dict[NodeFacts, int]]]:
-        """Between two moments the same nodes are there, so many of each kind, and the same commitments hold."""
+        """Yield the intervals in which the number of nodes of each kind and the valid commitments do not change."""
         changes: defaultdict[int, Counter[NodeFacts]] = defaultdict(Counter)
         for moment in self._since:
             changes[moment].update()
@@ -141,7 +141,7 @@ class _CommitmentPlace:
             yield first, last, dict(there)
 
     def _given(self, moment: int, there: dict[NodeFacts, int]) -> Iterator[tuple[int, int]]:
-        """Takes from the nodes that are there those of each commitment; yields how many of its are missing."""
+        """Assign nodes to the commitments, removing them from `there`. Yield the number of missing nodes of each commitment."""
         for number, (commitment, (first, last)) in enumerate(self._wanted):
             if first <= moment < last:
                 missing = commitment.nodes
@@ -153,7 +153,7 @@ class _CommitmentPlace:
 
 
 def _joined(stretches: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Stretches that touch and have as many nodes, as one."""
+    """Join adjacent intervals with the same number of nodes."""
     joined: list[tuple[int, int, int]] = []
     for first, last, nodes in stretches:
         if joined and (joined[-1][1], joined[-1][2]) == (first, nodes):
@@ -164,7 +164,7 @@ def _joined(stretches: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]
 
 
 def _facts_of(commitment: Commitment, spans: Iterable[NodeFacts]) -> NodeFacts:
-    """Whose and where it is, as far as its nodes, or those of its machine, all say the same."""
+    """Return the facts of a commitment's nodes, as far as they, or those of its machine, agree."""
     nodes = [each for each in spans if commitment.is_of(each.machine, each.region, each.pool)]
 
     def one(values: set[str], otherwise: str) -> str:
@@ -182,7 +182,7 @@ def _facts_of(commitment: Commitment, spans: Iterable[NodeFacts]) -> NodeFacts:
 
 @dataclass(frozen=True)
 class Usage:
-    """A machine on demand for some seconds of one clock-hour, and what an hour of it costs without any commitment."""
+    """A machine on demand for some seconds of one clock-hour, and its hourly cost without any commitment."""
 
     key: NodeKey
     seconds: Seconds
@@ -191,7 +191,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Covered:
-    """So many seconds of a machine are paid by `plan` at `usd_per_hour`."""
+    """Seconds of a machine that `plan` pays for, at `usd_per_hour`."""
 
     plan: SpendCommitment
     seconds: Fraction
@@ -200,43 +200,47 @@ class Covered:
 
 @dataclass
 class PlanUse:
-    """A commitment in a period, in exact US dollars: billed, and used by machines.
-
-    `instead_of` is what these cost on demand, `eligible` what all machines that it has a rate of did, while it held.
-    """
+    """Use of a commitment in a period, in exact US dollars."""
 
     plan: SpendCommitment
     committed: Fraction = Fraction(0)
+    """Billed amount."""
+
     used: Fraction = Fraction(0)
+    """Amount used by machines."""
+
     instead_of: Fraction = Fraction(0)
+    """On-demand cost of the machines it paid for."""
+
     eligible: Fraction = Fraction(0)
+    """On-demand cost of all machines that it has a rate for, while it was valid."""
 
     @property
     def unused(self) -> Fraction:
-        """What was billed for nothing."""
+        """Amount billed without use."""
         return self.committed - self.used
 
     @property
     def utilisation(self) -> Fraction | None:
-        """How much of it was used; None: it did not hold in the period."""
+        """Used share of the commitment. None if it was not valid in the period."""
         return self.used / self.committed if self.committed else None
 
     @property
     def coverage(self) -> Fraction | None:
-        """How much of what it could pay for it paid, at on-demand prices; None: there was nothing to pay for."""
+        """Share of the eligible usage that it paid for, at on-demand prices. None if no usage was eligible."""
         return self.instead_of / self.eligible if self.eligible else None
 
 
 @dataclass
 class Applied:
-    """What all commitments paid of each node's books, and how each was used."""
+    """Result of applying all commitments: what they paid for each node, and how each was used."""
 
     covered: dict[NodeKey, list[Covered]] = field(default_factory=dict["NodeKey", list[Covered]])
     plans: list[PlanUse] = field(default_factory=list[PlanUse])
 
 
 def hours_of(plans: Iterable[SpendCommitment], period: Period) -> set[Seconds]:
-    """The starts of the clock-hours within a period in which one of the commitments holds, and the ends of these."""
+    """Return the starts and ends of the clock-hours within a period in which a commitment is valid."""
     found: set[Seconds] = set()
     for plan in plans:
         first, last = plan.holds(period.start, period.end)
@@ -246,9 +250,9 @@ def hours_of(plans: Iterable[SpendCommitment], period: Period) -> set[Seconds]:
 
 
 def apply_plans(books: Books, on_demand: dict[NodeKey, Fraction], plans: Sequence[SpendCommitment]) -> Applied:
-    """Applies the commitments to nodes on demand, whose prices an hour are `on_demand`.
+    """Apply the commitments to nodes on demand, whose hourly prices are `on_demand`.
 
-    Raises ValueError where the books are not cut at each of the `hours_of` the commitments.
+    Raises ValueError if the books are not cut at each of the `hours_of` the commitments.
     """
     period = books.period
     if missing := hours_of(plans, period) - set(books.cuts):
@@ -274,7 +278,7 @@ def apply_plans(books: Books, on_demand: dict[NodeKey, Fraction], plans: Sequenc
 
 @dataclass(frozen=True)
 class _Pair:
-    """A usage that a commitment can pay for. Pairs are taken by `rank`."""
+    """A usage that a commitment can pay for. Pairs are taken in the order of `rank`."""
 
     use: PlanUse
     usage: Usage
@@ -282,19 +286,19 @@ class _Pair:
 
     @property
     def rank(self) -> tuple[Fraction, Fraction, str]:
-        """The highest saving first, of equals the lowest rate."""
+        """Sort key: the highest saving first, among equals the lowest rate."""
         return self.rate / self.usage.usd_per_hour, self.rate, self.use.plan.name
 
 
 class _Hour:
-    """One clock-hour."""
+    """Applies commitments within one clock-hour."""
 
     def __init__(self, usages: list[Usage], into: Applied) -> None:
         self._usages, self._into = usages, into
         self._left = {each.key: Fraction(each.seconds) for each in usages}
 
     def apply(self, budgets: list[tuple[PlanUse, Fraction]]) -> None:
-        """Each commitment with what of it there is in this hour."""
+        """Apply the commitments, each up to its budget for this hour."""
         left = {use.plan.name: usd for use, usd in budgets}
         pairs: list[_Pair] = []
         for use, usd in budgets:
@@ -310,7 +314,7 @@ class _Hour:
             self._pay(list(equals), left)
 
     def _pay(self, equals: list[_Pair], left: dict[str, Fraction]) -> None:
-        """Machines of one saving and one rate, and the commitment that pays for them, in equal parts where it does not reach."""
+        """Pay for machines of one saving and one rate from their commitment. If it does not suffice, each gets an equal part."""
         name, rate = equals[0].use.plan.name, equals[0].rate
         wanted = sum((self._left[pair.usage.key] for pair in equals), Fraction(0)) * rate / SECONDS_OF_AN_HOUR
         if not wanted or not left[name]:

@@ -1,4 +1,4 @@
-"""What a period's samples add up to, before any price: seconds of nodes, how busy allocated GPUs were, and what interruptions took."""
+"""Sums of a period's samples, before any price: seconds of nodes, how busy allocated GPUs were, and what interruptions cost."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Use:
-    """What somebody had on one node, in GPU seconds.
-
-    `measured` are those of the allocated ones at which utilisation was measured, `used` how much of these was.
-    """
+    """An owner's use of one node, in GPU seconds."""
 
     allocated: Fraction = Fraction(0)
     measured: Fraction = Fraction(0)
+    """The part of `allocated` in which utilisation was measured."""
+
     used: float = 0.0
+    """The part of `measured` in which the GPU was busy."""
 
     def __add__(self, other: Use) -> Use:
         return Use(self.allocated + other.allocated, self.measured + other.measured, self.used + other.used)
@@ -36,33 +36,32 @@ class Use:
 
 @dataclass
 class NodeBook:
-    """One node, for as long as it was the same: `seconds` there, its GPUs times seconds, and who had them.
-
-    `spans` are when it was there, of reserved nodes alone: what is committed must be held against them. `opencost_usd` is what OpenCost
-    says that it cost; None where OpenCost says nothing.
-    """
+    """One node while its facts did not change: seconds of existence, seconds of its GPUs, and their use."""
 
     seconds: Seconds = 0
     gpu_seconds: Fraction = Fraction(0)
     work: dict[Work, Use] = field(default_factory=dict["Work", Use])
     spans: list[tuple[Seconds, Seconds]] = field(default_factory=list[tuple["Seconds", "Seconds"]])
+    """Times at which a reserved node existed, to compare with commitments. Empty for other nodes."""
+
     opencost_usd: Decimal | None = None
+    """Cost according to OpenCost. None if OpenCost does not report the node."""
 
     @property
     def allocated(self) -> Fraction:
-        """All GPU seconds that somebody had."""
+        """GPU seconds of all work."""
         return sum((each.allocated for each in self.work.values()), Fraction(0))
 
     @property
     def uses(self) -> dict[Owner, Use]:
-        """What each owner had, of whatever work."""
+        """Use by owner, summed over their work."""
         found: dict[Owner, Use] = {}
         for work, use in self.work.items():
             found[work.owner] = found.get(work.owner, Use()) + use
         return found
 
-    def there(self, start: Seconds, end: Seconds) -> None:
-        """It was there then; what goes on where the last span ended is one with it."""
+    def add_span(self, start: Seconds, end: Seconds) -> None:
+        """Add a time at which the node existed, joined to the last span if it continues it."""
         if self.spans and self.spans[-1][1] == start:
             self.spans[-1] = (self.spans[-1][0], end)
         else:
@@ -71,19 +70,19 @@ class NodeBook:
 
 @dataclass
 class Lost:
-    """What interruptions took from one owner. `gpu_seconds` is known only of runs whose pace is."""
+    """Work that one owner lost to interruptions. `gpu_seconds` is known only for runs with a known pace."""
 
     interruptions: float = 0.0
     steps: float = 0.0
     gpu_seconds: float = 0.0
     of_unknown_pace: float = 0.0
-    """Steps of which it is not known how long they took."""
+    """Steps whose duration is not known."""
 
 
 class NodeKey(NamedTuple):
-    """A node's name, what it is, and since when the books are kept: a name may be given twice, to another machine.
+    """A node's name, its facts, and the start of its book: the same name may later belong to another machine.
 
-    `since` is the last of the books' cuts before what is in them, or the start of the period: what is in one book cost one price.
+    `since` is the last cut of the books before, or the start of the period. Prices are constant within a book.
     """
 
     node: str
@@ -93,9 +92,9 @@ class NodeKey(NamedTuple):
 
 @dataclass
 class Books:
-    """Everything that was counted in a period. `notes` are what a reader must know of how.
+    """Sums of a period. `notes` explain to the reader how they were counted.
 
-    At each of the `cuts`, which lie within the period, a node's books begin anew.
+    At each of the `cuts`, which lie within the period, a node gets a new book.
     """
 
     period: Period
@@ -104,12 +103,12 @@ class Books:
     nodes: dict[NodeKey, NodeBook] = field(default_factory=dict[NodeKey, NodeBook])
     lost: dict[Owner, Lost] = field(default_factory=dict[Owner, Lost])
     evictions: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
-    homeless: dict[Owner, Fraction] = field(default_factory=dict[Owner, Fraction])
-    """GPU seconds that pods had on nodes of which nothing was seen."""
+    unmatched: dict[Owner, Fraction] = field(default_factory=dict[Owner, Fraction])
+    """GPU seconds of pods on nodes that were never seen."""
 
     gaps: list[Gap] = field(default_factory=list["Gap"])
     doubled: dict[str, Seconds] = field(default_factory=dict[str, "Seconds"])
-    """Names under which two things were told of at once, and for how long: which of them something was of cannot be known."""
+    """Names that belonged to two objects at once, and for how long: the use of each is not known."""
 
     notes: list[str] = field(default_factory=list[str])
 
@@ -118,10 +117,10 @@ KeyT = TypeVar("KeyT", bound="Hashable")
 
 
 class Increases(Generic[KeyT]):
-    """Adds up counters by key over slices.
+    """Adds up increases of counters by key over slices.
 
-    A value below the last one is that of a restarted counter, and counts whole. So does the first value of a counter that appears after
-    `known_from`; what a counter had by then is of an earlier time.
+    A value below the last one belongs to a restarted counter and counts in full. So does the first value of a counter that appears after
+    `known_from`; an earlier counter's first value belongs to an earlier time.
     """
 
     def __init__(self, known_from: Seconds) -> None:
@@ -130,7 +129,7 @@ class Increases(Generic[KeyT]):
         self.risen: dict[KeyT, float] = {}
 
     def read(self, key: KeyT, samples: Sequence[tuple[Seconds, float]]) -> None:
-        """More samples of one counter, oldest first."""
+        """Add samples of one counter, oldest first."""
         last = self._last.get(key)
         risen = self.risen.get(key, 0.0)
         for moment, value in samples:
@@ -146,9 +145,9 @@ class Increases(Generic[KeyT]):
 
 @dataclass(frozen=True)
 class HeldGpus:
-    """A pod had `gpus` GPUs from `start` until before `end`, in units of `share`; `use` is where that is counted.
+    """GPUs of a pod from `start` until before `end`, in units of `share`. Their use is added to `use`.
 
-    `goes_on`: it had them before, too, in other books, so that a sample of then stands for some of this time as well.
+    `goes_on` is True if the pod had them before in another book, so that an earlier sample also covers some of this time.
     """
 
     start: Seconds
@@ -163,13 +162,14 @@ class HeldGpus:
 def add_utilisation(
     activity: Mapping[tuple[str, ...], list[tuple[Seconds, float]]], held: Mapping[tuple[str, str], list[HeldGpus]], step: Seconds
 ) -> None:
-    """Adds what was measured and used. `activity` is, by namespace and pod, the sum over its devices of how busy each was, 0 to 1.
+    """Add measured and used seconds. `activity` is, by namespace and pod, the sum over its devices of how busy each was, 0 to 1.
 
-    A partition's activity is that of the partition, so it counts as much as the partition is of a GPU. Nobody uses more than is allocated.
+    A partition's activity is relative to the partition, so it is weighted by the partition's share of a GPU. Use is limited to the
+    allocation.
     """
     for (namespace, pod), samples in activity.items():
         spans = sorted(held.get((namespace, pod), ()), key=lambda each: each.start)
-        # Once, and not with every sample: a fraction is slow to become a number.
+        # Outside of the loop: converting a fraction to a number is slow.
         limits = [(float(each.share), float(each.gpus)) for each in spans]
         measured, used = [0] * len(spans), [0.0] * len(spans)
         position = 0
@@ -180,7 +180,7 @@ def add_utilisation(
                 each = spans[number]
                 if each.start >= moment + step:
                     break
-                # Of several resources at one moment each has its part; one that has ended meanwhile, or begun since, has none.
+                # Several resources at one moment share it; one that has ended meanwhile, or started since, gets none.
                 if moment < each.end and (each.start <= moment or each.goes_on):
                     seconds = min(moment + step, each.end) - max(moment, each.start)
                     share, gpus = limits[number]
@@ -192,12 +192,12 @@ def add_utilisation(
 
 
 _PACES = 99
-"""Of so many changes the median is taken; more would say the same."""
+"""Most changes of which the median is taken; more would not change it."""
 
 
 @dataclass
 class _Pace:
-    """How long one step of a run takes: the median, because the jump of a resumed run is no step that it did."""
+    """Duration of one step of a run: the median, as the jump of a resumed run is not a step that it did."""
 
     step: float | None = None
     moment: Seconds = 0
@@ -211,7 +211,7 @@ class _Pace:
 
 
 class LostWork:
-    """Takes slices; counters that were there at `known_from` begin with what they had then."""
+    """Collects lost work slice by slice. Counters that existed at `known_from` start with their value at that time."""
 
     def __init__(self, known_from: Seconds) -> None:
         self._interruptions = Increases[tuple[str, ...]](known_from)
@@ -221,7 +221,7 @@ class LostWork:
         self._pods: dict[tuple[str, str], tuple[Owner, float]] = {}
 
     def take(self, found: Mapping[Question, list[Series]], held: Mapping[tuple[str, str], list[HeldGpus]]) -> None:
-        """The answers of a slice, and who had GPUs in it."""
+        """Add the answers of a slice and the pods that had GPUs in it."""
         self._pods |= {pod: (spans[-1].owner, float(spans[-1].gpus)) for pod, spans in held.items()}
         for key, samples in merged(found[Question.STEPS], "namespace", "pod").items():
             pace = self._paces.setdefault(key, _Pace())
@@ -237,7 +237,7 @@ class LostWork:
                 counter.read(key, samples)
 
     def by_owner(self) -> dict[Owner, Lost]:
-        """What each owner lost. Runs without GPUs are left out."""
+        """Return the lost work of each owner. Runs without GPUs are skipped."""
         lost: dict[Owner, Lost] = {}
         for pod, (owner, gpus) in self._pods.items():
             interruptions, steps = self._interruptions.risen.get(pod, 0.0), self._lost_steps.risen.get(pod, 0.0)
@@ -254,7 +254,7 @@ class LostWork:
         return lost
 
     def evictions(self) -> dict[tuple[str, str], float]:
-        """By cluster queue and reason."""
+        """Return the number of evictions by cluster queue and reason."""
         found: dict[tuple[str, str], float] = {}
         for (_, queue, reason), risen in self._evictions.risen.items():
             if risen:

@@ -1,4 +1,4 @@
-"""Keeps the books: takes the answers of one slice of time after the other and keeps sums, never samples."""
+"""Ledger: turns the answers of consecutive slices of time into the books. It keeps sums, never samples."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from flexspot.capacity.chargeback.samples import Period, Seconds
 
 MOVING_SECONDS = 600
-"""For so many seconds the old and the new may both be told of: Prometheus repeats the last sample of what vanished for five minutes."""
+"""Seconds for which an old and a new object may both be reported: Prometheus repeats the last sample of a vanished series for five
+minutes.
+"""
 
 
 class _Presence:
-    """When nodes of one name were there, last before a slice and in it.
+    """Times at which nodes of one name existed: the last before a slice, and those in it.
 
-    A pod has no GPUs of a node that is not there: it is seen for a while longer than its node.
+    A pod has no GPUs of a node that does not exist, although it is seen for a while longer than its node.
     """
 
     def __init__(self, spans: list[Span]) -> None:
@@ -37,7 +39,7 @@ class _Presence:
         self.until = max((each.end for each in spans), default=0)
 
     def cut(self, span: Span) -> Iterator[tuple[Span, bool]]:
-        """The span in pieces, and whether a node was there."""
+        """Yield the span in pieces, each with whether a node existed."""
         reached = span.start
         for each in self._spans:
             start, end = max(each.start, reached), min(each.end, span.end)
@@ -49,8 +51,8 @@ class _Presence:
         if reached < span.end:
             yield Span(reached, span.end, span.value), False
 
-    def near(self, piece: Span) -> bool:
-        """Whether it is so short and so close to when a node was there that one was seen late, or the pod for too long."""
+    def is_transition(self, piece: Span) -> bool:
+        """Return whether a piece is short and close to a node's existence, so that the node was seen late or the pod for too long."""
         after = any(each.end <= piece.start and piece.end - each.end <= MOVING_SECONDS for each in self._spans)
         return after or any(piece.end <= each.start <= piece.start + MOVING_SECONDS for each in self._spans)
 
@@ -72,9 +74,9 @@ class _Allocation:
 
 
 class Ledger:
-    """The books of a `period` sampled every `step` seconds. Slices are taken in order; then it is closed.
+    """The books of a `period` sampled every `step` seconds. Slices are added in order, then the ledger is closed.
 
-    At each of `cuts`, moments in their order, the price of something may change: what was before is kept apart from what was after.
+    At each of `cuts`, ordered moments, a price may change: books before and after are separate.
     """
 
     def __init__(self, period: Period, step: Seconds, bridged_steps: int = BRIDGED_STEPS, cuts: Iterable[Seconds] = ()) -> None:
@@ -90,7 +92,7 @@ class Ledger:
         self._dropped = 0
 
     def take(self, answers: Mapping[Question, Matrix]) -> None:
-        """The answers of one slice; a question that is not answered is one of which nothing is known."""
+        """Add the answers of one slice. A missing question counts as unknown."""
         self._dropped += sum(each.dropped for each in answers.values())
         found = {question: answers.get(question, Matrix()).series for question in Question}
         self._labels.learn(found)
@@ -121,14 +123,14 @@ class Ledger:
                         ) * piece.seconds / SECONDS_OF_AN_HOUR
 
     def close(self) -> Books:
-        """What was counted."""
+        """Return the books after the last slice."""
         books = self._books
         for each in self._waiting:
             was = self._last_spans.get(each.node)
             self._divide(each, _Presence([was] if was else []), {}, at_last=True)
         books.lost, books.evictions = self._lost.by_owner(), self._lost.evictions()
         for key, book in list(books.nodes.items()):
-            # OpenCost alone knows of it.
+            # Only OpenCost knows this node.
             if book.seconds == 0:
                 del books.nodes[key]
         books.gaps = [
@@ -143,14 +145,14 @@ class Ledger:
         return books
 
     def _count(self, node: str, span: Span) -> None:
-        """The time of a node."""
+        """Add the time of a node."""
         for facts, whole, units in self._labels.of_node(node, span):
             gpus = gpus_of_node(facts.catalogued, units)
             for piece in self._cut(whole):
                 book = self._book(node, facts, piece.start)
                 book.seconds += piece.seconds
                 if facts.capacity_type is CapacityType.RESERVED:
-                    book.there(piece.start, piece.end)
+                    book.add_span(piece.start, piece.end)
                 book.gpu_seconds += gpus * piece.seconds
 
     def _allocate(
@@ -164,7 +166,7 @@ class Ledger:
                     self._divide(_Allocation((namespace, pod), node, facts, work, share * round(whole.value), share, whole), node_was, held)
 
     def _divide(self, had: _Allocation, node_was: _Presence, held: dict[tuple[str, str], list[HeldGpus]], *, at_last: bool = False) -> None:
-        """Counts what a pod had while its node was there. What came after waits for the next slice, in which the node may go on."""
+        """Count GPUs of a pod while its node existed. A later piece waits for the next slice, in which the node may continue."""
         for piece, was_there in node_was.cut(had.span):
             if was_there:
                 for part in self._cut(piece):
@@ -174,9 +176,9 @@ class Ledger:
                     held.setdefault(had.pod, []).append(HeldGpus(part.start, part.end, had.work.owner, had.gpus, had.share, use, goes_on))
             elif not at_last and piece.start >= node_was.until:
                 self._waiting.append(replace(had, span=piece))
-            elif not node_was.near(piece):
-                homeless, owner = self._books.homeless, had.work.owner
-                homeless[owner] = homeless.get(owner, Fraction(0)) + had.gpus * piece.seconds
+            elif not node_was.is_transition(piece):
+                unmatched, owner = self._books.unmatched, had.work.owner
+                unmatched[owner] = unmatched.get(owner, Fraction(0)) + had.gpus * piece.seconds
 
     def _book(self, node: str, facts: NodeFacts, moment: Seconds) -> NodeBook:
         books = self._books
@@ -185,7 +187,7 @@ class Ledger:
         return books.nodes.setdefault(NodeKey(node, facts, since), NodeBook())
 
     def _cut(self, span: Span) -> Iterator[Span]:
-        """The span in pieces, none of which reaches over a cut."""
+        """Yield the span in pieces that do not cross a cut."""
         start, cuts = span.start, self._books.cuts
         for cut in cuts[bisect_right(cuts, span.start) :]:
             if cut >= span.end:

@@ -1,4 +1,4 @@
-"""How many machines of each type ran, clock-hour by clock-hour: from what Prometheus saw of nodes, or from a file of such hours."""
+"""Number of running machines of each type, by clock-hour: from Prometheus, or from a file of such hours."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, order=True)
 class MachineKind:
-    """A machine type in a region, and how it was bought: a capacity type, or that nobody knows."""
+    """A machine type in a region, and how it was bought: a capacity type, or (unknown)."""
 
     machine: str
     region: str
@@ -40,42 +40,43 @@ class MachineKind:
 
 @dataclass
 class MachineHours:
-    """`hours` are the starts of the clock-hours that were looked at from end to end, the first one first.
-
-    `nodes` are the nodes of each kind in these hours, on the average of each; in an hour that is not there it had none. `notes` are what a
-    reader must know of how they were counted.
-    """
+    """The nodes of each kind in the observed hours."""
 
     hours: tuple[Seconds, ...]
+    """Starts of the clock-hours that were observed from end to end, in order."""
+
     nodes: dict[MachineKind, dict[Seconds, Fraction]]
+    """Average number of nodes in each hour; an hour without an entry had none."""
+
     notes: list[str] = field(default_factory=list[str])
+    """Explains to the reader how they were counted."""
 
     def of(self, kind: MachineKind) -> list[Fraction]:
-        """Its nodes in each of the hours."""
+        """Return the number of nodes of a kind in each of the hours."""
         found = self.nodes.get(kind, {})
         return [found.get(hour, Fraction(0)) for hour in self.hours]
 
     @property
     def span(self) -> int:
-        """How many hours there are from the first that was looked at to the last, both counted."""
+        """Number of hours from the first observed one to the last, both included."""
         return (self.hours[-1] - self.hours[0]) // SECONDS_OF_AN_HOUR + 1 if self.hours else 0
 
     @property
     def missing(self) -> int:
-        """How many hours between the first and the last were not looked at from end to end."""
+        """Number of hours between the first and the last that were not observed from end to end."""
         return self.span - len(self.hours)
 
 
 def node_queries(match: str = "") -> tuple[Query, ...]:
-    """Those of a chargeback's queries that ask for nodes and what they are."""
+    """Return the chargeback queries about nodes and their labels."""
     return tuple(each for each in queries(match) if each.question in {Question.NODES, Question.NODE_LABELS})
 
 
 class MachineHoursReader:
-    """Takes the answers to `node_queries`, slice after slice in their order, and is closed.
+    """Takes the answers to `node_queries` slice by slice in order, then is closed.
 
-    An hour counts as looked at when in each of its moments some node was seen: a cluster without a single node looks like a Prometheus
-    that was not there, and so its hours are not counted.
+    An hour counts as observed if a node was seen at each of its moments. A cluster without nodes looks like a Prometheus that was not
+    running, so its hours are not counted.
     """
 
     def __init__(self, period: Period, step: Seconds, bridged_steps: int = BRIDGED_STEPS) -> None:
@@ -87,7 +88,7 @@ class MachineHoursReader:
         self._doubled = Doubled()
 
     def take(self, answers: Mapping[Question, Matrix]) -> None:
-        """The answers of one slice."""
+        """Add the answers of one slice."""
         found = {question: answers.get(question, Matrix()).series for question in Question}
         self._labels.learn(found)
         nodes = merged(found[Question.NODES], "node", "provider_id", "system_uuid")
@@ -103,7 +104,7 @@ class MachineHoursReader:
         self._looked = _joined(looked)
 
     def close(self) -> MachineHours:
-        """What was counted."""
+        """Return the machine hours after the last slice."""
         looked: dict[Seconds, Seconds] = {}
         for start, end in self._looked:
             for hour, part in _by_hour(start, end):
@@ -118,14 +119,14 @@ class MachineHoursReader:
 
     def _notes(self) -> list[str]:
         doubled = self._labels.doubled.longer_than(MOVING_SECONDS, self._step) | self._doubled.longer_than(MOVING_SECONDS, self._step)
-        notes = [f"{name} was told of as two things at once for {seconds / 60:.0f} minutes." for name, seconds in doubled.items()]
+        notes = [f"{name} was reported as two things at once for {seconds / 60:.0f} minutes." for name, seconds in doubled.items()]
         if any(kind.machine == UNKNOWN for kind in self._seconds):
             notes.append(f"Some nodes had no label of their machine. Start kube-state-metrics with {allow_list()}")
         return notes
 
 
 def _joined(spans: list[tuple[Seconds, Seconds]]) -> list[tuple[Seconds, Seconds]]:
-    """Spans that touch or overlap as one, the first one first."""
+    """Join spans that touch or overlap, in order."""
     joined: list[tuple[Seconds, Seconds]] = []
     for start, end in sorted(spans):
         if joined and start <= joined[-1][1]:
@@ -136,7 +137,7 @@ def _joined(spans: list[tuple[Seconds, Seconds]]) -> list[tuple[Seconds, Seconds
 
 
 def _by_hour(start: Seconds, end: Seconds) -> Iterator[tuple[Seconds, Seconds]]:
-    """The clock-hours of a span, and for how long it is in each."""
+    """Yield the clock-hours of a span, and its seconds in each."""
     while start < end:
         hour = start - start % SECONDS_OF_AN_HOUR
         until = min(end, hour + SECONDS_OF_AN_HOUR)
@@ -145,14 +146,14 @@ def _by_hour(start: Seconds, end: Seconds) -> Iterator[tuple[Seconds, Seconds]]:
 
 
 COLUMNS = ("hour", "region", "machine", "capacity_type", "nodes")
-"""Of a file of machine hours."""
+"""Columns of a file of machine hours."""
 
 _BOUGHT_AS = (*CapacityType, UNKNOWN)
 _MOST_NODES = 1_000_000
 
 
 def machine_hours_csv(found: MachineHours) -> str:
-    """The hours as a file that `read_machine_hours` reads, to the second."""
+    """Return the hours as a CSV file that `read_machine_hours` reads, to the second."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -167,10 +168,10 @@ def machine_hours_csv(found: MachineHours) -> str:
 
 
 def read_machine_hours(paths: Iterable[Path]) -> MachineHours:
-    """The hours of CSV files with these COLUMNS, together: a file for each month, say.
+    """Read the hours of CSV files with these COLUMNS together, such as a file for each month.
 
-    `hour` is the start of a clock-hour in ISO 8601, in UTC where it says no other; every hour that a row names was looked at, and has no
-    nodes of what no row of it names. `nodes` may have parts, to the second. Raises ExplainedError with the line of what cannot be used.
+    `hour` is the start of a clock-hour in ISO 8601, in UTC unless it has an offset. Every hour in a row was observed, and has no nodes of
+    the kinds without a row. `nodes` may be fractional, to the second. Raises ExplainedError with the line of the problem.
     """
     nodes: dict[MachineKind, dict[Seconds, Fraction]] = {}
     for path in paths:

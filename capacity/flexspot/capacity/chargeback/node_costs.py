@@ -1,4 +1,4 @@
-"""What each node of the books cost, what was committed to and not there, and the nodes by what a cloud's bill tells apart."""
+"""Cost of each node of the books and of commitments without nodes, and the nodes grouped as a cloud's bill distinguishes them."""
 
 from __future__ import annotations
 
@@ -31,18 +31,21 @@ if TYPE_CHECKING:
 
 
 class PriceTimes:
-    """The price book of each cloud at each moment. `shipped` are those of no time, `own` the file before them, which has a `name`."""
+    """The price book of each cloud at each moment.
+
+    `shipped` returns the price books without times. `own` is a price file that takes precedence; `name` is its name.
+    """
 
     def __init__(self, shipped: Callable[[Vendor], PriceBook] = prices_of, own: PriceFile | None = None, name: str = "") -> None:
         self._shipped, self._own, self._name = shipped, own, name
         starts = set() if own is None else {int(each.start.timestamp()) for each in own.prices if each.start is not None}
         self.changes: tuple[Seconds, ...] = tuple(sorted(starts))
-        """The moments at which some price changes, the first one first."""
+        """Moments at which a price changes, in order."""
 
         self._books: dict[tuple[Vendor, int], PriceBook] = {}
 
     def at(self, cloud: Vendor, moment: Seconds) -> PriceBook:
-        """The prices of a moment. Raises DataFileError for a discount of the file that is off nothing."""
+        """Return the prices of a moment. Raises DataFileError for a discount of the file that applies to nothing."""
         number = bisect_right(self.changes, moment)
         if self._own is None or cloud is not self._own.cloud:
             return self._shipped(cloud)
@@ -52,20 +55,20 @@ class PriceTimes:
         return self._books[cloud, number]
 
     def of(self, moment: Seconds) -> Callable[[Vendor], PriceBook]:
-        """The books of a moment."""
+        """Return a function from a cloud to its price book at a moment."""
         return partial(self.at, moment=moment)
 
     def within(self, period: Period) -> tuple[Seconds, ...]:
-        """The changes after the period's start and before its end."""
+        """Return the changes after the period's start and before its end."""
         return tuple(each for each in self.changes if period.start < each < period.end)
 
     def cuts(self, period: Period, also: Iterable[Seconds] = ()) -> tuple[Seconds, ...]:
-        """At which moments the books must be cut, so that what is in one of them cost one price; `also` at these."""
+        """Return the moments at which the books must be cut so that prices are constant within each, including those of `also`."""
         found = {*self.within(period), *hours_of(self.plans(period), period), *also}
         return tuple(sorted(each for each in found if period.start < each < period.end))
 
     def plans(self, period: Period) -> tuple[SpendCommitment, ...]:
-        """The commitments of US dollars an hour of all clouds that hold in some of the period."""
+        """Return the commitments of US dollars an hour of all clouds that are valid in a part of the period."""
         plans = [each for cloud in Vendor for each in self.at(cloud, period.start).spend_commitments]
         spans = [each.holds(period.start, period.end) for each in plans]
         return tuple(each for each, (start, end) in zip(plans, spans, strict=True) if end > start)
@@ -73,7 +76,7 @@ class PriceTimes:
 
 @dataclass(frozen=True)
 class UnknownPrice:
-    """Nodes of which no price is known: they are in no sum."""
+    """Nodes without a known price: they are in no sum."""
 
     machine: str
     region: str
@@ -85,63 +88,82 @@ class UnknownPrice:
 
 @dataclass(frozen=True)
 class NodePriceChange:
-    """From `moment` on, in seconds since 1970 UTC, an hour of something cost another amount of US dollars; None: it was not known.
-
-    `source` is that of the new price, by its name.
-    """
+    """A change of an hourly price in US dollars."""
 
     what: UnknownPrice
     pool: str
     moment: Seconds
+    """Seconds since 1970 UTC."""
+
     before: Fraction | None
+    """None if it was not known."""
+
     after: Fraction
     source: str
+    """Name of the new price's source."""
 
 
 @dataclass(frozen=True)
 class Priced:
-    """A part of the time of a node's books, of which an hour costs `rate`; `plan` pays for it, or nobody but the on-demand price."""
+    """A part of the time of a node's book, with its hourly rate."""
 
     part: Fraction
     rate: Rate
     plan: SpendCommitment | None = None
+    """The commitment that pays for it; None if the on-demand price does."""
 
 
 @dataclass
 class NodeCosts:
-    """The exact cost of each node whose price is known; of the others, for how long they ran. `sources` are those of the prices.
+    """The exact cost of the books' nodes.
 
-    `fees` says how much of a node's cost is the fee of EKS Auto Mode.
-    `unused` is what commitments cost while their nodes were not there; `uncommitted` are reserved nodes of no commitment that is known.
-    `saved` is by how much each node was cheaper than the same machine on demand; `unsaved` names those of which that price is not known.
-    `priced` are the parts of each node in `usd`, which are all of it; `unused_rates` since when what is in `unused` cost how much an hour,
-    and for how many seconds, as far as it has a price. `changes` are prices of what was there that changed in the period. `plans` are
-    commitments of US dollars an hour, and how they were used.
+    Nodes without a known price are in `unknown`, with the seconds that they ran.
     """
 
     usd: dict[NodeKey, Fraction] = field(default_factory=dict["NodeKey", Fraction])
+    """Cost of each node with a known price."""
+
     saved: dict[NodeKey, Fraction] = field(default_factory=dict["NodeKey", Fraction])
+    """Saving of each node in comparison to the same machine on demand."""
+
     fees: dict[NodeKey, Fraction] = field(default_factory=dict["NodeKey", Fraction])
+    """Part of each node's cost that is the fee of EKS Auto Mode."""
+
     unsaved: set[UnknownPrice] = field(default_factory=set["UnknownPrice"])
+    """Nodes whose on-demand price is not known, so that their savings are not known either."""
+
     unknown: dict[UnknownPrice, Seconds] = field(default_factory=dict["UnknownPrice", "Seconds"])
     sources: dict[str, Source] = field(default_factory=dict[str, "Source"])
+    """Sources of the prices."""
+
     unused: list[tuple[Kept, Fraction]] = field(default_factory=list[tuple["Kept", Fraction]])
+    """Cost of commitments while their nodes did not exist."""
+
     uncommitted: dict[Uncommitted, Seconds] = field(default_factory=dict[Uncommitted, "Seconds"])
+    """Reserved nodes without a known commitment."""
+
     priced: dict[NodeKey, tuple[Priced, ...]] = field(default_factory=dict["NodeKey", tuple[Priced, ...]])
+    """Parts of the time of each node in `usd`, which together are all of it."""
+
     unused_rates: dict[Kept, list[tuple[Seconds, Rate, Seconds]]] = field(
         default_factory=dict["Kept", list[tuple["Seconds", Rate, "Seconds"]]]
     )
+    """Start, rate and seconds of what is in `unused`, as far as it has a price."""
+
     changes: tuple[NodePriceChange, ...] = ()
+    """Price changes within the period of nodes that existed."""
+
     plans: list[PlanUse] = field(default_factory=list[PlanUse])
+    """Commitments of US dollars an hour, and their use."""
 
     def is_unknown(self, facts: NodeFacts, of_type: str, seconds: Seconds) -> None:
-        """For so long something ran, or was committed to, of which that price is not known."""
+        """Add seconds in which something ran, or was committed to, without a known price."""
         unknown = UnknownPrice(facts.machine, facts.region, of_type)
         self.unknown[unknown] = self.unknown.get(unknown, 0) + seconds
 
 
 def cost_nodes(books: Books, prices: PriceTimes, *, auto_mode: Collection[str] = ()) -> NodeCosts:
-    """Prices every node of the books, and what was committed to and not there, each at the prices of its time.
+    """Price every node of the books and every committed node that did not exist, at the prices of their time.
 
     `auto_mode` are the environments whose nodes EKS Auto Mode runs, for a fee on each.
     """
@@ -179,7 +201,7 @@ def _cost_node(costs: NodeCosts, key: NodeKey, book: NodeBook, prices: Callable[
 
 
 def _apply_plans(costs: NodeCosts, books: Books, prices: PriceTimes) -> None:
-    """Has commitments of US dollars an hour pay for nodes on demand, whose fee of EKS Auto Mode they do not."""
+    """Let commitments of US dollars an hour pay for nodes on demand, but not for their fee of EKS Auto Mode."""
     plans = prices.plans(books.period)
     if not plans:
         return
@@ -220,7 +242,7 @@ def _cost_commitments(costs: NodeCosts, books: Books, prices: PriceTimes) -> Non
 
 
 def _changes(seen: Iterable[NodeFacts], prices: PriceTimes, moments: Iterable[Seconds]) -> Iterator[NodePriceChange]:
-    """Which prices of what was there changed, in the order of time."""
+    """Yield the price changes of existing nodes, in order of time."""
     kinds = {(each.machine, each.region, each.bought_as, each.pool): each for each in seen}
     for moment in moments:
         for key in sorted(kinds):
@@ -246,7 +268,7 @@ def _usd_per_hour(facts: NodeFacts, prices: Callable[[Vendor], PriceBook], sourc
 
 
 def _listed(facts: NodeFacts, prices: Callable[[Vendor], PriceBook], fee: Fraction = Fraction(0)) -> Fraction | None:
-    """The on-demand price with no discount off. One that a file of one's own names counts as the list's."""
+    """Return the on-demand price without discounts. A price in the user's own file counts as a list price."""
     cloud = cloud_of(facts.machine)
     price = None if cloud is None else prices(cloud).undiscounted.get((facts.machine, facts.region, CapacityType.ON_DEMAND))
     return None if price is None else Fraction(price.usd_per_hour) + fee
@@ -255,7 +277,7 @@ def _listed(facts: NodeFacts, prices: Callable[[Vendor], PriceBook], fee: Fracti
 def _with_fee(
     usd_per_hour: Fraction, facts: NodeFacts, prices: Callable[[Vendor], PriceBook], sources: dict[str, Source]
 ) -> Fraction | None:
-    """With the fee of EKS Auto Mode; None where that is not known, so that no sum is too low without a word."""
+    """Return the price with the fee of EKS Auto Mode. None if the fee is not known, so that no sum is too low without a message."""
     cloud = cloud_of(facts.machine)
     found = None if cloud is None else prices(cloud).node_fee(facts.machine, facts.region)
     if cloud is None or found is None:
@@ -266,26 +288,29 @@ def _with_fee(
 
 
 AUTO_MODE = "eks-auto-mode"
-"""Stands in place of a capacity type for the fee of EKS Auto Mode, which a bill has in a line of its own."""
+"""Replaces the capacity type for the fee of EKS Auto Mode, which is a separate line of a bill."""
 
 
 @dataclass(frozen=True)
 class NodeGroup:
-    """Nodes of one machine, bought in one way.
-
-    `nodes` is how many there were. Of their `node_seconds` the price of `unpriced_seconds` is not known. `unused_seconds` are those of
-    commitments of which no node was there, and no part of `node_seconds`. `usd` is what all of them cost, in cents.
-    """
+    """Nodes of one machine type, bought in one way."""
 
     cloud: str
     region: str
     machine: str
     capacity_type: str
     nodes: int
+    """Number of nodes."""
+
     node_seconds: Seconds
     unpriced_seconds: Seconds
+    """The part of `node_seconds` without a known price."""
+
     unused_seconds: Seconds
+    """Seconds of commitments without a node. They are not part of `node_seconds`."""
+
     usd: Decimal
+    """Cost of everything above, in cents."""
 
 
 @dataclass
@@ -301,13 +326,13 @@ _Key = tuple[str, str, str, str]
 
 
 def node_groups(books: Books, costs: NodeCosts) -> tuple[NodeGroup, ...]:
-    """All nodes of the books and what was committed to and not there; their cents sum to those of the whole cost, rounded once."""
+    """Group all nodes of the books and committed nodes that did not exist. The cents sum to the whole cost, rounded once."""
     found: dict[_Key, _CostSums] = {}
     known: set[tuple[str, NodeFacts]] = set()
     for key, book in books.nodes.items():
         sums = found.setdefault(_key(key.facts), _CostSums())
         usd, fee = costs.usd.get(key), costs.fees.get(key)
-        # Cuts are of prices: the node went on.
+        # Cuts separate prices: the node continued.
         new = (key.node, key.facts) not in known
         known.add((key.node, key.facts))
         sums.nodes += new
@@ -324,7 +349,7 @@ def node_groups(books: Books, costs: NodeCosts) -> tuple[NodeGroup, ...]:
         sums.unused += kept.unused
         sums.usd += usd
     for use in costs.plans:
-        # It is of no region and no machine: its name says which it is.
+        # A plan has no region and no machine: its name identifies it.
         found.setdefault((use.plan.kind.cloud.value, UNKNOWN, use.plan.name, SPEND), _CostSums()).usd += use.unused
     rounded = to_cents({key: sums.usd for key, sums in found.items()})
     return tuple(NodeGroup(*key, sums.nodes, sums.seconds, sums.unpriced, sums.unused, rounded[key]) for key, sums in sorted(found.items()))

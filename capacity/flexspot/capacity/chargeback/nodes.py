@@ -1,4 +1,4 @@
-"""What was known of nodes, namespaces and pods, and when; what a node is by its labels, and how much of a GPU a unit of its resource."""
+"""Facts of nodes, namespaces and pods over time; facts from a node's labels; and the share of a GPU of a unit of its resource."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _MOST_SLICES = 7
 
 
 class Partitioning(Record):
-    """How many slices of compute and of memory a GPU model has."""
+    """Numbers of compute and memory slices of a GPU model."""
 
     model: str
     compute: Annotated[int, Field(ge=1)]
@@ -81,9 +81,9 @@ def _partitionings() -> dict[str, Partitioning]:
 
 
 def gpus_of_node(machine: Machine | None, units: Mapping[str, float]) -> Fraction:
-    """How many GPUs a node has: what its machine has, also while the node boots; otherwise what it says itself.
+    """Return the number of GPUs of a node: its machine's, also while the node boots, or else what the node reports.
 
-    `units` are what it offers, by resource.
+    `units` are the amounts it offers, by resource.
     """
     if machine is not None and machine.gpu is not None and len(machine.gpu.counts) == 1:
         return Fraction(machine.gpu.count)
@@ -91,10 +91,10 @@ def gpus_of_node(machine: Machine | None, units: Mapping[str, float]) -> Fractio
 
 
 def unit_share(resource: str, machine: Machine | None, units: Mapping[str, float]) -> Fraction:
-    """The part of a GPU that one unit of `resource` is on a node that offers `units`.
+    """Return the part of a GPU that one unit of `resource` is on a node that offers `units`.
 
-    A partition is the greater of its parts of compute and memory: what it takes, no other can have. Where a node offers more whole devices
-    than its machine has, they are shared by time or are partitions under the same name, and each is an equal part.
+    A partition counts as the greater of its parts of compute and memory, as no other pod can use what it takes. A node may offer more whole
+    devices than its machine has. They are then shared by time, or are partitions under the same name, and each is an equal part.
     """
     gpu = None if machine is None else machine.gpu
     found = _PARTITION.fullmatch(resource)
@@ -123,7 +123,7 @@ _WORK_NAMES = tuple(map(label_of, WORK_LABELS))
 
 
 class KnownLabels:
-    """Learns slice after slice, and keeps of the slices before only what was known last."""
+    """Learns labels slice by slice, and keeps only the last known ones of earlier slices."""
 
     def __init__(self) -> None:
         self._facts: dict[str, Timeline[NodeFacts]] = {}
@@ -137,7 +137,7 @@ class KnownLabels:
         self.doubled = Doubled()
 
     def learn(self, found: Mapping[Question, list[Series]]) -> None:
-        """The labels in the answers of a slice."""
+        """Learn the labels in the answers of a slice."""
         for each in (self._facts, self._units, self._namespaces, self._pods, self._work):
             for timeline in each.values():
                 timeline.keep_last()
@@ -145,7 +145,7 @@ class KnownLabels:
         self._learn(self._namespaces, found[Question.NAMESPACES], "namespace", _owner_values)
         self._learn(self._pods, found[Question.POD_LABELS], "uid", _owner_values)
         self._learn(self._work, found[Question.WORK_LABELS], "uid", _work_values)
-        # A pod has one controller for good.
+        # The controller of a pod never changes.
         for each in found[Question.CONTROLLERS]:
             self._controllers.setdefault(each.labels.get("uid", ""), (each.labels.get("owner_kind", ""), each.labels.get("owner_name", "")))
         self._pods_seen = self._pods_seen or bool(found[Question.ALLOCATIONS])
@@ -155,7 +155,7 @@ class KnownLabels:
                 self._seen.add(question)
 
     def of_node(self, node: str, span: Span) -> Iterator[tuple[NodeFacts, Span, dict[str, float]]]:
-        """The span in pieces within which the node was the same: what it was, and what it offered."""
+        """Yield the span in pieces within which the node was the same: its facts, the piece, and the resources that it offered."""
         facts, units = self._facts.get(node), self._units.get(node)
         for piece in [span] if facts is None else facts.cut(span):
             for part in [piece] if units is None else units.cut(piece):
@@ -163,7 +163,7 @@ class KnownLabels:
                 yield known, part, {} if units is None else dict(units.at(part.start))
 
     def of_pod(self, uid: str, namespace: str, pod: str, environment: str, span: Span) -> Iterator[tuple[Work, Span]]:
-        """The span in pieces within which the pod was somebody's: whose, and of which workload."""
+        """Yield the span in pieces within which the pod's work was the same: the work and the piece."""
         own, shared, work = self._pods.get(uid), self._namespaces.get(namespace), self._work.get(uid)
         controller = self._controllers.get(uid, ("", ""))
         for piece in [span] if own is None else own.cut(span):
@@ -176,12 +176,12 @@ class KnownLabels:
                     yield Work(owner, workload_of(namespace, pod, controller, of_work), user_of(of_work)), part
 
     def missing(self) -> list[str]:
-        """What kube-state-metrics never showed, and how it is made to."""
-        told = {
+        """Return messages about what kube-state-metrics never showed, and how to fix it."""
+        texts = {
             Question.NODE_LABELS: "No label of a node was seen: machines, capacity types and pools are unknown, and so are prices.",
             Question.POD_LABELS: "No owner label of a pod with GPUs was seen: teams are those of namespaces, where these have the label.",
         }
-        missing = [text for question, text in told.items() if question not in self._seen]
+        missing = [text for question, text in texts.items() if question not in self._seen]
         missing += [f"Start kube-state-metrics with {allow_list()}"] if missing else []
         if self._pods_seen and not self._controllers:
             missing.append("No controller of a pod with GPUs was seen (kube_pod_owner): each pod stands as a workload of its own.")
@@ -190,7 +190,7 @@ class KnownLabels:
     def _learn(
         self, into: dict[str, Timeline[ValueT]], series: list[Series], name: str, read: Callable[[Mapping[str, str]], ValueT]
     ) -> None:
-        """A set of labels is valid from its first sample on, and again from the first one after another set's."""
+        """Learn labels. A set is valid from its first sample on, and again from the first one after another set's."""
         by_object: dict[str, list[Series]] = {}
         for each in series:
             by_object.setdefault(named(each.labels, name), []).append(each)
@@ -200,12 +200,12 @@ class KnownLabels:
                 timeline.learn(sets[0].samples[0][0], read(sets[0].labels))
                 continue
             nothing, values = read({}), [read(each.labels) for each in sets]
-            # Of two exporters one may not be told to show labels: it says nothing, which contradicts nobody.
-            told = [(value, each) for value, each in zip(values, sets, strict=True) if value != nothing] or [(nothing, sets[0])]
+            # Of two exporters one may not be configured to show labels. It reports none, which is not a contradiction.
+            informative = [(value, each) for value, each in zip(values, sets, strict=True) if value != nothing] or [(nothing, sets[0])]
             if into is not self._work:
-                # Those of work are of the same series as those of owners, which are seen.
-                self.doubled.see(name, ((key, value, [moment for moment, _ in each.samples]) for value, each in told))
-            at = {moment: value for value, each in told for moment, _ in each.samples}
+                # Work labels are in the same series as owner labels, which are checked.
+                self.doubled.see(name, ((key, value, [moment for moment, _ in each.samples]) for value, each in informative))
+            at = {moment: value for value, each in informative for moment, _ in each.samples}
             for moment in sorted(at):
                 timeline.learn(moment, at[moment])
 
@@ -237,18 +237,18 @@ def _work_values(labels: Mapping[str, str]) -> tuple[str, ...]:
 
 
 class Doubled:
-    """Counts moments at which one name is told of as two different things, as where two clusters write into one Prometheus.
+    """Counts moments at which one name belongs to two different objects, for example when two clusters write into one Prometheus.
 
-    Two replicas of an exporter tell the same, and are not counted.
+    Two replicas of an exporter report the same object, and are not counted.
     """
 
     def __init__(self) -> None:
         self._moments: Counter[str] = Counter()
 
-    def see(self, kind: str, told: Iterable[tuple[str, Hashable, list[Seconds]]]) -> None:
-        """What was told: a name, what it is, and when."""
+    def see(self, kind: str, reports: Iterable[tuple[str, Hashable, list[Seconds]]]) -> None:
+        """Add reports: a name, the identity of its object, and the moments."""
         by_name: dict[str, dict[Hashable, set[Seconds]]] = {}
-        for name, what, moments in told:
+        for name, what, moments in reports:
             by_name.setdefault(name, {}).setdefault(what, set()).update(moments)
         for name, things in by_name.items():
             if len(things) > 1:
@@ -256,17 +256,17 @@ class Doubled:
                 self._moments[f"{kind} {name}"] += sum(count > 1 for count in seen.values())
 
     def longer_than(self, seconds: Seconds, step: Seconds) -> dict[str, Seconds]:
-        """The names for which that was so for longer, and for how long."""
+        """Return the names for which this lasted longer than `seconds`, and how long."""
         return {name: moments * step for name, moments in sorted(self._moments.items()) if moments * step > seconds}
 
 
 UNKNOWN = "(unknown)"
-"""Stands where a label is missing. No Kubernetes label can have this value."""
+"""Replaces a missing label. No Kubernetes label can have this value."""
 
 
 @dataclass(frozen=True)
 class CapacityMark:
-    """A label by which a cloud or its autoscaler says how a node was bought; `value` None: whatever the label says."""
+    """A label that says how a node was bought. `value` None matches any value."""
 
     label: str
     value: str | None
@@ -285,15 +285,15 @@ CAPACITY_MARKS = (
     CapacityMark(GKE_PROVISIONING_LABEL, "spot", CapacityType.SPOT),
     CapacityMark(GKE_PROVISIONING_LABEL, "preemptible", CapacityType.SPOT),
     CapacityMark(GKE_RESERVATION_NAME_LABEL, None, CapacityType.RESERVED),
-    # GKE labels a node of standard provisioning only where its autoscaler made it.
+    # GKE labels a node of standard provisioning only if its autoscaler created it.
     CapacityMark(GKE_POOL_LABEL, None, CapacityType.ON_DEMAND),
 )
-"""The first that a node has counts: one that is queued is flex-start as well, and one of a reservation is in a pool."""
+"""The first match counts: a queued node is also flex-start, and a reserved one is in a pool."""
 
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """What decides a node's price and who answers for it. `owner` is the team, or else the owner, of its labels; empty: nobody."""
+    """Facts that decide a node's price and who pays for it."""
 
     machine: str = UNKNOWN
     region: str = UNKNOWN
@@ -301,15 +301,16 @@ class NodeFacts:
     pool: str = UNKNOWN
     environment: str = ""
     owner: str = ""
+    """Team label, or else the owner label; empty without either."""
 
     @property
     def bought_as(self) -> str:
-        """The capacity type in a word."""
+        """Name of the capacity type."""
         return UNKNOWN if self.capacity_type is None else self.capacity_type.value
 
     @property
     def gpu(self) -> str:
-        """The model of its GPUs in the catalog: (none) where the machine has no GPU, (unknown) where it is not there."""
+        """Catalog model of its GPUs: (none) for a machine without GPUs, (unknown) for one that is not in the catalog."""
         machine = self.catalogued
         if machine is None:
             return UNKNOWN
@@ -322,14 +323,14 @@ class NodeFacts:
 
 
 def cloud_of(machine: str) -> Vendor | None:
-    """Whose machine it is, by its name: EC2 writes family.size, Compute Engine family-kind-size."""
+    """Return the cloud of a machine, by the form of its name: EC2 writes family.size, Compute Engine family-kind-size."""
     if machine == UNKNOWN:
         return None
     return Vendor.AWS if "." in machine else Vendor.GCP
 
 
 def node_facts(labels: Mapping[str, str]) -> NodeFacts:
-    """Of the labels of a kube_node_labels series."""
+    """Return the facts in the labels of a kube_node_labels series."""
 
     def label(*keys: str) -> str:
         return next((value for key in keys if (value := labels.get(label_of(key)))), "")

@@ -1,13 +1,13 @@
-"""The questions to Prometheus, and the labels that the report asks kube-state-metrics for.
+"""The queries to Prometheus, and the labels that the report needs from kube-state-metrics.
 
 Sources: kubernetes/kube-state-metrics v2.20, docs/metrics; NVIDIA/dcgm-exporter 4.5.3-4.8.2, default counters; kueue v0.19.0,
 pkg/metrics/metrics.go; opencost 1.113, docs; runtime/flexspot_runtime/status.py.
 
-Kept in mind throughout: amounts are summed, never counted; a pod that has ended keeps its requests until it is deleted, so its phase is
-asked too; two replicas of an exporter, or two jobs that scrape one, tell the same twice; DCGM's series have no node, and their own pod
-may be the exporter's.
+Rules for all queries: Amounts are summed, never counted. A pod that has ended keeps its requests until it is deleted, so its phase is
+queried too. Two replicas of an exporter, or two jobs that scrape one, report everything twice. DCGM's series have no node, and their own
+pod may be the exporter's.
 
-A pod's controller is in kube_pod_owner; what stands above that, such as the JobSet of a Job, is told by labels that its controllers give to
+A pod's controller is in kube_pod_owner. The controller above it, such as the JobSet of a Job, is known from labels that controllers add to
 pods. Sources: kubernetes/kube-state-metrics v2.20, internal/store/pod.go; those of WORK_LABELS.
 """
 
@@ -46,13 +46,13 @@ EKS_CAPACITY_LABEL = "eks.amazonaws.com/capacityType"
 EKS_POOL_LABEL = "eks.amazonaws.com/nodegroup"
 
 OWNER_LABELS = (TEAM_LABEL, PROJECT_LABEL, WORKLOAD_TYPE_LABEL, ENVIRONMENT_LABEL)
-"""Whose a pod is; on a namespace the default for its pods."""
+"""Labels of a pod's owner; on a namespace, the default for its pods."""
 
 JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
 LEADER_WORKER_SET_LABEL = "leaderworkerset.sigs.k8s.io/name"
 TEMPLATE_HASH_LABEL = "pod-template-hash"
 WORK_LABELS = (USER_LABEL, JOBSET_LABEL, LEADER_WORKER_SET_LABEL, TEMPLATE_HASH_LABEL)
-"""For whom a pod is, and to which workload its controller belongs: of a JobSet that is a Job, of a Deployment a ReplicaSet.
+"""Labels of a pod's user, and of the workload that its controller belongs to: a JobSet for a Job, a Deployment for a ReplicaSet.
 
 jobset v0.12, api/jobset/v1alpha2/jobset_types.go; leaderworkerset, api/leaderworkerset/v1; Kubernetes' documentation of labels.
 """
@@ -74,11 +74,12 @@ NODE_LABELS = (
     TEAM_LABEL,
     OWNER_LABEL,
 )
-"""What a node is, what it costs and whose it is."""
+"""Labels of a node's type, cost and owner."""
 
 
 def label_of(key: str) -> str:
-    """A Kubernetes label as kube-state-metrics names it: what is no letter or digit becomes _, and a capital starts a word.
+    """Return the name of a Kubernetes label in kube-state-metrics: characters other than letters and digits become _, a capital starts a
+    word.
 
     kube-state-metrics v2, internal/store/utils.go: eks.amazonaws.com/capacityType is label_eks_amazonaws_com_capacity_type.
     """
@@ -86,19 +87,19 @@ def label_of(key: str) -> str:
 
 
 def allow_list() -> str:
-    """The argument with which kube-state-metrics shows these labels; without it, it shows none."""
+    """Return the argument that makes kube-state-metrics show these labels; without it, it shows none."""
     owners, nodes = ",".join(OWNER_LABELS), ",".join(NODE_LABELS)
     return f"--metric-labels-allowlist=pods=[{owners},{','.join(WORK_LABELS)}],namespaces=[{owners}],nodes=[{nodes}]"
 
 
 NO_TEAM, NONE = "(no team)", "(none)"
 CENTRAL, PLATFORM = "(central)", "(platform)"
-"""Who pays where no team does: for idle GPUs, and for nodes without GPUs. No Kubernetes label can have these values."""
+"""Payers where no team pays: for idle GPUs, and for nodes without GPUs. No Kubernetes label can have these values."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Who used something, and for what."""
+    """The team and purpose of a use."""
 
     team: str = NO_TEAM
     project: str = NONE
@@ -107,9 +108,9 @@ class Owner:
 
 
 def owner_of(pod: Mapping[str, str], namespace: Mapping[str, str], environment: str) -> Owner:
-    """Of the labels of kube_pod_labels and kube_namespace_labels; `environment` is that of the node.
+    """Return the owner from the labels of kube_pod_labels and kube_namespace_labels. `environment` is the node's.
 
-    Team and environment are the namespace's: who makes pods there writes their labels, and could have others pay.
+    Team and environment are the namespace's: users who create pods there write the pods' labels, and could make others pay.
     """
     team, project, workload_type, its_environment = map(label_of, OWNER_LABELS)
     return Owner(
@@ -121,7 +122,7 @@ def owner_of(pod: Mapping[str, str], namespace: Mapping[str, str], environment: 
 
 
 class Question(StrEnum):
-    """What is asked; also the name under which answers are kept."""
+    """Subject of a query; also the name under which answers are kept."""
 
     NODES = "nodes"
     NODE_LABELS = "node-labels"
@@ -155,12 +156,14 @@ _CONTAINER = "container, exported_container"
 
 
 def queries(match: str = "") -> tuple[Query, ...]:
-    """Every query, in the order in which answers are needed. `match` is a matcher that every selector gets, such as cluster="prod"."""
+    """Return every query, in the order in which answers are needed. `match` is a matcher added to every selector, such as
+    cluster="prod".
+    """
     owners = ", ".join(label_of(each) for each in OWNER_LABELS)
     node_labels = ", ".join(label_of(each) for each in NODE_LABELS)
     work_labels = ", ".join(label_of(each) for each in WORK_LABELS)
     requests = _of("kube_pod_container_resource_requests", _GPUS, 'node!=""', match)
-    # A pod may have owners besides the one that made it, and one that nobody made has an empty owner.
+    # A pod may have owners in addition to its controller. A pod created without one has an empty owner.
     controllers = _of("kube_pod_owner", 'owner_is_controller="true"', match)
     # Pending with a node: its image is being pulled, and its GPUs are taken already.
     held = f"({_of('kube_pod_status_phase', _HELD, match)} == 1)"
@@ -189,12 +192,12 @@ def queries(match: str = "") -> tuple[Query, ...]:
 
 
 def kube_state_series() -> tuple[str, ...]:
-    """The series of kube-state-metrics that are asked for."""
+    """Return the series of kube-state-metrics that the queries use."""
     return tuple(sorted({name for each in queries() for name in re.findall(r"\bkube_\w+", each.expression)}))
 
 
 def kube_state_resources() -> tuple[str, ...]:
-    """The Kubernetes resources that these series tell of, in the plural, as in kube_node_info."""
+    """Return the Kubernetes resources of these series, in the plural, as in kube_node_info."""
     return tuple(sorted({f"{name.split('_')[1]}s" for name in kube_state_series()}))
 
 
@@ -204,12 +207,12 @@ def _of(metric: str, *matchers: str) -> str:
 
 
 NO_USER = "(no user)"
-"""Stands for whoever has no label of a user. No Kubernetes label can have this value."""
+"""Replaces a missing user label. No Kubernetes label can have this value."""
 
 
 @dataclass(frozen=True, order=True)
 class Workload:
-    """What a person submitted: of one name at different times it is one. A pod without a controller is a workload of its own."""
+    """A workload as a person submitted it. Workloads of one name at different times are one. A pod without a controller is a workload."""
 
     kind: str
     namespace: str
@@ -221,7 +224,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Work:
-    """Who pays, for which workload, on whose behalf."""
+    """Work that uses GPUs: the owner who pays, the workload and its user."""
 
     owner: Owner
     workload: Workload
@@ -229,13 +232,13 @@ class Work:
 
 
 Controller = tuple[str, str]
-"""Kind and name; both empty: none is known."""
+"""Kind and name; both empty if no controller is known."""
 
 
 def workload_of(namespace: str, pod: str, controller: Controller, labels: Mapping[str, str]) -> Workload:
-    """Whose pod it is. `labels` are those of a kube_pod_labels series.
+    """Return the workload of a pod. `labels` are those of a kube_pod_labels series.
 
-    Who makes pods writes their labels, so a label counts only for a pod whose controller is of the kind that goes with it.
+    Users who create pods write their labels, so a label counts only if the pod's controller is of the matching kind.
     """
     kind, name = controller
     if not kind:
@@ -250,5 +253,5 @@ def workload_of(namespace: str, pod: str, controller: Controller, labels: Mappin
 
 
 def user_of(labels: Mapping[str, str]) -> str:
-    """On whose behalf, as the pod's label says."""
+    """Return the user in the pod's label."""
     return labels.get(label_of(USER_LABEL)) or NO_USER

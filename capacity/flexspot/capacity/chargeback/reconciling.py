@@ -1,4 +1,4 @@
-"""Holds a report against the bill: by how much they differ, and why; the differences sum to the bill, to the cent."""
+"""Reconciles a report with the bill: amounts and reasons of the differences, which sum to the bill, to the cent."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 
 
 START_SECONDS = 600
-"""For how long a node may be billed before Kubernetes knows it and after it is gone; clouds bill from the machine's start on.
+"""Seconds for which a node may be billed before Kubernetes knows it and after it is gone; clouds bill from the machine's start on.
 
-It is a judgement of our own: GPU nodes take some minutes to register. What is longer is not explained by it."""
+This is our own judgement: GPU nodes take some minutes to register. It does not explain longer differences.
+"""
 
 
 class Reason(StrEnum):
-    """Why the bill says something else.
+    """Reason for a difference between bill and report.
 
-    What is UNEXPLAINED is so by name: nothing else holds a difference of which the cause is not seen in the report or the bill.
+    The UNEXPLAINED reasons say so by name. All others have a cause that is visible in the report or the bill.
     """
 
     PRICE = "price differs"
@@ -55,7 +56,7 @@ class Reason(StrEnum):
 
     @property
     def explains(self) -> bool:
-        """Whether the cause is known."""
+        """True if the cause is known."""
         return not self.value.startswith("unexplained")
 
 
@@ -72,7 +73,7 @@ _REASONS = {
 
 @dataclass(frozen=True, order=True)
 class MachineKey:
-    """What a bill tells apart. `bought` is on-demand for reserved machines too; a `machine` that ends in -* is a family."""
+    """Machines as a bill distinguishes them. `bought` is on-demand for reserved machines too; a `machine` that ends in -* is a family."""
 
     cloud: str
     region: str
@@ -82,31 +83,34 @@ class MachineKey:
 
 @dataclass(frozen=True)
 class MachineLine:
-    """One kind of machine in both. `hours` are of nodes, or of vCPUs for a family; None: cannot be counted.
-
-    `capacity_types` are the report's own. The prices are by the hour, of hours that have one and that no commitment pays. `parts` say why,
-    and sum to the difference.
-    """
+    """One kind of machine in the report and the bill."""
 
     key: MachineKey
     capacity_types: tuple[str, ...]
+    """The report's own capacity types."""
+
     report_usd: Decimal
     report_hours: Fraction | None
+    """Hours of nodes, or of vCPUs for a family. None if they cannot be counted."""
+
     bill_usd: Decimal
     bill_hours: Fraction
     report_price: Fraction | None
+    """Price of an hour, from hours that have a price and that no commitment pays; `bill_price` likewise."""
+
     bill_price: Fraction | None
     parts: tuple[tuple[Reason, Decimal], ...]
+    """Reasons of the difference, which the amounts sum to."""
 
     @property
     def difference(self) -> Decimal:
-        """How much more the bill says."""
+        """Amount by which the bill exceeds the report."""
         return self.bill_usd - self.report_usd
 
 
 @dataclass(frozen=True)
 class Other:
-    """What is on the bill and no machine of the report."""
+    """An amount of the bill that belongs to no machine of the report."""
 
     cloud: str
     reason: Reason
@@ -117,7 +121,7 @@ class Other:
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """Everything: `report_usd` and all parts and others sum to `bill_usd`."""
+    """Result of a comparison: `report_usd` and all parts and others sum to `bill_usd`."""
 
     name: str
     report_usd: Decimal
@@ -128,7 +132,7 @@ class Reconciliation:
 
     @property
     def by_reason(self) -> dict[Reason, Decimal]:
-        """The differences added up, in the order of Reason."""
+        """The differences summed by reason, in the order of Reason."""
         found: dict[Reason, Decimal] = {}
         for reason, usd in self._amounts():
             found[reason] = found.get(reason, Decimal(0)) + usd
@@ -136,11 +140,11 @@ class Reconciliation:
 
     @property
     def unexplained_usd(self) -> Decimal:
-        """What nothing explains; more here does not make up for less there."""
+        """Unexplained amount. Positive and negative differences do not cancel."""
         return sum((abs(usd) for reason, usd in self._amounts() if not reason.explains), Decimal("0.00"))
 
     def within(self, percent: Decimal) -> bool:
-        """Whether what is unexplained is at most so much of what the report says."""
+        """Return whether the unexplained amount is at most this percentage of the report's sum."""
         return self.unexplained_usd * 100 <= self.report_usd * percent
 
     def _amounts(self) -> Iterable[tuple[Reason, Decimal]]:
@@ -152,7 +156,7 @@ class Reconciliation:
 
 @dataclass
 class _Reported:
-    """The report's side of a line, in seconds times `factor`: vCPUs of a node where a family is compared."""
+    """The report's side of a line, in seconds times `factor`: vCPUs of a node if a family is compared."""
 
     usd: Decimal = Decimal(0)
     hours: Fraction | None = Fraction(0)
@@ -162,16 +166,16 @@ class _Reported:
 
     @property
     def priced(self) -> Fraction:
-        """The hours whose price the report knows."""
+        """Hours whose price the report knows."""
         return max((self.hours or Fraction(0)) - self.unpriced, Fraction(0))
 
     @property
     def price(self) -> Fraction | None:
-        """Of an hour."""
+        """Price of an hour."""
         return Fraction(self.usd) / self.priced if self.priced else None
 
     def add(self, nodes: ReportedNodes, factor: int | None) -> None:
-        """`factor` None: how its hours compare is not known."""
+        """Add nodes. `factor` None means that their hours are not comparable."""
         self.usd += nodes.usd
         self.capacity_types = tuple(sorted({*self.capacity_types, nodes.capacity_type}))
         if factor is None or self.hours is None:
@@ -183,7 +187,7 @@ class _Reported:
 
 
 def reconcile(month: ReportedMonth, bill: Bill) -> Reconciliation:
-    """Holds the nodes of a report against a bill of its period."""
+    """Compare the nodes of a report with a bill of its period."""
     families = {each for each in bill.machines if each.machine.endswith(FAMILY)}
     reported = _reported(month, families)
     billed = _billed(bill, families)
@@ -199,7 +203,7 @@ def reconcile(month: ReportedMonth, bill: Bill) -> Reconciliation:
         exact[1, (cloud, what), reason] = exact.get((1, (cloud, what), reason), Fraction(0)) + each.usd
         rows[cloud, what, reason] = rows.get((cloud, what, reason), 0) + each.rows
     for each in month.nodes:
-        # The bill has its whole fee; what machines used of it is in their amounts, and this is the rest.
+        # The bill has the plan's whole fee. Machines' use of it is in their amounts; this is the rest.
         if each.capacity_type == SPEND and each.usd:
             what = f"unused part of {each.machine}, in the report"
             exact[1, (each.cloud, what), Reason.COMMITMENT] = -Fraction(each.usd)
@@ -251,7 +255,9 @@ def _billed(bill: Bill, families: Iterable[BilledPlace]) -> dict[MachineKey, Bil
 
 
 def _key(cloud: str, region: str, machine: str, bought: str, families: Iterable[BilledPlace]) -> tuple[MachineKey, bool]:
-    """The line of a machine, and whether it is one of a family: all its machines are compared together where a row names none."""
+    """Return the line of a machine, and whether it is a family's: if a row names no machine, all machines of its family are compared
+    together.
+    """
     for each in families:
         if (each.cloud, each.region, each.bought) == (cloud, region, bought) and f"{machine}-".startswith(each.machine.removesuffix("*")):
             return MachineKey(cloud, region, each.machine, bought), True
@@ -261,7 +267,7 @@ def _key(cloud: str, region: str, machine: str, bought: str, families: Iterable[
 def _why(
     mine: _Reported | None, theirs: BilledMachines | None, step_seconds: int, *, with_bill: bool, tagged: bool
 ) -> dict[Reason, Fraction]:
-    """Why they differ. The parts sum to the bill's amount less the report's, whatever they are."""
+    """Return the reasons for a difference. The parts sum to the bill's amount less the report's in every case."""
     if theirs is None:
         lacking = -Fraction(mine.usd) if mine else Fraction(0)
         return {Reason.NOT_IN_BILL if with_bill else Reason.NO_BILL: lacking}
@@ -270,13 +276,13 @@ def _why(
     if mine.hours is None:
         return {Reason.UNEXPLAINED: theirs.usd + theirs.covered_usd - Fraction(mine.usd)}
     priced, price = mine.priced, mine.price
-    # Hours that a commitment pays are first of all those that have a price in the report.
+    # Hours that a commitment pays for are first of all those that have a price in the report.
     covered = max(min(theirs.covered_hours, priced), Fraction(0))
     left = priced - covered
     unpriced = max(mine.unpriced - max(theirs.covered_hours - priced, Fraction(0)), Fraction(0))
     parts = {Reason.COVERED: theirs.covered_usd - (price or Fraction(0)) * covered}
     if theirs.hours <= 0:
-        # An amount without any time says nothing of hours and prices.
+        # An amount without any time shows nothing about hours and prices.
         parts[Reason.UNEXPLAINED] = theirs.usd
         parts |= _hours(-left, price or Fraction(0), mine.nodes, step_seconds, Fraction(0))
         return _checked(parts, mine, theirs)
@@ -291,14 +297,14 @@ def _why(
 
 
 def _hours(more: Fraction, price: Fraction, nodes: Fraction, step_seconds: int, loose: Fraction) -> dict[Reason, Fraction]:
-    """Why the bill has `more` hours than the report, or fewer."""
+    """Return why the bill has `more` hours than the report, or fewer if negative."""
     if more >= 0:
         starting = min(more, nodes * START_SECONDS / SECONDS_OF_AN_HOUR)
-        of_nobody = min(more - starting, loose)
+        untagged = min(more - starting, loose)
         return {
             Reason.START: starting * price,
-            Reason.LOOSE: of_nobody * price,
-            Reason.MORE_HOURS: (more - starting - of_nobody) * price,
+            Reason.LOOSE: untagged * price,
+            Reason.MORE_HOURS: (more - starting - untagged) * price,
         }
     # A sample stands for a step: a node's first and last may each be off by one.
     sampled = min(-more, nodes * 2 * step_seconds / SECONDS_OF_AN_HOUR)
@@ -322,7 +328,7 @@ def _others(bill: Bill) -> Iterable[tuple[str, Reason, str, Sum]]:
 
 
 def _notes(month: ReportedMonth, bill: Bill, families: Iterable[BilledPlace]) -> Iterable[str]:
-    def told(seconds: int) -> str:
+    def shown(seconds: int) -> str:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
     if not month.complete:
@@ -330,14 +336,14 @@ def _notes(month: ReportedMonth, bill: Bill, families: Iterable[BilledPlace]) ->
     period = month.period
     for cloud in sorted(bill.clouds):
         if cloud not in bill.first:
-            yield f"The bill of {cloud.value} has no machine in the report's period, {told(period.start)} to {told(period.end)}."
+            yield f"The bill of {cloud.value} has no machine in the report's period, {shown(period.start)} to {shown(period.end)}."
         elif bill.first[cloud] > period.start or bill.last[cloud] < period.end:
             yield (
-                f"The bill of {cloud.value} has machines from {told(bill.first[cloud])} to {told(bill.last[cloud])}; the report is of "
-                f"{told(period.start)} to {told(period.end)}."
+                f"The bill of {cloud.value} has machines from {shown(bill.first[cloud])} to {shown(bill.last[cloud])}; the report is of "
+                f"{shown(period.start)} to {shown(period.end)}."
             )
         if cloud in bill.first and cloud not in bill.with_clusters:
-            yield f"No row of {cloud.value} names a cluster: machines of other clusters or of none cannot be told from the report's."
+            yield f"No row of {cloud.value} names a cluster: machines of other clusters or of none cannot be distinguished from the report's."
     if bill.partly.rows:
         usd = to_cents({0: bill.partly.usd})[0]
         rows = f"{bill.partly.rows} rows of machines, {usd:,} USD"

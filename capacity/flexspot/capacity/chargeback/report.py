@@ -1,4 +1,4 @@
-"""The report: what nodes cost, lines that sum to it to the cent, and the charges that each line consists of."""
+"""The report: the cost of nodes, lines that sum to it to the cent, and the charges of each line."""
 
 from __future__ import annotations
 
@@ -32,34 +32,39 @@ if TYPE_CHECKING:
 
 
 class ExtraKind(StrEnum):
-    """STORAGE is data that is kept, in buckets or on disks; EGRESS is data that leaves a zone, a region or the cloud."""
+    """Kind of an extra cost."""
 
     STORAGE = "storage"
+    """Data that is kept, in buckets or on disks."""
+
     EGRESS = "egress"
+    """Data that leaves a zone, a region or the cloud."""
 
 
 class ExtraCost(Record):
-    """What a team is billed for one of these in the period, in US dollars and cents; `what` says what it is, such as a bucket's name.
-
-    `cloud` is whose bill it is from. Default: the one whose nodes the report is of.
-    """
+    """An amount that a team is billed for storage or egress in the period."""
 
     team: Annotated[str, Field(min_length=1)]
     kind: ExtraKind
     usd: Annotated[Decimal, Field(ge=Decimal(0), decimal_places=2)]
+    """US dollars and cents."""
+
     project: str = NONE
     what: str = ""
+    """Description, such as a bucket's name."""
+
     cloud: Vendor | None = None
+    """Cloud whose bill it is from. Default: the cloud of the report's nodes."""
 
 
 class ExtraCostFile(Record):
-    """The file: a list `costs`."""
+    """A file with a list `costs`."""
 
     costs: list[ExtraCost]
 
 
 def read_extra_costs(path: Path) -> tuple[ExtraCost, ...]:
-    """What the file says. Raises DataFileError with every problem at once."""
+    """Read the extra costs from a file. Raises DataFileError with every problem at once."""
     return tuple(read_records(path, ExtraCostFile).costs)
 
 
@@ -67,55 +72,62 @@ HOUR = SECONDS_OF_AN_HOUR
 
 
 class IdlePolicy(StrEnum):
-    """Who pays for GPUs that nobody had.
-
-    PROPORTIONAL: those who had GPUs of the same pool, by what these cost; of a pool that nobody used, all teams likewise. OWNER: the
-    team or owner that the node is labelled with. CENTRAL: no team; it is a line of its own, also for what nobody can be found for.
-    """
+    """The payer of idle GPUs."""
 
     PROPORTIONAL = "proportional"
+    """Teams that had GPUs of the same pool, by their cost; for an unused pool, all teams by their cost."""
+
     OWNER = "owner"
+    """The team or owner in the node's labels."""
+
     CENTRAL = "central"
+    """No team: a separate line. It also gets costs for which the other policies find no payer."""
 
 
 DIMENSIONS = tuple(each.name for each in fields(LineKey))
-"""The names by which the lines can be added up."""
+"""Names of the dimensions by which lines can be added up."""
 
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums. Seconds are of GPUs: had, had while somebody measured, and busy. `unpriced` are those on nodes whose price is not known.
-
-    `saved_usd` is by how much `allocated_usd` is less than the same GPUs on demand: idle ones save nothing.
-    """
+    """Sums of lines."""
 
     allocated_usd: Decimal = Decimal(0)
     idle_usd: Decimal = Decimal(0)
     saved_usd: Decimal = Decimal(0)
+    """Amount by which `allocated_usd` is less than the on-demand cost of the same GPUs. Idle GPUs save nothing."""
+
     gpu_seconds: float = 0.0
+    """Allocated GPU seconds."""
+
     measured: float = 0.0
+    """Allocated GPU seconds with measured utilisation."""
+
     used: float = 0.0
+    """Busy GPU seconds."""
+
     unpriced: float = 0.0
+    """Allocated GPU seconds on nodes without a known price."""
 
     @property
     def usd(self) -> Decimal:
-        """What is paid: for what was had, and for what was idle."""
+        """Amount to pay, for allocated and for idle GPUs."""
         return self.allocated_usd + self.idle_usd
 
     @property
     def saved_share(self) -> float:
-        """Of what the same GPUs had cost on demand; 0 where nothing was had."""
+        """Saving as a share of the on-demand cost of the same GPUs; 0 without allocated GPUs."""
         whole = self.allocated_usd + self.saved_usd
         return float(self.saved_usd / whole) if whole else 0.0
 
     @property
     def gpu_hours(self) -> float:
-        """GPU hours had."""
+        """Allocated GPU hours."""
         return self.gpu_seconds / HOUR
 
     @property
     def used_share(self) -> float | None:
-        """How busy GPUs were while somebody measured; None: nobody did."""
+        """Utilisation of GPUs while it was measured; None if it never was."""
         return self.used / self.measured if self.measured else None
 
     def __add__(self, other: Totals) -> Totals:
@@ -132,7 +144,7 @@ class Line:
 
 @dataclass(frozen=True)
 class WorkLine:
-    """What a team paid for the GPUs that a workload had on behalf of a user: `totals` have no idle GPUs, and nothing of what was saved."""
+    """Cost of the GPUs that a workload had for a user. `totals` contain no idle GPUs and no savings."""
 
     team: str
     workload: Workload
@@ -142,7 +154,7 @@ class WorkLine:
 
 @dataclass(frozen=True)
 class OpenCostFigure:
-    """What OpenCost says of the nodes that it knows, and what this report says of the same ones."""
+    """Cost of nodes according to OpenCost, and according to this report."""
 
     nodes: int
     opencost_usd: Decimal
@@ -151,7 +163,7 @@ class OpenCostFigure:
 
 @dataclass(frozen=True)
 class UnusedCommitment:
-    """A commitment of the period in node seconds: how long it was billed, how long no node of it was there, and what that came to."""
+    """A commitment of the period in node seconds: billed, without a node, and the cost of the latter."""
 
     what: str
     seconds: Seconds
@@ -161,30 +173,22 @@ class UnusedCommitment:
 
 @dataclass(frozen=True)
 class SpentPlan:
-    """A commitment of US dollars an hour in the period: what was billed for it, and how much of that machines used.
-
-    `utilisation` is how much of it was used; `coverage` how much of what it could pay for it paid, at on-demand prices. None: of nothing.
-    """
+    """A commitment of US dollars an hour in the period: the billed amount and the part that machines used."""
 
     plan: SpendCommitment
     committed_usd: Decimal
     used_usd: Decimal
     unused_usd: Decimal
     utilisation: Fraction | None
+    """Used share. None if nothing was billed."""
+
     coverage: Fraction | None
+    """Paid share of the eligible usage, at on-demand prices. None if no usage was eligible."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """Everything there is to say of a period. `gpu_seconds` are all of the nodes', had or idle; `node_seconds` of all nodes.
-
-    What was committed to and not there is in `node_usd` and, for machines with GPUs, in `idle_usd`; `commitments` says how much it was.
-    What of the `plans` nothing used is in `node_usd` and `idle_usd` as well; what they paid for is in both at their rates.
-    `credits` are what is taken off, apart from all other sums.
-    `charges` are the lines taken apart by what they are of; theirs is the same sum.
-    `nodes` are all nodes by what a bill tells apart, and sum to `node_usd`.
-    `work` is by whom, and for what, the teams' GPUs were had; a team's sums to its `allocated_usd`.
-    """
+    """The report of a period."""
 
     period: Period
     asked: Period
@@ -192,10 +196,18 @@ class Report:
     idle: IdlePolicy
     lines: tuple[Line, ...]
     node_usd: Decimal
+    """Cost of all nodes. It includes unused commitments and plans; usage that plans paid for is included at their rates."""
+
     idle_usd: Decimal
+    """Cost of idle GPUs. It includes unused plans, and unused commitments of machines with GPUs."""
+
     platform_usd: Decimal
     node_seconds: Seconds
+    """Seconds of all nodes."""
+
     gpu_seconds: float
+    """GPU seconds of all nodes, allocated or idle."""
+
     unknown: dict[UnknownPrice, Seconds]
     sources: dict[str, Source]
     lost: dict[Owner, Lost]
@@ -206,46 +218,55 @@ class Report:
     gaps: tuple[Gap, ...]
     notes: tuple[str, ...]
     commitments: tuple[UnusedCommitment, ...] = ()
+    """Commitments of machines, with their unused part."""
+
     uncommitted: dict[Uncommitted, Seconds] = field(default_factory=dict["Uncommitted", "Seconds"])
     doubled: dict[str, Seconds] = field(default_factory=dict[str, "Seconds"])
     charges: tuple[LineCharge, ...] = ()
+    """The lines split by kind and supply; the same sum."""
+
     nodes: tuple[NodeGroup, ...] = ()
+    """All nodes grouped as a bill distinguishes them; they sum to `node_usd`."""
+
     work: tuple[WorkLine, ...] = ()
+    """The allocated GPUs by workload and user; a team's sum to its `allocated_usd`."""
+
     price_changes: tuple[NodePriceChange, ...] = ()
     plans: tuple[SpentPlan, ...] = ()
     credits: tuple[Credited, ...] = ()
+    """Amounts taken off, not included in any other sum."""
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing from the sums, nor in doubt: every price is known, nothing was unseen, and the period is over.
+        """True if the sums are complete and certain: every price is known, nothing was unseen, and the period is over.
 
-        Reserved nodes without a commitment leave open what was billed for the rest of it; a name of two things, what was whose.
+        For reserved nodes without a commitment, the bill for the rest of it is not known. For a name of two objects, their owners are not.
         """
         missing = self.unknown or self.gaps or self.homeless or self.uncommitted or self.doubled
         return not missing and self.period == self.asked
 
     @property
     def total(self) -> Totals:
-        """All lines."""
+        """Sums of all lines."""
         return sum((each.totals for each in self.lines), Totals())
 
     @property
     def extra_usd(self) -> Decimal:
-        """Storage and traffic, which are no part of the nodes' cost."""
+        """Storage and traffic, which are not part of the nodes' cost."""
         return sum((each.usd for each in self.extra), Decimal(0))
 
     @property
     def credit_usd(self) -> Decimal:
-        """What credits take off: no part of the nodes' cost."""
+        """Amount that credits take off; it is not part of the nodes' cost."""
         return sum((each.usd for each in self.credits), Decimal("0.00"))
 
     @property
     def paid_usd(self) -> Decimal:
-        """What is left to pay of nodes, storage and egress."""
+        """Amount left to pay for nodes, storage and egress."""
         return self.node_usd + self.extra_usd - self.credit_usd
 
     def by(self, *dimensions: str) -> dict[tuple[str, ...], Totals]:
-        """The lines added up, the dearest first."""
+        """Return the lines added up by dimensions, the most expensive first."""
         found: dict[tuple[str, ...], Totals] = {}
         for line in self.lines:
             key = tuple(getattr(line.key, each) for each in dimensions)
@@ -254,13 +275,13 @@ class Report:
 
 
 TOP_CONSUMERS = 10
-"""So many of each team are shown unless asked otherwise."""
+"""Default number of consumers shown for each team."""
 
 MOST_CONSUMERS = 1000
 
 
 def totals_of(use: Use, *, priced: bool) -> Totals:
-    """A use as sums, before any money; `priced` says whether the price of its node is known."""
+    """Return a use as sums, before prices. `priced` is True if the price of its node is known."""
     seconds = float(use.allocated)
     return Totals(gpu_seconds=seconds, measured=float(use.measured), used=use.used, unpriced=0.0 if priced else seconds)
 
@@ -269,25 +290,25 @@ _Consumer = tuple["Workload", str]
 
 
 class WorkAmounts:
-    """Exact dollars by line, workload and user, as they are found node by node."""
+    """Exact dollars by line, workload and user, added node by node."""
 
     def __init__(self) -> None:
         self._usd: defaultdict[LineKey, defaultdict[_Consumer, Fraction]] = defaultdict(_fractions)
         self._totals: dict[tuple[str, _Consumer], Totals] = {}
 
     def add_use(self, line: LineKey, work: Work, use: Use, *, priced: bool) -> None:
-        """GPUs that the work had on a node."""
+        """Add GPUs that the work had on a node."""
         key = line.team, (work.workload, work.user)
         self._totals[key] = self._totals.get(key, Totals()) + totals_of(use, priced=priced)
 
     def add_usd(self, line: LineKey, work: Work, usd: Fraction) -> None:
-        """What these cost."""
+        """Add their cost."""
         self._usd[line][work.workload, work.user] += usd
 
     def lines(self, allocated: Mapping[LineKey, Decimal]) -> tuple[WorkLine, ...]:
-        """Each team's, which sum to what its lines pay for GPUs that were had. `allocated` is that, in cents.
+        """Return the lines of each team, which sum to what its lines pay for allocated GPUs: `allocated`, in cents.
 
-        Cents are divided line by line, as `to_cents` gives the right sum only of what was rounded once.
+        Cents are divided line by line, as `to_cents` returns the exact sum only for amounts rounded once.
         """
         found = dict(self._totals)
         for line, amounts in self._usd.items():
@@ -305,28 +326,35 @@ KeyT = TypeVar("KeyT")
 
 @dataclass(frozen=True)
 class TopConsumers(Generic[KeyT]):
-    """Those of one team that cost most, the dearest first. `others` are all that are not in `top`, and `count` how many these are.
+    """The most expensive consumers of one team.
 
-    `top`, `others` and `idle_usd`, which is for GPUs that nobody had, sum to `team`: what the team pays.
+    `top`, `others` and `idle_usd` sum to `team`.
     """
 
     team: Totals
+    """Everything the team pays."""
+
     top: tuple[tuple[KeyT, Totals], ...]
+    """The most expensive ones, in order."""
+
     others: Totals
+    """Sum of those not in `top`."""
+
     count: int
+    """Number of those not in `top`."""
 
     @property
     def idle_usd(self) -> Decimal:
-        """What the team pays for GPUs that nobody had: no workload is to blame for them."""
+        """Cost of idle GPUs that the team pays for. It is attributed to no workload."""
         return self.team.idle_usd
 
     def share(self, totals: Totals) -> float | None:
-        """Of all that the team pays; None where that is nothing."""
+        """Return the share of everything that the team pays. None if it pays nothing."""
         return float(totals.usd / self.team.usd) if self.team.usd else None
 
 
 def top_consumers(report: Report, most: int, by: Callable[[WorkLine], KeyT]) -> dict[str, TopConsumers[KeyT]]:
-    """At most `most` of each team that had GPUs, by cost, then GPU hours, then name; the dearest team first."""
+    """Return at most `most` consumers of each team, by cost, then GPU hours, then name; the most expensive team first."""
     of_team: dict[str, dict[KeyT, Totals]] = {}
     for line in report.work:
         sums = of_team.setdefault(line.team, {})

@@ -1,4 +1,4 @@
-"""The time that a report is of, and what Prometheus answers about it, as plain data."""
+"""The period of a report, and Prometheus' answers about it as plain data."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MONTH = re.compile(r"(?P<year>\d{4})-(?P<month>0[1-9]|1[0-2])")
 
 
 class PeriodError(ValueError):
-    """A month, moment or time zone that cannot be used; the text says what is allowed."""
+    """An unusable month, moment or time zone. The text says what is allowed."""
 
 
 @dataclass(frozen=True)
 class Period:
-    """From `start` until before `end`, in seconds since 1970 UTC; `name` is what a reader calls it, in `timezone`."""
+    """A time from `start` until before `end`, in seconds since 1970 UTC; `name` is its name for readers, in `timezone`."""
 
     start: Seconds
     end: Seconds
@@ -33,23 +33,23 @@ class Period:
 
     @property
     def seconds(self) -> Seconds:
-        """How long it is. A month in which clocks change is an hour longer or shorter than its days."""
+        """Length in seconds. A month in which clocks change is an hour longer or shorter than its days."""
         return self.end - self.start
 
     def until(self, moment: Seconds) -> Period:
-        """What of it lies before `moment`. Raises PeriodError where nothing does."""
+        """Return the part before `moment`. Raises PeriodError if nothing is left."""
         if moment <= self.start:
             raise PeriodError(f"{self.name} has not begun: nothing has been recorded of it; choose a month that has")
         return Period(self.start, min(self.end, moment), self.name, self.timezone)
 
     def slices(self, seconds: Seconds) -> Iterator[tuple[Seconds, Seconds]]:
-        """The period in pieces of `seconds`, the last one shorter."""
+        """Yield the period in pieces of `seconds`, the last one shorter."""
         for start in range(self.start, self.end, seconds):
             yield start, min(start + seconds, self.end)
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """The time zone. Raises PeriodError for a name that the IANA database does not have."""
+    """Return the time zone. Raises PeriodError for a name that is not in the IANA database."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -57,7 +57,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def month_period(month: str, timezone: str) -> Period:
-    """A calendar month such as 2026-10, from midnight to midnight in `timezone`. Raises PeriodError."""
+    """Return a calendar month such as 2026-10, from midnight to midnight in `timezone`. Raises PeriodError."""
     found = _MONTH.fullmatch(month)
     if found is None:
         raise PeriodError(f"month {month!r} is not a month; write YYYY-MM, such as 2026-10")
@@ -71,9 +71,9 @@ def month_period(month: str, timezone: str) -> Period:
 
 
 def period_between(start: str, end: str, timezone: str) -> Period:
-    """From one moment to another, each a date or a date and time of ISO 8601; one without an offset is in `timezone`.
+    """Return the period between two moments: dates, or dates and times of ISO 8601; without an offset they are in `timezone`.
 
-    Raises PeriodError for what is no moment, and for an end that is not after the start.
+    Raises PeriodError for anything else, and for an end that is not after the start.
     """
     zone = zone_of(timezone)
     first, last = _moment(start, zone), _moment(end, zone)
@@ -91,18 +91,18 @@ def _moment(written: str, zone: ZoneInfo) -> Seconds:
 
 
 Seconds = int
-"""Seconds since 1970 UTC, or a number of them."""
+"""Seconds since 1970 UTC, or a number of seconds."""
 
 Labels = dict[str, str]
 
 
 class MalformedReplyError(ValueError):
-    """A reply of another form than Prometheus' API has."""
+    """A reply that does not have the form of Prometheus' API."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """The samples of one set of labels, the oldest first."""
+    """The samples of one set of labels, oldest first."""
 
     labels: Labels
     samples: list[tuple[Seconds, float]]
@@ -110,14 +110,14 @@ class Series:
 
 @dataclass
 class Matrix:
-    """The result of a range query. `dropped` counts samples that are no number (NaN, Inf): they count for nothing."""
+    """The result of a range query. `dropped` counts samples that are not numbers (NaN, Inf) and are ignored."""
 
     series: list[Series] = field(default_factory=list[Series])
     dropped: int = 0
 
 
 def read_matrix(result: object) -> Matrix:
-    """The `data.result` of a range query. Raises MalformedReplyError."""
+    """Parse the `data.result` of a range query. Raises MalformedReplyError."""
     matrix = Matrix()
     try:
         for each in cast("list[dict[str, Any]]", result):
@@ -134,7 +134,7 @@ def read_matrix(result: object) -> Matrix:
 
 
 def named(labels: Mapping[str, str], name: str) -> str:
-    """A label that an exporter gave, where Prometheus has put it aside for one of its own: honor_labels is false by default.
+    """Return a label as the exporter set it. Prometheus renames it if it conflicts with its own: honor_labels is false by default.
 
     https://prometheus.io/docs/prometheus/latest/configuration/configuration/#scrape_config
     """
@@ -142,7 +142,7 @@ def named(labels: Mapping[str, str], name: str) -> str:
 
 
 def merged(series: list[Series], *names: str) -> dict[tuple[str, ...], list[tuple[Seconds, float]]]:
-    """The samples by the values of `names`. Where two series tell of one moment, replicas told of the same thing: the greater counts."""
+    """Return the samples by the values of `names`. Two series with the same moment are replicas of one object: the greater value counts."""
     found: dict[tuple[str, ...], list[list[tuple[Seconds, float]]]] = {}
     for each in series:
         found.setdefault(tuple(named(each.labels, name) for name in names), []).append(each.samples)
@@ -161,7 +161,7 @@ KeyT = TypeVar("KeyT", bound="Hashable")
 ValueT = TypeVar("ValueT")
 
 BRIDGED_STEPS = 5
-"""How many missing samples are taken to be as the one before, unless told otherwise."""
+"""Default number of missing samples that are assumed to equal the sample before."""
 
 
 @dataclass(frozen=True)
@@ -174,13 +174,13 @@ class Span:
 
     @property
     def seconds(self) -> Seconds:
-        """How long it is."""
+        """Length in seconds."""
         return self.end - self.start
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Between two samples of `name` nobody looked for longer than is bridged: what was then is not counted."""
+    """A time between two samples of `name`, longer than is bridged. It is not counted."""
 
     name: str
     start: Seconds
@@ -188,10 +188,10 @@ class Gap:
 
 
 class SpanReader(Generic[KeyT]):
-    """Turns samples into spans, slice after slice, and keeps of each key its last sample alone.
+    """Turns samples into spans, slice by slice, and keeps only the last sample of each key.
 
-    A sample at t stands for t until before t + `step`, so n samples are n steps: a start and an end are each off by less than a step.
-    Up to `bridged_steps` missing samples are taken to be as the one before; more end the span and are told as a gap. `end` clips.
+    A sample at t stands for t until before t + `step`, so n samples are n steps: a start and an end are each off by less than a step. Up to
+    `bridged_steps` missing samples are assumed to equal the one before. More end the span and are reported as a gap. `end` clips spans.
     """
 
     def __init__(self, step: Seconds, bridged_steps: int, end: Seconds) -> None:
@@ -202,7 +202,7 @@ class SpanReader(Generic[KeyT]):
         self.gaps: list[tuple[KeyT, Seconds, Seconds]] = []
 
     def read(self, key: KeyT, samples: Sequence[tuple[Seconds, float]]) -> Iterator[Span]:
-        """The spans of more samples of `key`, oldest first; they touch where nothing is missing."""
+        """Yield the spans of more samples of `key`, oldest first; they touch where nothing is missing."""
         start: Seconds | None = None
         reached, value = self._last.get(key, (None, 0.0))
         reached = None if reached is None else reached + self._step
@@ -234,39 +234,39 @@ class SpanReader(Generic[KeyT]):
 
 
 class Timeline(Generic[ValueT]):
-    """What was known of something from which moment on."""
+    """Values of something over time."""
 
     def __init__(self) -> None:
         self._moments: list[Seconds] = []
         self._values: list[ValueT] = []
 
     def learn(self, moment: Seconds, value: ValueT) -> None:
-        """From `moment` on it is `value`; moments rise."""
+        """Set the value from `moment` on. Moments must rise."""
         if not self._values or self._values[-1] != value:
             self._moments.append(moment)
             self._values.append(value)
 
     @property
     def last(self) -> ValueT | None:
-        """What was known last; None: nothing yet."""
+        """The last known value; None before the first."""
         return self._values[-1] if self._values else None
 
     def at(self, moment: Seconds) -> ValueT:
-        """What was known then: the newest before, or, before anything was, the first. An object is there before its labels are."""
+        """Return the value at a moment: the newest before, or else the first. An object exists before its labels are seen."""
         return self._values[max(0, bisect_right(self._moments, moment) - 1)]
 
     def cut(self, span: Span) -> Iterator[Span]:
-        """The span in pieces, each of which lies within one value."""
+        """Yield the span in pieces, each with a constant value."""
         start = span.start
         for moment in self._moments[bisect_right(self._moments, span.start) :]:
             if moment >= span.end:
                 break
-            # What came first is valid before it was seen.
+            # The first value is valid before it was seen.
             if moment != self._moments[0]:
                 yield Span(start, moment, span.value)
                 start = moment
         yield Span(start, span.end, span.value)
 
     def keep_last(self) -> None:
-        """Forgets what was before; for the next slice."""
+        """Forget all but the last value, for the next slice."""
         del self._moments[:-1], self._values[:-1]

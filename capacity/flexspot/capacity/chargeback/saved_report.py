@@ -1,4 +1,4 @@
-"""A report, read again from the JSON that `flexspot chargeback report --format json` writes; and the months of one cluster side by side."""
+"""Reads reports from the JSON that `flexspot chargeback report --format json` writes, and compares the months of one cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 MAX_REPORT_BYTES = 256 * 2**20
-"""No report is longer: it holds sums."""
+"""Largest size of a report, which contains only sums."""
 
 
 class ReportError(ValueError):
@@ -28,7 +28,7 @@ class ReportError(ValueError):
 
 
 class SavedPart(BaseModel):
-    """Reports say more than is needed of them."""
+    """A part of a report. Keys that are not needed are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -45,7 +45,7 @@ Moment = Annotated[int, BeforeValidator(_unix_seconds)]
 
 
 class SavedPeriod(SavedPart):
-    """From `start` until before `end`."""
+    """The time from `start` until before `end`."""
 
     name: str
     start: Moment = Field(alias="from")
@@ -53,24 +53,24 @@ class SavedPeriod(SavedPart):
 
 
 class SavedReport(SavedPart):
-    """What every reader needs."""
+    """The part of a report that every reader needs."""
 
     period: SavedPeriod
     complete: bool
     node_usd: Cents
 
     def refuse_another_sum(self, parts: str, amounts: Iterable[Decimal]) -> None:
-        """Raise ReportError where the `parts` of a report, such as its lines, do not sum to what its nodes cost."""
+        """Raise ReportError if the `parts` of a report, such as its lines, do not sum to the cost of its nodes."""
         if (summed := sum(amounts, Decimal(0))) != self.node_usd:
-            told = f"{summed} USD and not to its {self.node_usd} USD"
-            raise ReportError(f"its {parts} sum to {told}: it was changed by hand, or is cut off")
+            mismatch = f"{summed} USD and not to its {self.node_usd} USD"
+            raise ReportError(f"its {parts} sum to {mismatch}: it was changed by hand, or is cut off")
 
 
 ReportT = TypeVar("ReportT", bound=SavedReport)
 
 
 def _read_saved(path: Path, model: type[ReportT]) -> ReportT:
-    """The report. Raises ReportError for a file that is no such report, OSError for no file."""
+    """Read a report. Raises ReportError for a file that is not such a report, OSError for a missing one."""
     if path.stat().st_size > MAX_REPORT_BYTES:
         raise ReportError(f"it is longer than {MAX_REPORT_BYTES // 2**20} MiB, as no report is")
     try:
@@ -86,7 +86,7 @@ Whole = Annotated[int, Field(ge=0, le=10**15)]
 
 
 class ReportedNodes(SavedPart):
-    """See NodeGroup."""
+    """A NodeGroup."""
 
     cloud: str
     region: str
@@ -107,7 +107,10 @@ class ReportedMonth(SavedReport):
 
 
 def read_report(path: Path) -> ReportedMonth:
-    """Raises ReportError for a file that is no such report, or whose nodes do not sum to it; OSError for one that cannot be read."""
+    """Read the nodes of a report.
+
+    Raises ReportError for a file that is not such a report or whose nodes do not sum to it; OSError for one that cannot be read.
+    """
     report = _read_saved(path, ReportedMonth)
     report.refuse_another_sum("nodes", (each.usd for each in report.nodes))
     if report.period.end <= report.period.start:
@@ -130,10 +133,7 @@ class _Of(SavedPart):
 
 
 class ReportedTeams(SavedReport):
-    """What each team, or word such as (central), paid for nodes in a month, of which all until the period's end is in the report.
-
-    `of` says of which cluster it is.
-    """
+    """Payments of each team, or payer such as (central), for nodes in a month up to the period's end. `of` identifies the cluster."""
 
     period: _Period
     idle_policy: str
@@ -149,12 +149,12 @@ class ReportedTeams(SavedReport):
 
     @property
     def month(self) -> Period:
-        """The whole month. Raises PeriodError where the period is no calendar month."""
+        """The whole month. Raises PeriodError if the period is not a calendar month."""
         return month_period(self.period.name, self.period.timezone)
 
     @property
     def teams(self) -> dict[str, Decimal]:
-        """What each team paid."""
+        """Payment of each team."""
         found: dict[str, Decimal] = {}
         for line in self.lines:
             found[line.team] = found.get(line.team, Decimal(0)) + line.total_usd
@@ -162,24 +162,28 @@ class ReportedTeams(SavedReport):
 
     @property
     def missing(self) -> bool:
-        """Whether something is in no sum, so that amounts are "at least"."""
-        # Where a later version has another reason to be incomplete, it is believed.
-        told = self.unknown_prices or self.gaps or self.homeless or self.uncommitted or self.doubled
-        return bool(told) or (self.over and not self.complete)
+        """True if something is missing from the sums, so that amounts are "at least"."""
+        # A later version may have another reason to be incomplete: its `complete` is trusted.
+        gaps = self.unknown_prices or self.gaps or self.homeless or self.uncommitted or self.doubled
+        return bool(gaps) or (self.over and not self.complete)
 
     @property
     def over(self) -> bool:
-        """Whether the whole month is in it."""
+        """True if the whole month is in it."""
         return self.period.end == self.month.end
 
     @property
     def usable(self) -> bool:
-        """Whether the month can be held against others: it is over, and nothing is missing."""
+        """True if the month can be compared with others: it is over, and nothing is missing."""
         return self.over and not self.missing
 
 
 def read_teams(path: Path) -> ReportedTeams:
-    """Raises ReportError for a file that is no such report, of no calendar month or whose lines do not sum; OSError for no file at all."""
+    """Read the team lines of a report.
+
+    Raises ReportError for a file that is not such a report, is not of a calendar month or whose lines do not sum; OSError for a missing
+    file.
+    """
     report = _read_saved(path, ReportedTeams)
     period = report.period
     try:
@@ -194,10 +198,12 @@ def read_teams(path: Path) -> ReportedTeams:
 
 @dataclass(frozen=True)
 class MonthOf:
-    """A team in a month. `change` is against the month before; None where that, or this, is not there whole."""
+    """A team in a month."""
 
     usd: Decimal
     change: Decimal | None
+    """Change from the month before. None unless both months are usable."""
+
     change_share: float | None
 
 
@@ -211,22 +217,31 @@ class Row:
 
 @dataclass(frozen=True)
 class Trend:
-    """`rows` are by what the last month cost, the dearest first; `total` is all of them. `missing` are months between without a report."""
+    """Costs of teams over several months."""
 
     months: tuple[ReportedTeams, ...]
     rows: tuple[Row, ...]
+    """By the cost of the last month, the most expensive first."""
+
     total: Row
+    """Sum of all teams."""
+
     missing: tuple[str, ...]
+    """Months between without a report."""
+
     notes: tuple[str, ...]
 
     @property
     def complete(self) -> bool:
-        """Whether every month is there, and whole but for the last, which may go on."""
+        """True if every month exists and is complete, except that the last one may not be over."""
         return not self.missing and all(each.usable for each in self.months[:-1]) and not self.months[-1].missing
 
 
 def trend_of(reports: Iterable[ReportedTeams]) -> Trend:
-    """Raises ExplainedError for two reports of one month, and for reports of several clusters, time zones or ways to count idle GPUs."""
+    """Compare the months of reports.
+
+    Raises ExplainedError for two reports of one month, and for reports of several clusters, time zones or idle policies.
+    """
     months = tuple(sorted(reports, key=lambda each: each.month.start))
     _refuse_mixed(months)
     teams = sorted({team for each in months for team in each.teams})
@@ -243,12 +258,12 @@ def _refuse_mixed(months: Sequence[ReportedTeams]) -> None:
     for before, after in pairwise(months):
         if before.month.name == after.month.name:
             raise _wrong(f"two reports are of {after.month.name}, which would count twice", "give one of each month")
-    told = {
+    mixed = {
         "time zones, so that their months overlap": {each.month.timezone for each in months},
         "ways to pay for idle GPUs (--idle), so that teams' amounts are not the same thing": {each.idle_policy for each in months},
         "clusters (--match)": {each.of.match for each in months},
     }
-    for what, values in told.items():
+    for what, values in mixed.items():
         if len(values) > 1:
             named = ", ".join(each or "none" for each in sorted(values))
             raise _wrong(f"the reports have several {what}: {named}", "give reports that were made in one way")

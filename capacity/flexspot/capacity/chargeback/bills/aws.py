@@ -1,8 +1,8 @@
-"""AWS's Cost and Usage Report: CUR 2.0 of Data Exports, and the legacy one, whose columns have other names for the same.
+"""AWS's Cost and Usage Report: CUR 2.0 of Data Exports, and the legacy report, which has the same columns under other names.
 
 Columns and line item types: https://docs.aws.amazon.com/cur/latest/userguide/table-dictionary-cur2.html and Lineitem-columns.html there;
-the header of a legacy report as github.com/cloud-carbon-footprint/cloud-carbon-footprint has it in its tests (read 2026-11-27). No report
-of an account of our own has been read.
+the header of a legacy report as github.com/cloud-carbon-footprint/cloud-carbon-footprint has it in its tests (read 2026-11-27). Not tested
+with a report of a real account.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NEEDED = (
     "line_item_currency_code",
     "line_item_usage_start_date",
 )
-"""The columns without which nothing can be said."""
+"""Required columns."""
 
 _CLUSTER_TAGS = (
     "resource_tags_aws_eks_cluster_name",
@@ -48,13 +48,13 @@ ALSO = (
     "resource_tags",
     *_CLUSTER_TAGS,
 )
-"""The columns that are read where a report has them."""
+"""Optional columns, read where a report has them."""
 
 _BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def column(name: str) -> str:
-    """A legacy column's name in the form of CUR 2.0: lineItem/UsageType is line_item_usage_type."""
+    """Return a legacy column's name in the form of CUR 2.0: lineItem/UsageType is line_item_usage_type."""
     if "/" not in name:
         return name.strip().lower()
     return re.sub(r"[^a-z0-9]+", "_", _BOUNDARY.sub("_", name.strip()).lower())
@@ -70,7 +70,9 @@ _PREFIX = re.compile(r"[A-Z]{2,4}[A-Z0-9]?\d?-(?=[A-Z])")
 _FIRST_WORD = re.compile(r"[:\-.].*", re.DOTALL)
 
 _NO_TIME = frozenset({"Reservation", "DedicatedRes", "HeavyUsage"})
-"""All of a capacity reservation: the machines in it are BoxUsage, the rest of it is UnusedBox, so its own hours would count twice."""
+"""Usage kinds whose hours are not counted. The machines in a capacity reservation are BoxUsage and the rest of it is UnusedBox, so the
+reservation's own hours would count twice.
+"""
 
 _KINDS = {
     "RIFee": Kind.COMMITMENT,
@@ -89,7 +91,7 @@ _KINDS = {
 }
 _USED = frozenset({"Usage", "DiscountedUsage", "SavingsPlanCoveredUsage", "SavingsPlanNegation"})
 _COVERED = _USED - {"Usage"}
-"""Usage that a reservation or a plan pays: it costs nothing here, or is taken off again by the plan's negation."""
+"""Usage that a reservation or a plan pays for: it costs nothing here, or the plan's negation deducts it again."""
 
 _CLUSTER_KEYS = re.compile(
     r"(?:user_)?(?:aws_eks_cluster_name|eks_cluster_name|eks_eks_cluster_name|karpenter_sh_nodepool|kubernetes_io_cluster_.+)"
@@ -97,7 +99,7 @@ _CLUSTER_KEYS = re.compile(
 
 
 def place_of(usage_type: str, region: str) -> tuple[BilledPlace, bool] | None:
-    """The machine that a usage type of EC2 is of, and whether its amount is hours of that machine; None: it is of none."""
+    """Return the machine of an EC2 usage type and whether its amount is in hours of that machine. None for any other usage type."""
     if fee := _AUTO_MODE.fullmatch(usage_type):
         return BilledPlace(Vendor.AWS, region, fee["machine"], Bought.AUTO_MODE), True
     if (match := _USAGE.fullmatch(usage_type)) is None:
@@ -107,7 +109,7 @@ def place_of(usage_type: str, region: str) -> tuple[BilledPlace, bool] | None:
 
 
 def entries(row: Mapping[str, str]) -> Iterator[Entry]:
-    """What a row says; its discounts, where its net cost is another, as an entry of its own. Raises BillError."""
+    """Yield the entries of a row. A net cost that differs adds a separate entry for the discount. Raises BillError."""
     refuse_another(row["line_item_currency_code"], "line_item_currency_code")
     written = row["line_item_line_item_type"].strip()
     usage = row["line_item_usage_type"].strip()
@@ -122,14 +124,14 @@ def entries(row: Mapping[str, str]) -> Iterator[Entry]:
     identity = f"{own} {row.get('identity_time_interval', '').strip()} {usage} {written} {usd}" if own else ""
     if found is None:
         if what == "AmazonEC2":
-            # Disks, gateways and traffic are all of this product.
+            # Disks, gateways and traffic all belong to this product.
             what = f"AmazonEC2 {_FIRST_WORD.sub('', _PREFIX.sub('', usage))}".strip()
         yield Entry(kind, Vendor.AWS, what, usd, start=start, end=end, identity=identity)
     else:
         place, is_time = found
         hours = Fraction(number(row["line_item_usage_amount"], "line_item_usage_amount")) if is_time else Fraction(0)
         if written == "SavingsPlanNegation":
-            # Its time is that of the usage which it takes off again.
+            # Its hours are those of the usage that it deducts.
             hours = Fraction(0)
         covered = written in _COVERED
         yield Entry(Kind.MACHINE, Vendor.AWS, what, usd, place, hours, covered, _in_cluster(row), start, end, identity)
@@ -138,7 +140,10 @@ def entries(row: Mapping[str, str]) -> Iterator[Entry]:
 
 
 def _net(row: Mapping[str, str], usd: Decimal, kind: Kind) -> Decimal | None:
-    """By how much the net cost is another. A discount with a row of its own is in the net cost of what it is off, and is 0 itself."""
+    """Return the net cost minus the cost, or None if they are equal.
+
+    A discount with a separate row is contained in the net cost of the discounted row, so its own net cost is 0.
+    """
     written = row.get("line_item_net_unblended_cost")
     if written is None or (not written.strip() and kind is not Kind.DISCOUNT):
         return None
@@ -162,12 +167,12 @@ def _in_cluster(row: Mapping[str, str]) -> bool:
 
 
 def names_cluster(tags: Mapping[str, object]) -> bool:
-    """Whether one of the tags is a cluster's, in whatever way an export writes its key."""
+    """Return whether one of the tags identifies a cluster, in any spelling of its key that exports use."""
     return any(value and _CLUSTER_KEYS.fullmatch(re.sub(r"[^a-z0-9]+", "_", key.lower())) for key, value in tags.items())
 
 
 def _map(row: Mapping[str, str], name: str) -> dict[str, str]:
-    """A column of CUR 2.0 that holds a map, as JSON."""
+    """Parse a map column of CUR 2.0, which is JSON."""
     found = in_json(row, name)
     if found is None:
         return {}

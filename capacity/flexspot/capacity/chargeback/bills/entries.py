@@ -1,4 +1,4 @@
-"""An entry: one amount of a bill, in the words of all bills; and a bill: sums of entries, never rows."""
+"""Entry: one amount of a bill, in a form shared by all bills. Bill: sums of entries; rows are not kept."""
 
 from __future__ import annotations
 
@@ -21,29 +21,37 @@ if TYPE_CHECKING:
 
 
 class BillError(ValueError):
-    """A bill that cannot be used: what is wrong and in which row."""
+    """A bill that cannot be used: the problem and its row."""
 
 
 class Kind(StrEnum):
-    """What is paid for.
-
-    MACHINE is a machine's time. COMMITMENT is the fee of a reservation or a plan, whatever ran. DISCOUNT is less for everything of a kind,
-    by contract; CREDIT is money given; CORRECTION takes back or adds to an earlier charge. SERVICE is all else.
-    """
+    """Kind of an entry: what the money is paid for."""
 
     MACHINE = "machine"
+    """A machine's time."""
+
     COMMITMENT = "commitment"
+    """The fee of a reservation or a plan, whatever ran."""
+
     DISCOUNT = "discount"
+    """A contractual reduction for everything of a kind."""
+
     CREDIT = "credit"
+    """Money given."""
+
     CORRECTION = "correction"
+    """A refund of, or an addition to, an earlier charge."""
+
     TAX = "tax"
     SERVICE = "service"
+    """Everything else."""
 
 
 class Bought(StrEnum):
-    """What a bill says of how a machine was bought.
+    """The way a machine was bought, as far as a bill shows it.
 
-    It does not tell a machine of a capacity reservation from one on demand, nor a queued one from flex-start. AUTO_MODE is a fee.
+    A bill does not distinguish a machine of a capacity reservation from one on demand, nor a queued one from flex-start. AUTO_MODE is a
+    fee.
     """
 
     ON_DEMAND = "on-demand"
@@ -54,22 +62,19 @@ class Bought(StrEnum):
 
 @dataclass(frozen=True, order=True)
 class BilledPlace:
-    """Which machine, where, and how it was bought. `machine` ends in -* for a family of which the row does not say the machine (GCP)."""
+    """A machine, its place, and how it was bought."""
 
     cloud: Vendor
     region: str
     machine: str
+    """Machine type. It ends in -* for a family, where the row does not name the machine (GCP)."""
+
     bought: Bought
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One amount of a bill, in US dollars.
-
-    `hours` are those of nodes, or of vCPUs where the place is a family; zero for what is no time of its own, such as memory. `covered`: a
-    commitment pays for it. `cluster` says that the row names a cluster of Kubernetes. `start` and `end` are seconds of Unix time, where
-    the row says them. `identity` is that of the row, where the cloud gives it one.
-    """
+    """One amount of a bill, in US dollars."""
 
     kind: Kind
     cloud: Vendor
@@ -77,11 +82,20 @@ class Entry:
     usd: Decimal
     place: BilledPlace | None = None
     hours: Fraction = Fraction(0)
+    """Hours of nodes, or of vCPUs if the place is a family. Zero for items without time of their own, such as memory."""
+
     covered: bool = False
+    """True if a commitment pays for it."""
+
     cluster: bool = False
+    """True if the row names a Kubernetes cluster."""
+
     start: int | None = None
+    """Unix time in seconds, if the row has it; `end` likewise."""
+
     end: int | None = None
     identity: str = ""
+    """Identity of the row, if the cloud assigns one."""
 
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,18}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE]([+-]?\d{1,3}))?", re.ASCII)
@@ -89,7 +103,7 @@ _MAX_EXPONENT = 30
 
 
 def number(text: str, what: str) -> Decimal:
-    """A figure of a bill; empty is 0. Raises BillError for what is no finite number, or one that no bill has."""
+    """Parse a number of a bill; empty is 0. Raises BillError for anything that is not a finite number of plausible size."""
     written = text.strip()
     if not written:
         return Decimal(0)
@@ -101,7 +115,7 @@ def number(text: str, what: str) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def moment(text: str, what: str) -> int | None:
-    """A time of a bill as seconds of Unix time, UTC unless it says otherwise; empty is None. Raises BillError."""
+    """Parse a time of a bill into seconds of Unix time; UTC unless it has an offset. Empty is None. Raises BillError."""
     written = text.strip()
     if not written:
         return None
@@ -113,7 +127,7 @@ def moment(text: str, what: str) -> int | None:
 
 
 def in_json(row: Mapping[str, str], name: str) -> Any:
-    """What a column holds as JSON, numbers as they are written; empty, or null, is None. Raises BillError."""
+    """Parse a JSON column and keep numbers as they are written. Empty and null are None. Raises BillError."""
     written = row.get(name, "").strip()
     if not written:
         return None
@@ -124,12 +138,12 @@ def in_json(row: Mapping[str, str], name: str) -> Any:
 
 
 def is_in_dollars(currency: str) -> bool:
-    """Return whether a bill's currency is that of reports."""
+    """Return whether a bill's currency is the currency of reports."""
     return currency.strip().upper() == "USD"
 
 
 def refuse_another(currency: str, column: str) -> None:
-    """Raise BillError for an amount that is not in US dollars, in which reports are."""
+    """Raise BillError for an amount that is not in US dollars, the currency of reports."""
     if not is_in_dollars(currency):
         raise BillError(
             f"{column} is {currency.strip()[:10] or 'empty'}, and reports are in USD. Export the bill in USD; of Google Cloud, give the "
@@ -138,25 +152,27 @@ def refuse_another(currency: str, column: str) -> None:
 
 
 MAX_SUMS = 50_000
-"""How many different machines and services a bill may name; more would fill the memory."""
+"""Most distinct machines and services of a bill; more would fill the memory."""
 
 
 MAX_IDENTITIES = 2_000_000
-"""Of how many rows it is remembered that they were there."""
+"""Most rows whose identity is remembered, to detect repeated rows."""
 
 
 @dataclass
 class BilledMachines:
-    """What the bill says of the machines of a place, in US dollars and hours.
-
-    `covered_*` are what a commitment pays for, of which `covered_usd` is left to pay here: nothing, as a rule. `loose_hours` are those of
-    `hours` whose rows name no cluster.
-    """
+    """Sums of the bill for the machines of a place, in US dollars and hours."""
 
     usd: Fraction = field(default_factory=Fraction)
     hours: Fraction = field(default_factory=Fraction)
+    """The part of covered usage that is still billed here: usually nothing."""
+
     covered_usd: Fraction = field(default_factory=Fraction)
+    """Hours that a commitment pays for."""
+
     covered_hours: Fraction = field(default_factory=Fraction)
+    """The part of `hours` whose rows name no cluster."""
+
     loose_hours: Fraction = field(default_factory=Fraction)
 
     def __iadd__(self, other: BilledMachines) -> BilledMachines:  # noqa: PYI034 -- of itself
@@ -167,17 +183,18 @@ class BilledMachines:
 
 @dataclass
 class Sum:
-    """An amount, and of how many rows."""
+    """An amount and the number of rows in it."""
 
     usd: Fraction = field(default_factory=Fraction)
     rows: int = 0
 
 
 class Bill:
-    """The sums of all bills of a period: `machines` by place, `others` by cloud, kind and what it is.
+    """The sums of all bills of a period.
 
-    `elsewhen` is what is of other days than the period's, by cloud; `repeated` what rows say that repeat an earlier one, by cloud. Both are
-    in no other sum. `partly` is how much of `machines` is of rows that lie in the period in part only.
+    `machines` has sums by place, `others` by cloud, kind and description. `elsewhen` has rows of days outside the period, `repeated` rows
+    that repeat an earlier one, both by cloud; neither is in any other sum. `partly` is the part of `machines` whose rows lie only partly in
+    the period.
     """
 
     def __init__(self, start: int, end: int) -> None:
@@ -195,7 +212,7 @@ class Bill:
         self._seen: set[int] = set()
 
     def add(self, row: Sequence[Entry]) -> None:
-        """The entries of one row. Raises BillError where the bill names more than is to be remembered."""
+        """Add the entries of one row. Raises BillError if the bill names more machines and services than MAX_SUMS."""
         again = self._is_repeated(row)
         for each in row:
             self.clouds.add(each.cloud)

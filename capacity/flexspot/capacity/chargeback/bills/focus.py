@@ -2,7 +2,7 @@
 
 Columns: https://focus.finops.org/focus-specification/v1-2/ and the samples FOCUS-1.2/focus_sample_costandusage_{aws,gcp}_1000.csv of
 github.com/FinOps-Open-Cost-and-Usage-Spec/FOCUS-Sample-Data; AWS's x_UsageType of its FOCUS 1.0 and Google's x_SystemLabels as public
-repositories list them (read 2026-11-27). No export of an account of our own has been read.
+repositories list them (read 2026-11-27). Not tested with an export of a real account.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 NEEDED = ("billedcost", "billingcurrency", "chargecategory", "chargeperiodstart", "servicename", "regionid")
-"""The columns without which nothing can be said; and a provider's name."""
+"""Required columns, in addition to one of PROVIDERS."""
 
 PROVIDERS = ("providername", "serviceprovidername", "invoiceissuername")
-"""Where the cloud is named; the first is gone from FOCUS 1.4."""
+"""Columns that may name the cloud. FOCUS 1.4 no longer has the first."""
 
 _USAGE_TYPES = ("x_usagetype", "skumeter", "skuid")
-"""Where AWS may have its usage type."""
+"""Columns in which AWS may have its usage type."""
 
 ALSO = (
     *PROVIDERS,
@@ -46,7 +46,7 @@ ALSO = (
     "x_systemlabels",
     *_USAGE_TYPES,
 )
-"""The columns that are read where an export has them."""
+"""Optional columns, read where an export has them."""
 
 _MACHINES = frozenset({"amazonec2", "amazon elastic compute cloud", "amazon elastic compute cloud - compute", "compute engine"})
 _KINDS = {"tax": Kind.TAX, "credit": Kind.CREDIT, "adjustment": Kind.CORRECTION}
@@ -54,12 +54,12 @@ _HOURS = frozenset({"hour", "hours", "hrs"})
 
 
 def column(name: str) -> str:
-    """A column's name; exports differ in how they write capital letters."""
+    """Return a column's name in lower case; exports differ in their capital letters."""
     return name.strip().lower()
 
 
 def entries(row: Mapping[str, str]) -> Iterator[Entry]:
-    """What a row says. Raises BillError."""
+    """Yield the entries of a row. Raises BillError."""
     refuse_another(row["billingcurrency"], "BillingCurrency")
     cloud = _cloud(row)
     usd = number(row["billedcost"], "BilledCost")
@@ -99,7 +99,7 @@ def _machine(row: Mapping[str, str], cloud: Vendor) -> tuple[BilledPlace, Fracti
         for name in _USAGE_TYPES:
             if found := aws.place_of(row.get(name, "").strip(), region):
                 place, is_time = found
-                # The usage type says that it is hours; a column of units may have another word for them.
+                # The usage type implies hours; a column of units may use another word for them.
                 return place, (_hours(row) or _quantity(row, "Consumed")) if is_time else Fraction(0)
     if row["servicename"].strip().lower() not in _MACHINES:
         return None
@@ -109,7 +109,7 @@ def _machine(row: Mapping[str, str], cloud: Vendor) -> tuple[BilledPlace, Fracti
         return BilledPlace(cloud, region, machine, Bought.SPOT if dynamic else Bought.ON_DEMAND), hours
     if cloud is not Vendor.GCP:
         return None
-    # Google's rows are of parts, as in its own export.
+    # Google's rows are parts of machines, as in its own export.
     return gcp.machine_part(
         "Compute Engine",
         row.get("chargedescription", "").strip(),
@@ -125,7 +125,10 @@ def _machine(row: Mapping[str, str], cloud: Vendor) -> tuple[BilledPlace, Fracti
 
 
 def _hours(row: Mapping[str, str]) -> Fraction | None:
-    """Of the machine: what has GPUs may be consumed in GPU hours and priced by the machine's. None: neither is in hours."""
+    """Return the hours of the machine, or None if neither quantity is in hours.
+
+    Usage of machines with GPUs may be consumed in GPU hours and priced by the machine's.
+    """
     for measured in ("Consumed", "Pricing"):
         if row.get(f"{measured}Unit".lower(), "").strip().lower() in _HOURS:
             return _quantity(row, measured)
@@ -141,7 +144,7 @@ def _details(row: Mapping[str, str]) -> dict[str, str]:
 
 
 def _system_labels(row: Mapping[str, str]) -> str:
-    """Google writes Key and Value here with capital letters."""
+    """Return the system labels with lower-case keys: Google writes Key and Value here."""
     written = row.get("x_systemlabels", "").strip()
     return written.replace('"Key"', '"key"').replace('"Value"', '"value"')
 
@@ -163,11 +166,11 @@ def _object(row: Mapping[str, str], name: str) -> dict[str, object]:
 
 
 MAX_COLUMNS = 2000
-"""Legacy reports have some hundreds, by tags."""
+"""Most columns of a bill. Legacy reports have some hundreds, because of tags."""
 
 
 MAX_EXPANSION = 200
-"""How many times its size a compressed bill may unpack to, from 64 MiB on. Real ones are 10 to 40 times; deflate can do 1,000."""
+"""Largest ratio of unpacked to compressed size, from 64 MiB on. Real bills unpack to 10 to 40 times their size; deflate can reach 1,000."""
 
 
 _ALWAYS_ALLOWED = 64 * 2**20
@@ -175,13 +178,20 @@ _ALWAYS_ALLOWED = 64 * 2**20
 
 @dataclass(frozen=True)
 class BillForm:
-    """A kind of bill: by which columns it is known, which others are read where they are there, and what a row of it says."""
+    """A kind of bill and how to read it."""
 
     name: str
     needed: tuple[str, ...]
+    """Columns that identify it."""
+
     also: tuple[str, ...]
+    """Columns that are read if present."""
+
     column: Callable[[str], str]
+    """Normalizes a column's name."""
+
     entries: Callable[[Mapping[str, str]], Iterator[Entry]]
+    """Yields the entries of a row."""
 
 
 AWS = BillForm("AWS Cost and Usage Report", aws.NEEDED, aws.ALSO, aws.column, aws.entries)
@@ -202,7 +212,7 @@ def most_unpacked(size: int) -> int:
 
 
 def form_of(header: Sequence[str]) -> BillForm:
-    """What a file with these columns is. Raises BillError, with what is missing for what it is most like."""
+    """Return the form of a file with these columns. Raises BillError with the columns missing from the most similar form."""
     if len(header) > MAX_COLUMNS:
         raise BillError(f"it has {len(header)} columns, as no bill has")
     best, missing = FORMS[0], list(FORMS[0].needed)

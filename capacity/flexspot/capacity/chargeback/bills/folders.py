@@ -1,8 +1,8 @@
-"""A folder as an export delivers it: which of its files are the bill of a month, and which are an older edition of it.
+"""Folders as exports deliver them: finds the files that are the bill of a month, and skips older editions.
 
-AWS Data Exports delivers `data/BILLING_PERIOD=2026-10/NAME-00001.snappy.parquet` and further parts, which a refresh overwrites; set to keep
-its refreshes, it delivers each into a folder of its own there, `2026-11-02T03:04:05.678Z-ID`. NAME-Manifest.json in
-`metadata/BILLING_PERIOD=2026-10` lists as `dataFiles` what the newest refresh is made of. Parts that a smaller refresh no longer needs are
+AWS Data Exports delivers `data/BILLING_PERIOD=2026-10/NAME-00001.snappy.parquet` and further parts, which a refresh overwrites. An export
+that keeps its refreshes delivers each into a separate folder there, `2026-11-02T03:04:05.678Z-ID`. NAME-Manifest.json in
+`metadata/BILLING_PERIOD=2026-10` lists the files of the newest refresh as `dataFiles`. Parts that a smaller refresh no longer needs are
 overwritten with empty ones: https://docs.aws.amazon.com/cur/latest/userguide/dataexports-export-delivery.html. A legacy report has
 `20261001-20261101/ID/NAME-00001.csv.gz`, and `reportKeys` in its manifest: understanding-report-versions.html there (read 2026-11-27).
 """
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
 
 
 MAX_LINE_BYTES = 4 * 2**20
-"""No line of a bill is longer; one that is would fill the memory."""
+"""Longest line of a bill in bytes; a longer one would fill the memory."""
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file begins as one of Parquet does, encrypted or not. Raises OSError."""
+    """Return whether a file begins like a Parquet file, encrypted or not. Raises OSError."""
     with path.open("rb") as raw:
         return raw.read(4) in {b"PAR1", b"PARE"}
 
 
 def read_bill(path: Path, seen: dict[str, str]) -> Iterator[list[Entry]]:
-    """The entries of each row of a bill.
+    """Yield the entries of each row of a bill.
 
-    `seen` holds the fingerprints of the files read before and gets this one's, if it has rows: parts that an export empties are all the
-    same. Raises BillError, which names the row, for what cannot be used, OSError for what cannot be read, and ImportError for Parquet
-    without the extra that reads it.
+    `seen` holds the fingerprints of the files read before and gets this one's if it has rows: parts that an export empties are all equal.
+    Raises BillError, which names the row, for an unusable bill, OSError for an unreadable file, and ImportError for Parquet without the
+    extra that reads it.
     """
     rows = 0
     with path.open("rb") as raw:
         if is_parquet(path):
-            # Its library is an extra, takes a tenth of a second to load, and is needed for this alone.
+            # Its library is an extra, takes a tenth of a second to load, and only Parquet needs it.
             from flexspot.capacity.chargeback.bills.parquet import Rows  # noqa: PLC0415
 
             table = Rows(path)
@@ -73,7 +73,7 @@ def read_bill(path: Path, seen: dict[str, str]) -> Iterator[list[Entry]]:
 
 
 class _Bytes:
-    """The bytes of a file, unpacked where they are packed; lines of bounded length."""
+    """The bytes of a file, unpacked if they are compressed, in lines of bounded length."""
 
     def __init__(self, raw: IO[bytes], size: int) -> None:
         start = raw.read(4)
@@ -164,12 +164,12 @@ MAX_PARTS = 100_000
 MAX_MANIFEST_BYTES = 16 * 2**20
 
 ENDINGS = (".snappy.parquet", ".parquet", ".csv.gz", ".csv", ".json.gz", ".json", ".jsonl.gz", ".jsonl")
-"""What parts of bills are called. Without its ending, a part is NAME-00001 (AWS) or NAME-000000000000 (BigQuery)."""
+"""File name endings of parts of bills. Without its ending, a part is NAME-00001 (AWS) or NAME-000000000000 (BigQuery)."""
 
 _MANIFEST = re.compile(r".*manifest\.json", re.IGNORECASE)
 _NO_PARTS = re.compile(r"[._].*|.*\.(?:sql|yml|yaml|md|txt)|.*manifest\.json", re.IGNORECASE)
 _STATUS = "cost_and_usage_data_status"
-"""A folder of legacy reports for Athena: it holds a table of one row, which is no bill."""
+"""A folder of legacy reports for Athena: it contains a table of one row, which is not a bill."""
 
 _PERIOD = re.compile(r"(?:billing_period=(\d{4})-(\d\d)|(\d{4})(\d\d)01-\d{6}01)", re.IGNORECASE)
 _YEAR, _MONTH = re.compile(r"year=(\d{4})", re.IGNORECASE), re.compile(r"month=(\d{1,2})", re.IGNORECASE)
@@ -180,19 +180,27 @@ _PART = re.compile(r"(?P<name>.+)-(?P<number>\d{5}|\d{12})")
 
 @dataclass(frozen=True, order=True)
 class _FilePart:
-    """A file, and where in its export it stands: the folder of its edition; by its name the export, the first number, and its number."""
+    """A file and its place in an export."""
 
     folder: tuple[str, ...]
+    """Folder of the edition."""
+
     export: str
+    """Name of the export, taken from the file name."""
+
     first: int
+    """Number of the export's first part."""
+
     number: int | None
+    """Number of this part."""
+
     path: Path
 
 
 def read_delivery(path: Path, seen: dict[str, str], start: int, end: int) -> Iterator[list[Entry]]:
-    """The entries of each row of a bill that is a file, or of all its parts if it is a folder.
+    """Yield the entries of each row of a bill: a file, or all parts in a folder.
 
-    `start` and `end` are those of the period in question, in seconds of Unix time. Raises BillError, which names the part, and OSError.
+    `start` and `end` are those of the report's period, in seconds of Unix time. Raises BillError, which names the part, and OSError.
     """
     rows = 0
     for part in parts_of(path, start, end):
@@ -207,9 +215,9 @@ def read_delivery(path: Path, seen: dict[str, str], start: int, end: int) -> Ite
 
 
 def parts_of(path: Path, start: int, end: int) -> list[Path]:
-    """The files of a bill: itself, or those in a folder that are of a month in the period, of its newest edition.
+    """Return the files of a bill: the path itself, or the files of the newest edition in a folder that belong to a month of the period.
 
-    Raises BillError where that cannot be told, and OSError.
+    Raises BillError if that cannot be determined, and OSError.
     """
     if not path.is_dir():
         return [path]
@@ -234,7 +242,7 @@ def parts_of(path: Path, start: int, end: int) -> list[Path]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """All files in it. Links to folders are not followed, so that nothing is read twice or for ever."""
+    """Yield all files in a folder. Links to folders are not followed, so that nothing is read twice or in a loop."""
     count = 0
     for each in folder.rglob("*"):
         if each.is_file() and _STATUS not in each.parts:
@@ -245,7 +253,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _month(parts: Iterable[str]) -> tuple[int, int] | None:
-    """The month that folders or files are named for."""
+    """Return the month for which folders or files are named."""
     year = month = None
     for each in parts:
         if found := _PERIOD.fullmatch(each):
@@ -258,7 +266,7 @@ def _month(parts: Iterable[str]) -> tuple[int, int] | None:
 
 
 def _overlaps(month: tuple[int, int], start: int, end: int) -> bool:
-    """Whether a billing month, which is one of UTC, has a part in the period."""
+    """Return whether a billing month, which is in UTC, overlaps the period."""
     first = datetime(*month, 1, tzinfo=UTC)
     following = (first + timedelta(days=31)).replace(day=1)
     return first.timestamp() < end and following.timestamp() > start
@@ -275,13 +283,13 @@ def _part(root: Path, path: Path) -> _FilePart:
 
 
 def _newest(parts: list[_FilePart]) -> list[Path]:
-    """The parts of the newest edition of a month, of which nothing may be missing. Raises BillError where that cannot be told."""
+    """Return the parts of the newest edition of a month. Raises BillError if a part is missing or the edition cannot be determined."""
     folders = sorted({each.folder for each in parts})
     if len(folders) > 1:
         if len({each[:-1] for each in folders}) > 1 or not all(each and _REFRESH.fullmatch(each[-1]) for each in folders):
             shown = ", ".join("/".join(each) or "." for each in folders[:4])
             raise BillError(f"it has a month in several folders ({shown}), and nothing says which of them counts; give one of them")
-        # Their names begin with the time of the refresh.
+        # Folder names begin with the time of the refresh.
         parts = [each for each in parts if each.folder == folders[-1]]
     exports = sorted({each.export for each in parts})
     if len(exports) > 1:
@@ -298,14 +306,14 @@ def _newest(parts: list[_FilePart]) -> list[Path]:
 
 
 def _topmost(manifests: list[Path]) -> list[Path]:
-    """Those that tell the newest refresh: each refresh that is kept has a manifest of its own, in a folder below."""
+    """Return the manifests of the newest refresh: each refresh that is kept has its own manifest in a folder below."""
     folders = {each.parent for each in manifests}
     return [each for each in manifests if folders.isdisjoint(each.parent.parents)]
 
 
 def _listed(root: Path, manifest: Path, parts: list[Path]) -> list[Path]:
-    """The parts that a refresh is made of, as its manifest lists them. Raises BillError where one of them is not there."""
-    # Where the export lies in S3 is no matter, but all folders below data are: they name the month and the refresh.
+    """Return the parts that the manifest of a refresh lists. Raises BillError for a listed part that does not exist."""
+    # The location of the export in S3 does not matter, but all folders below data do: they name the month and the refresh.
     by_key = {_below_data(each.relative_to(root).parts): each for each in parts}
     found: list[Path] = []
     for key in _keys(root, manifest):
@@ -323,13 +331,16 @@ def _below_data(parts: tuple[str, ...]) -> str:
 
 
 def _keys(root: Path, manifest: Path) -> list[str]:
-    """Names of objects in S3. AWS does not document the file's form: entries have been seen as addresses and as objects that hold one."""
+    """Return the names of the objects in S3 that a manifest lists.
+
+    AWS does not document the manifest's form: entries have been seen as addresses and as objects that contain one.
+    """
     with manifest.open("rb") as file:
         read = file.read(MAX_MANIFEST_BYTES)
     try:
-        # One that is cut off is no JSON.
-        told = json.loads(read)
-        listed = next(told[each] for each in ("dataFiles", "reportKeys") if each in told)
+        # A truncated manifest is not JSON.
+        content = json.loads(read)
+        listed = next(content[each] for each in ("dataFiles", "reportKeys") if each in content)
         keys = [each if isinstance(each, str) else each.get("s3Uri") or each["key"] for each in listed]
         return [str(each).removeprefix("s3://") for each in keys]
     except (ValueError, RecursionError, TypeError, KeyError, AttributeError, StopIteration) as error:

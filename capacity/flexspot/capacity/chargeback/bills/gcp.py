@@ -1,8 +1,8 @@
-"""Google Cloud's billing export to BigQuery, out of it again as JSON lines or CSV.
+"""Google Cloud's billing export to BigQuery, exported from there as JSON lines or CSV.
 
 Columns: https://docs.cloud.google.com/billing/docs/how-to/export-data-bigquery-tables/detailed-usage and standard-usage there; rows as
-github.com/project-koku/nise makes them (read 2026-11-27). What SKUs are called is in flexspot/capacity/catalog/gcp_skus.yaml. No export of
-a project of our own has been read.
+github.com/project-koku/nise generates them (read 2026-11-27). Names of SKUs are in flexspot/capacity/catalog/gcp_skus.yaml. Not tested with
+an export of a real project.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 NEEDED = ("service_description", "sku_description", "cost", "currency", "credits", "usage_start_time")
-"""The columns without which nothing can be said."""
+"""Required columns."""
 
 ALSO = (
     "usage_end_time",
@@ -47,10 +47,10 @@ ALSO = (
     "usage_amount_in_pricing_units",
     "usage_pricing_unit",
 )
-"""The columns that are read where an export has them."""
+"""Optional columns, read where an export has them."""
 
 FAMILY = "-*"
-"""Ends the name of a family of machines."""
+"""Suffix of the name of a machine family."""
 
 _COMPUTE = "Compute Engine"
 _CORES = "compute.googleapis.com/cores"
@@ -71,12 +71,12 @@ _COST_TYPES = {"tax": Kind.TAX, "adjustment": Kind.CORRECTION, "rounding_error":
 
 
 def column(name: str) -> str:
-    """A column's name, whether it was flattened with dots or with underscores."""
+    """Return a column's name in one form, whether it was flattened with dots or with underscores."""
     return name.strip().lower().replace(".", "_")
 
 
 def flat(row: dict[str, Any]) -> dict[str, str]:
-    """A JSON object as a row of text: usage.amount becomes usage_amount, lists stay JSON."""
+    """Flatten a JSON object to a row of text: usage.amount becomes usage_amount, lists stay JSON."""
     found: dict[str, str] = {}
     for name, value in row.items():
         if isinstance(value, dict):
@@ -92,7 +92,7 @@ def _text(value: Any) -> str:
 
 
 def entries(row: Mapping[str, str]) -> Iterator[Entry]:
-    """What a row says; its credits as entries of their own. Raises BillError."""
+    """Yield the entries of a row; credits are separate entries. Raises BillError."""
     service, sku = row["service_description"].strip(), row["sku_description"].strip()
     start = moment(row["usage_start_time"], "usage_start_time")
     end = moment(row.get("usage_end_time", ""), "usage_end_time")
@@ -109,7 +109,7 @@ def entries(row: Mapping[str, str]) -> Iterator[Entry]:
     if place is None:
         yield Entry(kind, Vendor.GCP, what, usd, start=start, end=end)
     else:
-        # A commitment may pay for a part of the row's time only.
+        # A commitment may pay for only a part of the row's time.
         taken = min(-sum((amount for name, amount in given if name.startswith(_COVERED)), Decimal(0)), usd)
         share = Fraction(taken) / Fraction(usd) if taken > 0 else Fraction(0)
         if share:
@@ -140,7 +140,9 @@ def _per_usd(row: Mapping[str, str]) -> Decimal:
 
 
 def machine_part(service: str, sku: str, row: Mapping[str, str]) -> tuple[BilledPlace, Fraction] | None:
-    """The machine that a part belongs to, and for how long the part says that it ran: cores do, memory and GPUs do not count again."""
+    """Return the machine that a part belongs to, and the hours it adds. Only cores add hours, so that memory and GPUs do not count
+    again.
+    """
     if service != _COMPUTE or _TAKEN.search(sku):
         return None
     region = row.get("location_region", "").strip() or "(no region)"
@@ -164,7 +166,7 @@ def machine_part(service: str, sku: str, row: Mapping[str, str]) -> tuple[Billed
 
 
 def cores_of(machine: str) -> int | None:
-    """The vCPUs of a machine of the catalog."""
+    """Return the vCPUs of a machine of the catalog."""
     known = machines_of(Vendor.GCP).get(machine)
     return None if known is None else known.vcpu
 
@@ -177,7 +179,7 @@ def _cores(machine: str, label: str) -> Fraction:
 
 
 def _hours(row: Mapping[str, str]) -> Fraction:
-    """Hours of vCPUs: in the pricing unit where that is the hour, else of seconds used."""
+    """Return the hours of vCPUs: from the pricing unit if that is the hour, otherwise from the seconds used."""
     unit, used = row.get("usage_pricing_unit", "").strip().lower(), row.get("usage_unit", "").strip().lower()
     if unit in {"hour", "hours"} and row.get("usage_amount_in_pricing_units", "").strip():
         return Fraction(number(row["usage_amount_in_pricing_units"], "usage.amount_in_pricing_units"))
@@ -188,7 +190,7 @@ def _hours(row: Mapping[str, str]) -> Fraction:
 
 @cache
 def _gpu_families() -> tuple[tuple[str, str], ...]:
-    """What GPUs are called in SKUs, and the family of machines that has them."""
+    """Return pairs of a GPU's name in SKUs and the machine family that has it."""
     return tuple(
         (name, next(each.name.partition("-")[0] for each in machines_of(Vendor.GCP).values() if each.gpu and each.gpu.name == gpu))
         for gpu, name in gcp_gpu_skus()
@@ -196,7 +198,7 @@ def _gpu_families() -> tuple[tuple[str, str], ...]:
 
 
 def _gpu_family(sku: str) -> str | None:
-    """The family of a GPU's SKU; empty for a GPU of which only a label can say the machine; None: it is of no GPU."""
+    """Return the machine family of a GPU's SKU. Empty if only a label can tell the machine; None if the SKU is not for a GPU."""
     for name, family in _gpu_families():
         if sku == name or sku.startswith((f"{name} running", f"{name} attached")):
             return family

@@ -1,19 +1,18 @@
-"""Reads bills in Parquet, some thousand rows at a time and only the columns that say something, as rows of the text that CSV would have.
+"""Reads bills in Parquet as rows of the text that CSV would have: some thousand rows at a time, and only the columns that are used.
 
 AWS Data Exports writes amounts as doubles, times as timestamps and tags as maps: the types in
 https://docs.aws.amazon.com/cur/latest/userguide/table-dictionary-cur2.html, and the tables that AWS itself declares over such files in
 github.com/aws-solutions-library-samples/cloud-intelligence-dashboards-data-collection. BigQuery writes records as structs, lists of records
-as lists of structs, NUMERIC as decimals: https://docs.cloud.google.com/bigquery/docs/exporting-data (all read 2026-11-27). No file of an
-account of our own has been read.
+as lists of structs, NUMERIC as decimals: https://docs.cloud.google.com/bigquery/docs/exporting-data (all read 2026-11-27). Not tested with
+a file of a real account.
 
-A double becomes the shortest decimal that is that double again (its repr), which is what was written into it, up to 15 digits.
+A double becomes the shortest decimal that is that double again (its repr). Up to 15 digits, that is what was written into it.
 
-Memory is bounded in three ways. A file that declares to unpack to more than any bill is refused. What a file does not declare, such as a
-page that is longer than its footer says, or one text that a dictionary repeats in every row, meets a limit of the process while pyarrow
-reads, on Linux alone. Rows that are longer than a bill's are refused before Python gets their values, where a lack of memory ends the
-process.
+Memory is bounded in three ways. A file that declares a larger unpacked size than any bill is rejected. Undeclared sizes, such as a page
+longer than its footer says, or a text that a dictionary repeats in every row, meet a memory limit of the process while pyarrow reads (Linux
+only). Rows longer than a bill's are rejected before Python gets their values, where a lack of memory ends the process.
 
-Loading this takes the extra `parquet`.
+Loading this module requires the extra `parquet`.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
 MAX_DEPTH = 12
-"""How deep columns may be nested. A list of structs is four deep."""
+"""Deepest nesting of columns. A list of structs is four deep."""
 
 MAX_MEMORY_BYTES = 512 * 2**20
-"""Memory that pyarrow may take in addition, for the footer or for a batch."""
+"""Additional memory that pyarrow may allocate, for the footer or for a batch."""
 
 MAX_BATCH_BYTES = 32 * 2**20
 """Size limit of a batch: 16 KiB a row."""
@@ -53,22 +52,27 @@ _READ_BYTES = 2**20
 
 @dataclass(frozen=True)
 class _Chosen:
-    """A column that is read: the field of the file, the struct's own field where it is one, and the name that a row has for it."""
+    """A column that is read."""
 
     field: str
+    """Field of the file."""
+
     inner: str
+    """Field of the struct if the column is one."""
+
     name: str
+    """Its name in rows."""
 
 
 class Rows:
-    """The rows of a file, each with the form that the file has; `row` is the number of the last one."""
+    """Iterates over the rows of a file, each with the form of the file. `row` is the number of the last one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.row = 0
 
     def __iter__(self) -> Iterator[tuple[BillForm, dict[str, str]]]:
-        """Raises BillError for what is no such file or cannot be used, and OSError for what cannot be read."""
+        """Yield each row with the form of the file. Raises BillError for an unusable file and OSError for an unreadable one."""
         try:
             with pa.OSFile(str(self._path), "rb") as source:
                 yield from self._batches(source)
@@ -86,7 +90,7 @@ class Rows:
             raise BillError(f"after row {self.row}: it is not readable Parquet, is cut off or damaged ({_short(error)})") from error
 
     def _batches(self, source: Any) -> Iterator[tuple[BillForm, dict[str, str]]]:
-        with _held_memory():
+        with _memory_limit():
             file = pq.ParquetFile(
                 source,
                 coerce_int96_timestamp_unit="us",
@@ -94,7 +98,7 @@ class Rows:
                 pre_buffer=False,
                 page_checksum_verification=True,
                 schema_depth_limit=MAX_DEPTH,
-                # Without the library's own types, JSON of BigQuery is the text that it is.
+                # Without the library's own types, JSON of BigQuery stays text.
                 arrow_extensions_enabled=False,
             )
             _refuse_bombs(file.metadata, source.size())
@@ -102,7 +106,7 @@ class Rows:
         batches = file.iter_batches(_BATCH_ROWS, columns=[*dict.fromkeys(each.field for each in chosen)], use_threads=False)
         names = [each.name for each in chosen]
         while True:
-            with _held_memory():
+            with _memory_limit():
                 batch = next(batches, None)
             if batch is None:
                 break
@@ -119,11 +123,11 @@ class Rows:
 
 
 @contextmanager
-def _held_memory() -> Generator[None]:
-    """Lets the process take no more than MAX_MEMORY_BYTES beyond what it has, where the system can hold it to that (Linux)."""
+def _memory_limit() -> Generator[None]:
+    """Limit the process to MAX_MEMORY_BYTES in addition to its current memory, where the system enforces it (Linux)."""
     status = Path("/proc/self/status")
-    told = status.read_text(encoding="utf-8", errors="replace") if status.exists() else ""
-    if (data := re.search(r"^VmData:\s+(\d+) kB$", told, re.MULTILINE)) is None:
+    text = status.read_text(encoding="utf-8", errors="replace") if status.exists() else ""
+    if (data := re.search(r"^VmData:\s+(\d+) kB$", text, re.MULTILINE)) is None:
         yield
         return
     import resource  # noqa: PLC0415 -- it is not on Windows
@@ -139,9 +143,9 @@ def _held_memory() -> Generator[None]:
 
 
 def _refuse_bombs(metadata: Any, size: int) -> None:
-    """Raises BillError for a file that declares more columns than a bill has, or to unpack to more than one does.
+    """Raise BillError for a file that declares more columns, or a larger unpacked size, than a bill has.
 
-    A value counts as a byte at least: a column of one text, or of none, takes next to nothing for any number of rows.
+    A value counts as at least one byte: a column with a single text, or none, takes next to nothing for any number of rows.
     """
     if metadata.num_columns > MAX_COLUMNS:
         raise BillError(f"it has {metadata.num_columns:,} columns, as no bill has")
@@ -151,7 +155,7 @@ def _refuse_bombs(metadata: Any, size: int) -> None:
 
 
 def _chosen(schema: Any) -> tuple[BillForm, list[_Chosen]]:
-    """What the file is, and which of its columns are read, by the names that rows have. Raises BillError."""
+    """Return the form of the file and the columns to read, by their names in rows. Raises BillError."""
     found: list[tuple[str, str]] = []
     for field in schema:
         if pa.types.is_struct(field.type):
@@ -174,7 +178,7 @@ def _chosen(schema: Any) -> tuple[BillForm, list[_Chosen]]:
 
 
 def _refuse_type(kind: Any, name: str) -> None:
-    """Raises BillError for a type whose values no bill has, or that does not hold cents."""
+    """Raise BillError for a type that no bill has or that does not represent cents exactly."""
     if of.is_map(kind):
         inner = (kind.item_type,)
     elif of.is_list(kind) or of.is_large_list(kind) or of.is_dictionary(kind):
@@ -200,9 +204,9 @@ def _column(batch: Any, chosen: _Chosen) -> Any:
 
 
 def _texts(column: Any) -> list[str]:
-    """The text of each row's cell, as CSV has it: JSON for what is nested, nothing for null."""
+    """Return the text of each row's cell as CSV has it: JSON for nested values, empty for null."""
     if of.is_timestamp(column.type):
-        # Without a zone and in microseconds, as the calendar of Python has it: both kinds of timestamps are in UTC.
+        # Without a zone and in microseconds, as Python's datetime expects: both kinds of timestamps are in UTC.
         column = column.cast(options=_IN_MICROSECONDS)
     return [_text(each) for each in column.to_pylist(maps_as_pydicts="strict")]
 
@@ -226,5 +230,5 @@ _json = json.JSONEncoder(ensure_ascii=False, default=_text).encode
 
 
 def _short(error: Exception) -> str:
-    """What a library says, in a line without what only its makers need."""
+    """Return a library's error message on one line, shortened."""
     return re.sub(r"\s+", " ", str(error) or type(error).__name__)[:160]
