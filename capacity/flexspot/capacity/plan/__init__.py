@@ -1,1 +1,1 @@
-"""From settings to plan, or to everything that keeps the settings from working."""
+"""Builds a plan from settings, or reports every problem of the settings."""

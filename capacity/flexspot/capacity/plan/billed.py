@@ -1,4 +1,4 @@
-"""What a plan will be billed for besides its pools' machines, whose the pools are, and the budget, as plain frozen data."""
+"""Costs of a plan in addition to its pools' machines, the owners of the pools, and the budget, as plain frozen data."""
 
 from __future__ import annotations
 
@@ -10,35 +10,38 @@ from flexspot.capacity.settings.platform import OnUnknownPrices
 
 @dataclass(frozen=True)
 class BilledAmount:
-    """So much of something that is billed by the month, such as 200 GiB of a disk. `amount` is in the unit of the item's measure."""
+    """An amount of something that is billed by the month, such as 200 GiB of a disk."""
 
     item: ServiceItem
     amount: int
+    """Amount in the unit of the item's measure."""
 
 
 @dataclass(frozen=True)
 class PoolDisks:
-    """What each node of a pool has for as long as it is there, and how many nodes more an upgrade of the pool makes at once."""
+    """Disks of each node of a pool."""
 
     pool: str
     charges: tuple[BilledAmount, ...]
     surge_nodes: int = 0
+    """Additional nodes that an upgrade of the pool creates at once."""
 
 
 @dataclass(frozen=True)
 class SystemNodes:
-    """The nodes of the controllers, on demand, each with its disk; an upgrade makes `surge_nodes` more at once."""
+    """The nodes of the controllers, on demand, each with its disk."""
 
     machine: str
     min_nodes: int
     max_nodes: int
     charges: tuple[BilledAmount, ...]
     surge_nodes: int = 0
+    """Additional nodes that an upgrade creates at once."""
 
 
 @dataclass(frozen=True)
 class OtherNodes:
-    """Room for nodes without GPUs that the autoscaler makes; both ceilings hold together. Each node has a disk."""
+    """Ceilings of the nodes without GPUs that the autoscaler creates. Both ceilings apply together. Each node has a disk."""
 
     max_vcpu: int
     max_memory_gib: int
@@ -47,30 +50,33 @@ class OtherNodes:
 
 @dataclass(frozen=True)
 class MadeByItself:
-    """What GKE's node auto-provisioning may make on demand in place of declared nodes: limits of the whole cluster, GPUs by accelerator.
+    """Limits of the nodes that GKE's node auto-provisioning may create on demand instead of declared nodes.
 
-    Each node has a disk.
+    The limits are those of the whole cluster. Each node has a disk.
     """
 
     max_vcpu: int
     max_memory_gib: int
     gpus: tuple[tuple[str, int], ...]
+    """GPUs by accelerator."""
     charges: tuple[BilledAmount, ...]
 
 
 @dataclass(frozen=True)
 class ServicePart:
-    """Something that is billed for as long as it is there: `least` of it always, never more than `most`."""
+    """A service that is billed for as long as it exists."""
 
     name: str
     item: ServiceItem
     least: int
+    """Amount that is always billed."""
     most: int
+    """The most that is ever billed."""
 
 
 @dataclass(frozen=True)
 class PoolShare:
-    """The GPUs of a pool that are a team's own: its guaranteed share, and what its classes without queue may use."""
+    """The GPUs of a pool that belong to a team: its guaranteed share, and those that its unqueued classes may use."""
 
     team: str
     pool: str
@@ -79,19 +85,18 @@ class PoolShare:
 
 @dataclass(frozen=True)
 class SpendingPlan:
-    """What the platform is billed for besides its pools' machines, whose the pools are, and the environment's budget in US dollars a month.
-
-    What was there before the stack (a cluster, a network) is not among it. `budget_usd` is None where nobody has set one;
-    `on_unknown_prices` is what becomes of a budget that missing prices may exceed. `auto_mode` says that EKS Auto Mode runs the nodes,
-    for a fee on each.
-    """
+    """Costs of the platform in addition to its pools' machines. Excludes what existed before the stack, such as a cluster or a network."""
 
     budget_usd: int | None
+    """Budget of the environment in US dollars a month. None: no budget is set."""
     disks: tuple[PoolDisks, ...]
     system_nodes: SystemNodes | None
     other_work: OtherNodes | None
     services: tuple[ServicePart, ...]
     shares: tuple[PoolShare, ...]
+    """Owners of the pools' GPUs."""
     made_by_itself: MadeByItself | None = None
     on_unknown_prices: OnUnknownPrices = OnUnknownPrices.WARN
+    """Whether missing prices fail a budget or only cause a warning."""
     auto_mode: bool = False
+    """True if EKS Auto Mode runs the nodes, for a fee on each."""

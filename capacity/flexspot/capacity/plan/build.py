@@ -1,4 +1,4 @@
-"""From a stack file to its plan: look names up, check that everything agrees, derive the rest; or every problem, with its line."""
+"""Builds the plan of a stack file: look names up, check that settings agree, derive the rest. Reports every problem with its line."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ if TYPE_CHECKING:
 def build_plan(
     settings: PlatformSettings, source: str = "settings", prices: PriceBook | None = None, images: ImageBook | None = None
 ) -> Plan:
-    """The plan that follows from settings.
+    """Return the plan that follows from settings.
 
-    `prices` is the price book that budgets are checked against, `images` the releases of nodes' images; default: the shipped ones. Raises
-    SettingsError naming `source` with everything that cannot work; what works and is probably not meant is in the plan's warnings.
+    `prices` is the price book that budgets are checked against, and `images` the releases of node images. Both default to the shipped ones.
+    Raises SettingsError naming `source` with everything that cannot work. Settings that work but are probably not intended become warnings
+    of the plan.
     """
     resolved, problems = resolve(settings, prices, images or shipped_images())
     problems += disagreements(resolved)
@@ -97,18 +98,21 @@ def _assemble(resolved: ResolvedSettings, warnings: list[SettingsProblem]) -> Pl
 
 
 MUTATING_POLICIES_SINCE = (1, 36)
-"""The first version of Kubernetes that has MutatingAdmissionPolicy in admissionregistration.k8s.io/v1, and on."""
+"""The first version of Kubernetes that has MutatingAdmissionPolicy in admissionregistration.k8s.io/v1."""
 
 
 def admission_plan(settings: PlatformSettings) -> AdmissionPlan:
-    """What the settings say, and by default labels where the cluster's version certainly can."""
+    """Return the admission policies of the settings. Owner labels default to on where the cluster's version certainly supports them."""
     wanted = settings.admission
     labels = _can_fill_in(settings) if wanted.default_owner_labels is None else wanted.default_owner_labels
     return AdmissionPlan(wanted.mode, labels and wanted.mode is not AdmissionMode.NONE)
 
 
 def _can_fill_in(settings: PlatformSettings) -> bool:
-    """The version of a cluster that is there already is not known; the local control plane has it."""
+    """Return whether the cluster certainly supports owner labels.
+
+    The version of an existing cluster is not known; the local lab supports them.
+    """
     match settings:
         case GkeSettings():
             version = None if settings.cluster.existing else settings.cluster.min_version
@@ -120,16 +124,17 @@ def _can_fill_in(settings: PlatformSettings) -> bool:
 
 
 IN_LINE = PodsReady(timeout_seconds=6 * 3600, recovery_seconds=ONE_BOOT.recovery_seconds, requeues=3)
-"""With flex-start a pod stands in DWS's line until there is capacity, for hours as a rule: whoever takes it out gives up its place.
+"""Times for flex-start, where a pod usually waits for hours in the DWS queue. Removing the pod gives up its place.
 
-Fewer requeues, so that what can never start (an image that cannot be pulled holds its node all the while) still ends within about a day.
+With fewer requeues, work that can never start still ends within about a day. An image that cannot be pulled, for example, occupies its node
+all the while.
 """
 
 
 def pods_ready(resolved: ResolvedSettings) -> PodsReady:
-    """The times of the whole cluster's Kueue, which has one setting for all queues: those of the slowest capacity that a queue gives away.
+    """Return the times of the cluster's Kueue. It has one setting for all queues, so the slowest capacity of a queue decides.
 
-    Queued capacity is not slow here: Kueue admits such a job when its nodes are there, and the time begins then.
+    Queued capacity is not slow here: Kueue admits such a job when its nodes exist, and the time starts then.
     """
     types = {pool.settings.capacity_type for pool in resolved.queued_pools.values()}
     return IN_LINE if CapacityType.FLEX_START in types else ONE_BOOT
@@ -137,7 +142,7 @@ def pods_ready(resolved: ResolvedSettings) -> PodsReady:
 
 @dataclass(frozen=True)
 class StackPlan:
-    """What a stack file says, what follows from it, and the prices that its budgets were checked against."""
+    """A stack file's settings, the plan that follows from them, and the prices that its budgets were checked against."""
 
     settings: PlatformSettings
     plan: Plan
@@ -145,7 +150,10 @@ class StackPlan:
 
 
 def plan_of_stack_file(path: Path) -> StackPlan:
-    """The plan of a stack file. Raises SettingsError with everything that is wrong, each with its line, or FileNotFoundError."""
+    """Return the plan of a stack file.
+
+    Raises SettingsError with every problem and its line, or FileNotFoundError.
+    """
     settings = read_stack_file(path)
     try:
         prices = price_book_of(settings, path.parent, path.name)
@@ -156,11 +164,9 @@ def plan_of_stack_file(path: Path) -> StackPlan:
 
 
 def price_book_of(settings: PlatformSettings, folder: Path, source: str) -> PriceBook:
-    """The shipped prices, with those of the settings' `machines` before them, and before both those of the settings' own `prices_file`.
+    """Return the shipped prices, overridden by those of the settings' `machines`, and then by those of `prices_file`.
 
-    The file is a path from `folder`.
-
-    Raises SettingsError naming `source` when that file is missing or breaks its schema.
+    `prices_file` is a path relative to `folder`. Raises SettingsError naming `source` if that file is missing or breaks its schema.
     """
     book = described_book(settings)
     if settings.prices_file is None:
@@ -170,9 +176,9 @@ def price_book_of(settings: PlatformSettings, folder: Path, source: str) -> Pric
 
 
 def image_book_of(settings: PlatformSettings, folder: Path, source: str) -> ImageBook:
-    """The shipped releases of nodes' images, and those of the settings' own `images_file` (a path from `folder`).
+    """Return the shipped releases of node images, extended by the settings' `images_file`, a path relative to `folder`.
 
-    Raises SettingsError naming `source` when that file is missing or breaks its schema.
+    Raises SettingsError naming `source` if that file is missing or breaks its schema.
     """
     book = shipped_images()
     if not isinstance(settings, EksSettings) or settings.cluster.images_file is None:
@@ -183,7 +189,7 @@ def image_book_of(settings: PlatformSettings, folder: Path, source: str) -> Imag
 
 @contextmanager
 def _own_file(source: str, path: str, written: str, form: str) -> Generator[None]:
-    """What is wrong with a file of one's own, as a problem of the setting that names it."""
+    """Raise problems with a file that the settings name as problems of the setting at `path`."""
     try:
         yield
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Queues of work without GPUs: data preparation, launchers, reports. Their machines are those that no GPU pool has."""
+"""Queues of work without GPUs, such as data preparation, launchers and reports. It runs on machines that belong to no GPU pool."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from flexspot.capacity.settings.teams import TeamSettings
 
 OTHER_WORK = "other-work"
-"""Karpenter's NodePool, and its node class, of what asks for no GPU. No pool can be called so: a name of the plan would be taken."""
+"""Karpenter's NodePool, and its node class, for pods that request no GPU. Pools of the settings cannot have this name."""
 
 CPU_QUEUE = "cpu"
 """The LocalQueue of a team's work without GPUs."""
@@ -26,19 +26,19 @@ CPU_QUEUE = "cpu"
 _GIB = 1024
 
 _KEPT_FROM_QUEUES = 4
-"""One part in so many of the room is left to what waits in no queue: services, dashboards, what people install."""
+"""One part in this many of the room is reserved for unqueued pods: services, dashboards and what people install."""
 
 _LAUNCHERS = 4
-"""One part in so many of a team's own is for pods without GPUs of work that has some."""
+"""One part in this many of a team's quota is for pods without GPUs of GPU jobs."""
 
 _GIB_PER_VCPU = 8
-"""Of the machines with the most memory that Karpenter may take, EC2's family r."""
+"""Memory of the machines with the most memory that Karpenter may launch, EC2's family r."""
 
 
 def room_of(settings: PlatformSettings) -> OtherWork:
-    """The room for work without GPUs.
+    """Return the room for work without GPUs.
 
-    On Autopilot, and on a cluster of GKE's that is there already, nodes are made by others; it bounds the queues alone there.
+    On Autopilot and on an existing GKE cluster, this stack does not create the nodes. There the room only bounds the queues.
     """
     match settings:
         case GkeSettings() | EksSettings():
@@ -50,21 +50,21 @@ def room_of(settings: PlatformSettings) -> OtherWork:
 
 
 def has_room(settings: PlatformSettings) -> bool:
-    """Whether there may be nodes without GPUs."""
+    """Return whether there may be nodes without GPUs."""
     room = room_of(settings)
     return bool(room.max_vcpu and room.max_memory_gib)
 
 
 def largest_vcpu(max_vcpu: int) -> int:
-    """The vCPU of the largest machine that Karpenter may take for such work.
+    """Return the vCPU of the largest machine that Karpenter may launch for such work.
 
-    One larger than the ceiling would never start, and one of most of it would leave room for no other.
+    A machine above the ceiling would never start, and one that uses most of it would leave no room for another.
     """
     return max(2, max_vcpu // 2)
 
 
 def own_share(settings: PlatformSettings, team: TeamSettings) -> CpuAmount:
-    """What is a team's own: as it is written, else an equal part of what those that are written leave."""
+    """Return a team's own quota: the one in its settings, or an equal part of what the other teams' settings leave."""
     if team.cpu_work is not None:
         return CpuAmount(team.cpu_work.vcpu, team.cpu_work.memory_gib * _GIB)
     written = [each.cpu_work for each in settings.teams if each.cpu_work is not None]
@@ -75,16 +75,16 @@ def own_share(settings: PlatformSettings, team: TeamSettings) -> CpuAmount:
 
 
 def cpu_names(settings: PlatformSettings) -> tuple[str, dict[str, str]]:
-    """The name of the flavor and of the cohort, and the ClusterQueues of teams, by name of the team."""
+    """Return the name of the flavor and the cohort, and the ClusterQueue of each team by the team's name."""
     return f"{settings.cohort}-{CPU_QUEUE}", {team.name: f"{team.name}-{CPU_QUEUE}" for team in settings.teams}
 
 
 def cpu_work_plan(resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...], queues: tuple[QueuePlan, ...]) -> CpuWorkPlan | None:
-    """The queues of work without GPUs; None where the settings leave no room for it.
+    """Return the queues of work without GPUs, or None if the settings leave no room for it.
 
-    What is nobody's own the cohort has, and any team may borrow it. A team's launchers have their part in the queue of its GPUs: a job
-    is in one queue with all of its pods. Not where all flavors of that queue have a topology: beside one without, Kueue 0.19 admits no
-    job that does not ask for a topology itself.
+    The cohort has the quota that belongs to no team, and any team may borrow it. A team's launchers have their quota in its GPU queue,
+    because a job is in one queue with all of its pods. A queue whose flavors all have a topology has no launcher quota: next to a flavor
+    without one, Kueue 0.19 admits no job that does not request a topology itself.
     """
     settings = resolved.settings
     if not has_room(settings):

@@ -29,59 +29,58 @@ class CpuAmount:
 
     @property
     def amount(self) -> Amount:
-        """The same as an amount of a flavor."""
+        """These vCPU and this memory as an amount of a flavor."""
         return Amount(0, self.vcpu, self.memory_mib)
 
 
 @dataclass(frozen=True)
 class CpuQueuePlan:
-    """The ClusterQueue of one team's work without GPUs, and its LocalQueue.
-
-    `nominal` is the team's own, which it lends while it does not use it. `launchers` are in the queue of the team's GPUs, for pods without
-    GPUs of work that has some, and lent to nobody. `stop` keeps work out.
-    """
+    """The ClusterQueue of one team's work without GPUs, and its LocalQueue."""
 
     cluster_queue: str
     namespace: str
     local_queue: str
     weight: int
     nominal: CpuAmount
+    """The team's own quota. Other teams may borrow it while the team does not use it."""
     launchers: CpuAmount
+    """Quota in the team's GPU queue for the pods without GPUs of GPU jobs. It is never lent."""
     stop: Stop
+    """Stop policy of the ClusterQueue."""
 
 
 @dataclass(frozen=True)
 class CpuWorkPlan:
-    """Work without GPUs: a flavor without any GPU node, and a queue for each team in a cohort of its own.
-
-    `node_labels` are those of its nodes, where they have one that others have not; it tolerates no taint of GPU nodes. `unowned` is the
-    cohort's: any team may borrow it. No pod can ask for more than `largest`.
-    """
+    """Work without GPUs: a flavor of nodes without GPUs, and a queue for each team in a separate cohort."""
 
     flavor: str
     node_labels: dict[str, str]
+    """Labels that select nodes without GPUs. Empty where these nodes have no label of their own: such pods tolerate no taint of GPU nodes.
+    """
     cohort: str
     unowned: CpuAmount
+    """Quota of the cohort that belongs to no team. Any team may borrow it."""
     largest: CpuAmount
+    """The largest request of a single pod."""
     queues: tuple[CpuQueuePlan, ...]
 
     def quota(self, nominal: CpuAmount) -> FlavorQuota:
-        """An owner's part of the flavor, without limits."""
+        """Return an owner's quota of the flavor, without limits."""
         return FlavorQuota(self.flavor, nominal.amount)
 
     @property
     def reach(self) -> CpuAmount:
-        """The most that one team can have at once."""
+        """The most that one team can use at once."""
         owned = [self.unowned, *(queue.nominal for queue in self.queues)]
         return CpuAmount(sum(each.vcpu for each in owned), sum(each.memory_mib for each in owned))
 
 
 _LEFT_OUT = {"left_out_by_default": True}
-"""Of a field that a plan's data has only where it says something else than its default."""
+"""Metadata of a field that a plan's data contains only if its value differs from the default."""
 
 
 class TaintEffect(StrEnum):
-    """What a taint does to pods that do not tolerate it, as Kubernetes spells it. NO_SCHEDULE keeps new ones away."""
+    """Effect of a taint on pods that do not tolerate it, as Kubernetes spells it. NO_SCHEDULE keeps new pods away."""
 
     NO_SCHEDULE = "NoSchedule"
 
@@ -97,7 +96,7 @@ class Taint:
 
 @dataclass(frozen=True)
 class Amount:
-    """GPUs, or devices of another kind, with the vCPU and memory (MiB) that belong to them."""
+    """GPUs or other devices, with the vCPU and memory (MiB) that belong to them."""
 
     gpus: int
     vcpu: int
@@ -106,46 +105,53 @@ class Amount:
 
 @dataclass(frozen=True)
 class PoolPlan:
-    """One pool: machines with the same GPUs at one capacity type.
-
-    `machines` begins with the one asked for. `resource` is what pods ask for one of its GPUs by. `max_nodes` and `ceiling` are enforced.
-    `labels` are on its nodes before they boot, whoever sets them; `pool_label` (key, value) names the pool itself. On GKE Autopilot, which
-    has no pools of ours, it is None, pods ask for a node by `labels`, and quotas alone enforce `ceiling`. `owner_labels` tell reports whose
-    its nodes are; nothing selects by them. `taints` are all that its nodes have. `serves` are classes, by name. `weight` orders the pools
-    of a class that moves on at a stock-out, the highest first (1 to 100); None where nothing orders them. Nodes are removed as `removal`
-    and `idle_seconds` say. Pods get `notice_seconds` before an interruption (None: the cloud does not interrupt), nodes end after
-    `max_run_seconds` (None: never). `gpu_memory_gb` is what a pod has of one GPU, in GB as its vendor names it: a part of it where GPUs are
-    shared or partitioned. `efa_interfaces` are those that pods may ask a node for; 0: the pool has none. `rdma_networks` are the further
-    networks of GKE's nodes by which their GPUs reach each other, all for one pod; 0: none. `whole_hosts` says that a pod asks for all that
-    a node has, and `slice_nodes` how many nodes come and go together, of which a job takes all (TPUs on GKE; 0: each by itself).
-    """
+    """One pool: machines with the same GPUs at one capacity type."""
 
     name: str
     machines: tuple[str, ...]
+    """Machine types. The first one is the machine that the settings name; the others are its alternatives."""
     capacity_type: CapacityType
     accelerator: str
     gpu_model: str
     gpu_memory_gb: int
+    """Memory of one GPU as a pod gets it, in GB as its vendor names it. A part of the whole where GPUs are shared or partitioned."""
     gpus_per_node: int
     efa_interfaces: int
+    """EFA interfaces of a node that pods may request. 0: the pool has none."""
     min_nodes: int
     max_nodes: int
+    """Enforced ceiling in nodes."""
     ceiling: Amount
+    """Enforced ceiling in GPUs, vCPU and memory. On GKE Autopilot only quotas enforce it."""
     zones: tuple[str, ...]
     labels: dict[str, str]
+    """Labels that nodes have before they boot, whoever sets them. On GKE Autopilot pods request a node by them."""
     owner_labels: dict[str, str]
+    """Labels that name the owner of the nodes for reports. Nothing selects by them."""
     pool_label: tuple[str, str] | None
+    """Label (key, value) that names the pool. None on GKE Autopilot, which has no node pools of the stack."""
     taints: tuple[Taint, ...]
+    """All taints of the nodes."""
     serves: tuple[str, ...]
+    """Names of workload classes."""
     weight: int | None
+    """Order among the pools of a class that moves on at a stock-out, the highest first (1 to 100). None where nothing orders them."""
     removal: Removal
+    """Condition under which the autoscaler removes a node."""
     idle_seconds: int
+    """Seconds for which that condition holds before a node is removed."""
     notice_seconds: int | None
+    """Seconds that pods get before an interruption. None: the cloud does not interrupt."""
     max_run_seconds: int | None
+    """Seconds after which a node ends. None: never."""
     resource: str = field(default=GPU_RESOURCE, metadata=_LEFT_OUT)
+    """Extended resource by which pods request a device, such as nvidia.com/gpu."""
     rdma_networks: int = field(default=0, metadata=_LEFT_OUT)
+    """Additional networks of GKE nodes that connect their GPUs, all for one pod. 0: none."""
     whole_hosts: bool = field(default=False, metadata=_LEFT_OUT)
+    """True if a pod requests all devices of a node."""
     slice_nodes: int = field(default=0, metadata=_LEFT_OUT)
+    """Number of nodes that are created and removed together, all of which one job uses (TPUs on GKE). 0: each node is independent."""
 
     @property
     def max_gpus(self) -> int:
@@ -154,109 +160,116 @@ class PoolPlan:
 
     @property
     def selector(self) -> dict[str, str]:
-        """Labels that only this pool's nodes have together."""
+        """Labels that only this pool's nodes have in combination."""
         return self.labels if self.pool_label is None else {**self.labels, self.pool_label[0]: self.pool_label[1]}
 
 
 @dataclass(frozen=True)
 class FlavorPlan:
-    """A ResourceFlavor: how Kueue names the capacity of `pools`, and what it adds to the pods that it admits there.
-
-    `ceiling` is what the queues may give away of it: all that its pools can ever have, less what unqueued classes may use.
-    A flavor without pools is of nodes without GPUs.
-    `node_taints` keep out pods that do not tolerate them themselves; `tolerated` is added to those that are admitted.
-    With `provisioned` its nodes are asked for, all of a job at once, before the job is admitted (DWS). `topology` names the Topology by
-    which Kueue places its pods, where they ask for it, and no others get the flavor; None: the scheduler places them. `resource` is what
-    pods ask for its GPUs by.
-    """
+    """A ResourceFlavor: Kueue's name for the capacity of `pools`, and what Kueue adds to the pods that it admits there."""
 
     name: str
     pools: tuple[str, ...]
+    """Pools of the flavor. Empty for nodes without GPUs."""
     node_labels: dict[str, str]
     node_taints: tuple[Taint, ...]
+    """Taints that reject pods which do not tolerate them themselves."""
     tolerated: tuple[Taint, ...]
+    """Taints for which Kueue adds tolerations to admitted pods."""
     ceiling: Amount
+    """The most that queues may give away: all that the pools can have, less what unqueued classes may use."""
     provisioned: bool = False
+    """True if the nodes of a job are requested together before the job is admitted (DWS)."""
     topology: str | None = None
+    """Topology by which Kueue places pods that request one. No other pods get the flavor. None: the scheduler places them."""
     resource: str = field(default=GPU_RESOURCE, metadata=_LEFT_OUT)
+    """Extended resource by which pods request its devices."""
 
 
 @dataclass(frozen=True)
 class TopologyPlan:
-    """A Topology: `levels` are node labels, the widest first."""
+    """A Topology of Kueue."""
 
     name: str
     levels: tuple[str, ...]
+    """Node labels, the widest level first."""
 
 
 @dataclass(frozen=True)
 class FlavorQuota:
-    """What is somebody's own of one flavor, the most that it may borrow, and the most that it lends; None: no limit."""
+    """An owner's quota of one flavor."""
 
     flavor: str
     nominal: Amount
+    """Quota that belongs to the owner."""
     borrowing_limit: Amount | None = None
+    """The most that the owner may borrow. None: no limit."""
     lending_limit: Amount | None = None
+    """The most that the owner lends. None: no limit."""
 
 
 @dataclass(frozen=True)
 class CohortPlan:
-    """A cohort, its parent (None: the root) and what belongs to it and to no queue in it."""
+    """A cohort and the quotas that belong to it and to no queue inside it."""
 
     name: str
     parent: str | None
+    """None: the cohort is the root."""
     weight: int
     quotas: tuple[FlavorQuota, ...]
 
 
 @dataclass(frozen=True)
 class QueuePlan:
-    """The ClusterQueue of one team, the cohort in which it lends and borrows, and the LocalQueue of its namespace.
-
-    `quotas` are in the order in which Kueue tries the flavors. With `moves_on` a job that could have a flavor only by preempting looks for
-    room in the next one first. `stop` keeps work out.
-    """
+    """The ClusterQueue of one team, and the LocalQueue of its namespace."""
 
     cluster_queue: str
     cohort: str
+    """Cohort in which the queue lends and borrows."""
     weight: int
     namespace: str
     local_queue: str
     quotas: tuple[FlavorQuota, ...]
+    """Quotas in the order in which Kueue tries their flavors."""
     moves_on: bool
+    """True if a job that would have to preempt in one flavor first looks for free quota in the next one."""
     stop: Stop
+    """Stop policy of the ClusterQueue."""
 
 
 @dataclass(frozen=True)
 class TeamPlan:
-    """A team's namespace. `hard` is its ResourceQuota: what it may hold at once, `max_gpus` among it, borrowed GPUs included.
-
-    `unqueued_gpus` is the part that pods of `unqueued_priority_classes` may ask for. Both are sums over all kinds of accelerators; `hard`
-    has each by itself, and so does `unqueued_of` of the second, where it is not of NVIDIA's alone. No container may have more than
-    `container_limits`, cpu and memory of the largest node. Members of the groups `submitters` and `viewers` may start work there, or look;
-    `cluster_queues` are those that the team's work waits in, `projects` those that it may be billed to, none for any.
-    """
+    """A team's namespace with its quotas and groups."""
 
     name: str
     namespace: str
     max_gpus: int
+    """The most devices of all kinds that the team can use at once, borrowed ones included."""
     hard: dict[str, str]
+    """ResourceQuota of the namespace, with one entry for each kind of device."""
     unqueued_gpus: int
+    """Part of `max_gpus` that pods of `unqueued_priority_classes` may request. A sum over all kinds of devices."""
     unqueued_priority_classes: tuple[str, ...]
     container_limits: dict[str, str]
+    """The most CPU and memory of a container: those of the largest node."""
     submitters: tuple[str, ...]
+    """Groups whose members may start work in the namespace."""
     viewers: tuple[str, ...]
+    """Groups whose members may only look at it."""
     cluster_queues: tuple[str, ...]
+    """ClusterQueues that the team's work waits in."""
     projects: tuple[str, ...]
+    """Projects that the team's work may be billed to. Empty: any project."""
     monthly_budget_usd: int | None
     unqueued_of: dict[str, int] = field(default_factory=dict[str, int], metadata=_LEFT_OUT)
+    """`unqueued_gpus` by extended resource. Empty if all devices are NVIDIA GPUs."""
 
     def most_unqueued(self, resource: str) -> int:
-        """How many devices of one kind its work without queue may ask for."""
+        """Return the number of devices of one kind that the team's unqueued work may request."""
         return self.unqueued_of.get(resource, 0) if self.unqueued_of else self.unqueued_gpus if resource == GPU_RESOURCE else 0
 
     def most(self, resource: str) -> int:
-        """How many devices of one kind it may hold at once."""
+        """Return the number of devices of one kind that the team may use at once."""
         return int(self.hard.get(f"requests.{resource}", "0"))
 
 
@@ -272,56 +285,59 @@ class PriorityPlan:
 
 @dataclass(frozen=True)
 class RoutePool:
-    """One pool that a class may use, with the flavor under which its queue gives it (None for unqueued classes)."""
+    """One pool that a class may use."""
 
     pool: str
     capacity_type: CapacityType
     flavor: str | None
+    """Flavor under which a queue gives away the pool. None for unqueued classes."""
 
 
 @dataclass(frozen=True)
 class RoutePlan:
-    """How the pods of a class get to their capacity.
-
-    `pools` are in the order in which they are tried. Pods carry `node_selector` and, where it is not None, must run on a node whose label
-    `node_affinity[0]` is one of `node_affinity[1]`; they tolerate `tolerations`. `grace_seconds` fits into the shortest notice of the
-    pools; `max_run_seconds` is the shortest of the class's limit and the pools' own (None: a service). `job_annotations` are the job's own,
-    `pod_annotations` its pods'. `resource` is what its pods ask for GPUs by: all its pools have the same.
-    """
+    """How the pods of a class reach their capacity: pools, selectors, tolerations and time limits."""
 
     workload_class: str
     priority_class: str
     queued: bool
     pools: tuple[RoutePool, ...]
+    """Pools in the order in which they are tried."""
     node_selector: dict[str, str]
     node_affinity: tuple[str, tuple[str, ...]] | None
+    """Label and its allowed values: pods run only on nodes with one of them. None: no such condition."""
     tolerations: tuple[Taint, ...]
     grace_seconds: int
+    """Grace period of the pods. It is no longer than the shortest notice of the pools."""
     max_run_seconds: int | None
+    """The shortest of the class's limit and the pools' limits. None: a service."""
     checkpoint: bool
     disruption_budget: bool
     job_annotations: dict[str, str]
+    """Annotations of jobs."""
     pod_annotations: dict[str, str]
+    """Annotations of the pods of jobs."""
     resource: str = field(default=GPU_RESOURCE, metadata=_LEFT_OUT)
+    """Extended resource by which pods request devices. All pools of a class have the same."""
 
 
 @dataclass(frozen=True)
 class ComputeClassPlan:
-    """The compute class of a workload class that moves on at a stock-out, on GKE: its pools in the order in which they are tried.
+    """The GKE compute class of a workload class that moves on at a stock-out.
 
-    On Autopilot a priority is not a node pool but what GKE is to make: the machine, GPUs and capacity type of that pool of the plan.
-
-    Nodes that are not needed go after `consolidation_delay_minutes`.
+    On Autopilot a priority names no node pool. It describes the nodes that GKE creates: machine, GPUs and capacity type of a pool of the
+    plan.
     """
 
     name: str
     pools: tuple[str, ...]
+    """Pools in the order in which they are tried."""
     consolidation_delay_minutes: int
+    """Minutes after which nodes that are not needed are removed."""
 
 
 @dataclass(frozen=True)
 class ClusterLimits:
-    """What the whole cluster may grow to, on GKE, where node auto-provisioning is told so: pools, system nodes and other work together."""
+    """The largest size of a GKE cluster that node auto-provisioning allows: pools, system nodes and other work together."""
 
     vcpu: int
     memory_gib: int
@@ -329,63 +345,71 @@ class ClusterLimits:
 
 @dataclass(frozen=True)
 class AdmissionPlan:
-    """The rules that the API server holds, and whether it gives work the owner labels of its namespace."""
+    """Admission policies of the API server."""
 
     mode: AdmissionMode
     owner_labels: bool
+    """True if the policies copy the owner labels of a namespace to the work in it."""
 
 
 @dataclass(frozen=True)
 class PlanWarning:
-    """Something that works and is probably not meant: which check says so, where, what, and what to do."""
+    """A setting that works but is probably not intended."""
 
     rule: str
+    """Name of the check that reports it."""
     path: str
+    """Setting that it is about."""
     text: str
+    """The problem and its remedy."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything of one stack. `labels` are on every object. `accelerators` are the platform's ceilings in GPUs, by accelerator.
-
-    `limits`, `compute_classes` and `topologies` are GKE's: None and none elsewhere, and on Autopilot no `limits`. `pods_ready` are
-    the times of the cluster's Kueue, `cpu_work` the queues of work without GPUs (None: there is no room for it), `versions` what is
-    installed. `spending` is what else will be billed, and the budget. `own_machines` are those that the settings describe, by name: what
-    they say goes before the catalog.
-    """
+    """Everything that one stack consists of."""
 
     cloud: Platform
     environment: str
     region: str
     labels: dict[str, str]
+    """Labels of every object."""
     pools: tuple[PoolPlan, ...]
     accelerators: dict[str, int]
+    """Ceilings of the platform in GPUs, by accelerator."""
     limits: ClusterLimits | None
+    """Limits of a GKE Standard cluster. None elsewhere."""
     compute_classes: tuple[ComputeClassPlan, ...]
+    """Compute classes on GKE. Empty elsewhere."""
     topologies: tuple[TopologyPlan, ...]
+    """Topologies on GKE. Empty elsewhere."""
     flavors: tuple[FlavorPlan, ...]
     pods_ready: PodsReady
+    """Times for which the cluster's Kueue waits for pods."""
     priorities: tuple[PriorityPlan, ...]
     cohorts: tuple[CohortPlan, ...]
     queues: tuple[QueuePlan, ...]
     cpu_work: CpuWorkPlan | None
+    """Queues of work without GPUs. None: the settings leave no room for it."""
     teams: tuple[TeamPlan, ...]
     routes: tuple[RoutePlan, ...]
     admission: AdmissionPlan
     versions: VersionPlan
+    """Versions of everything that the stack installs."""
     spending: SpendingPlan
+    """Costs in addition to the pools' machines, and the budget."""
     own_machines: dict[str, Machine]
+    """Machines that the settings describe, by name. They take precedence over the catalog."""
     warnings: tuple[PlanWarning, ...]
 
     @property
     def every_flavor(self) -> tuple[FlavorPlan, ...]:
-        """The flavors of GPUs, and that of nodes without any."""
+        """The flavors of GPUs, and the flavor of nodes without GPUs."""
         work = self.cpu_work
         return self.flavors if work is None else (*self.flavors, FlavorPlan(work.flavor, (), work.node_labels, (), (), work.unowned.amount))
 
     @property
     def every_cohort(self) -> tuple[CohortPlan, ...]:
-        """The cohorts of GPUs, and that of work without any."""
+        """The cohorts of GPUs, and the cohort of work without GPUs."""
         work = self.cpu_work
         if work is None:
             return self.cohorts
@@ -394,9 +418,10 @@ class Plan:
 
     @property
     def every_queue(self) -> tuple[QueuePlan, ...]:
-        """The queues of GPUs, each with its part for launchers, and those of work without GPUs.
+        """The queues of GPUs, each with its quota for launchers, and the queues of work without GPUs.
 
-        Launchers come before the flavors with GPUs, so that pods without any have nodes without any. Nobody preempts GPUs for their vCPU.
+        The launchers' flavor comes before the flavors with GPUs, so that pods without GPUs get nodes without GPUs. No work preempts GPU
+        jobs for their vCPU.
         """
         work = self.cpu_work
         if work is None:
@@ -421,12 +446,12 @@ class Plan:
         return (*with_launchers, *of_work)
 
     def route_of(self, workload_class: object) -> RoutePlan | None:
-        """Where a class goes; None for one that no pool serves."""
+        """Return the route of a class, or None if no pool serves it."""
         return next((each for each in self.routes if each.workload_class == workload_class), None)
 
 
 def plan_data(plan: Plan) -> dict[str, Any]:
-    """The plan in dicts, lists, texts and numbers, its fields in their own order; the same plan gives the same data."""
+    """Return the plan as dicts, lists, strings and numbers, with fields in declared order. Equal plans give equal data."""
     return _plain(plan)
 
 

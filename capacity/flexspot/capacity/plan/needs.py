@@ -1,4 +1,4 @@
-"""What a stack needs that it does not make: of a cluster that is there already, of the account or project, of who deploys it."""
+"""Requirements of a stack that it does not create: of an existing cluster, of the account or project, and of the deploying identity."""
 
 from __future__ import annotations
 
@@ -41,26 +41,28 @@ _BY_TYPE = {CapacityType.FLEX_START: GkeFeature.FLEX_START, CapacityType.QUEUED:
 
 @dataclass(frozen=True)
 class VersionNeed:
-    """A version of GKE that `user`, in words, cannot do without."""
+    """The least version of GKE that something needs."""
 
     version: str
     user: str
+    """What needs it, in words."""
 
 
 @dataclass(frozen=True)
 class ClusterNeeds:
-    """What must be so of the cluster. `room` is what its pools may come to, in GKE's words: cpu, memory in GiB, and GPUs by kind."""
+    """Requirements for an existing GKE cluster."""
 
     mode: GkeMode
     versions: tuple[VersionNeed, ...]
     room: dict[str, int]
+    """The most that its pools can use, by GKE's resource names: cpu, memory in GiB, and GPUs by kind."""
 
 
 def cluster_needs(settings: GkeSettings, plan: Plan) -> ClusterNeeds:
-    """What the stack needs of a cluster that it does not make.
+    """Return the requirements of the stack for an existing GKE cluster.
 
-    Not among it is node auto-provisioning: compute classes name pools of the plan, and on Autopilot GKE makes nodes anyway. Where it is on,
-    its limits hold pools back as well, so they must leave `room`.
+    Node auto-provisioning is not one of them: compute classes name pools of the plan, and on Autopilot GKE creates nodes anyway. Where it
+    is on, its limits also hold pools back, so they must leave `room`.
     """
     autopilot = settings.cluster.mode is GkeMode.AUTOPILOT
     classes = {pool: each.name for each in plan.compute_classes for pool in each.pools}
@@ -85,9 +87,9 @@ def cluster_needs(settings: GkeSettings, plan: Plan) -> ClusterNeeds:
 
 
 def gke_features(pools: Iterable[tuple[int, PoolSettings]], compute_classes: Mapping[str, str]) -> Iterator[tuple[str, GkeFeature]]:
-    """What needs a version of GKE, with the setting that asks for it.
+    """Yield each use of a feature that needs a version of GKE, with the setting that uses it.
 
-    `pools` are those of the settings with their places, `compute_classes` the compute class of each that is in one, by the pool's name.
+    `pools` are those of the settings with their indexes. `compute_classes` maps the names of pools to their compute class.
     """
     for number, pool in pools:
         path = f"pools.{number}"
@@ -105,24 +107,29 @@ def gke_features(pools: Iterable[tuple[int, PoolSettings]], compute_classes: Map
 
 @dataclass(frozen=True)
 class KubernetesNeed:
-    """The versions of Kubernetes that `user`, in words, works with; None: any. `remedy` is what else fixes it."""
+    """The versions of Kubernetes that something works with."""
 
     user: str
+    """What works with them, in words."""
     least: str | None
+    """None: any older version."""
     most: str | None
+    """None: any newer version."""
     remedy: str
+    """Another way to fix it."""
 
 
 @dataclass(frozen=True)
 class EksClusterNeeds:
-    """What must be so of the cluster. `addons` are those that must run on it, whoever installed them."""
+    """Requirements for an existing EKS cluster."""
 
     versions: tuple[KubernetesNeed, ...]
     addons: tuple[Addon, ...]
+    """Add-ons that must run on it, whoever installed them."""
 
 
 def eks_cluster_needs(settings: EksSettings, plan: Plan, images: ImageBook) -> EksClusterNeeds:
-    """What the stack needs of a cluster that it does not make. Not among it is the EBS driver: no volume of the platform's is a disk."""
+    """Return the requirements of the stack for an existing EKS cluster. The EBS driver is not one: the platform has no disk volumes."""
     drivers = [Addon.S3_DRIVER] if len(settings.storage.file_systems) < len(_PURPOSES) else []
     drivers += [Addon.EFS_DRIVER] if settings.storage.has_efs else []
     drivers += [Addon.LUSTRE_DRIVER] if settings.storage.has_lustre else []
@@ -130,7 +137,7 @@ def eks_cluster_needs(settings: EksSettings, plan: Plan, images: ImageBook) -> E
 
 
 _PURPOSES = ("checkpoints", "datasets")
-"""What each team mounts."""
+"""Kinds of storage that each team mounts."""
 
 
 def _versions(settings: EksSettings, plan: Plan, images: ImageBook) -> Iterator[KubernetesNeed]:
@@ -150,40 +157,43 @@ _OTHER_WORK = "m7i.large"
 
 @dataclass(frozen=True)
 class QuotaUse:
-    """Something that counts against a quota, and how much at most: vCPU or addresses."""
+    """Something that counts against a quota."""
 
     what: str
     amount: int
+    """The largest amount, in vCPU or addresses."""
 
 
 @dataclass(frozen=True)
 class QuotaNeed:
-    """All that a platform counts against one quota. `quota` is None for machines of which no source says which quota counts them."""
+    """All uses of a platform that count against one quota."""
 
     quota: AwsQuota | None
+    """None for machines whose quota no source names."""
     uses: tuple[QuotaUse, ...]
 
     @property
     def amount(self) -> int:
-        """What the quota must be at least, besides what else runs in the account."""
+        """The least value of the quota, in addition to what else runs in the account."""
         return sum(each.amount for each in self.uses)
 
     @property
     def beyond_default(self) -> bool:
-        """Whether an account that never asked for more has too little."""
+        """True if the default value of the quota is too small."""
         return self.quota is None or self.amount > self.quota.default
 
 
 @dataclass(frozen=True)
 class ServiceNeed:
-    """A service of AWS in which whoever deploys makes, changes and deletes things, by the prefix of its actions, and for what."""
+    """An AWS service that the deploying role needs full access to."""
 
     name: str
+    """Prefix of the service's actions."""
     purpose: str
 
 
 def deployer_services(settings: EksSettings) -> list[ServiceNeed]:
-    """The services whose actions the role needs that runs `up`. Of single actions nothing is known: none was tried on an account."""
+    """Return the services whose actions the role that runs `up` needs. Single actions are not known: none was tried on an account."""
     cluster, storage = settings.cluster, settings.storage
     ours, karpenter = cluster.existing is None, cluster.mode is EksMode.STANDARD and cluster.existing_karpenter is None
     queues = any(team.work_queue for team in settings.teams)
@@ -207,7 +217,7 @@ def deployer_services(settings: EksSettings) -> list[ServiceNeed]:
 
 
 def quota_needs(plan: Plan, settings: EksSettings) -> list[QuotaNeed]:
-    """The quotas that the ceilings of a platform on EKS come to, the largest need first; those of a ceiling of zero are left out."""
+    """Return the quotas that the ceilings of a platform on EKS need, the largest first. Ceilings of zero are left out."""
     uses: dict[AwsQuota | None, list[QuotaUse]] = defaultdict(list)
     for quota, use in _uses(plan, settings):
         if use.amount:
@@ -222,15 +232,15 @@ def _uses(plan: Plan, settings: EksSettings) -> Iterator[tuple[AwsQuota | None, 
         yield from _pool_uses(pool, machines_of_pool(plan, pool), wanted[pool.name])
     other = settings.cluster.other_work
     for market in (Market.SPOT, Market.ON_DEMAND):
-        # Karpenter tries Spot first and may have all of it on-demand when there is none.
+        # Karpenter tries Spot first and may launch all of it on demand when there is no Spot capacity.
         yield quota_of_machine(_OTHER_WORK, market), QuotaUse("other-work", other.max_vcpu if other.max_memory_gib else 0)
     if settings.cluster.existing is None:
         system = settings.cluster.system_pool
         machine = plan.own_machines.get(system.machine) or machines_of(Vendor.AWS)[system.machine]
         vcpu, quota = machine.vcpu, quota_of_machine(system.machine, Market.ON_DEMAND)
         yield quota, QuotaUse("system nodes", vcpu * system.max_nodes)
-        # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html (read 2026-11-24): up to two more in each zone.
-        # In Auto Mode the pool's ceiling holds those that replace others, too.
+        # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html (read 2026-11-24): up to two additional nodes
+        # in each zone. In Auto Mode the pool's ceiling includes the nodes that replace others.
         replaced = 0 if settings.cluster.mode is EksMode.AUTO else vcpu * 2 * len(settings.zones)
         yield quota, QuotaUse("system nodes while they are replaced", replaced)
         if settings.network.existing_vpc is None:
@@ -239,7 +249,7 @@ def _uses(plan: Plan, settings: EksSettings) -> Iterator[tuple[AwsQuota | None, 
 
 
 def _pool_uses(pool: PoolPlan, machines: tuple[Machine, ...], wanted: EksPool) -> Iterator[tuple[AwsQuota | None, QuotaUse]]:
-    """What a pool counts against each quota of its machines: all of its nodes may be of the largest of them, up to the pool's ceiling."""
+    """Yield what a pool counts against each quota of its machines. All nodes may be of the largest machine, up to the pool's ceiling."""
     if wanted.reservation is not None and wanted.reservation.kind is ReservationKind.CAPACITY_BLOCK:
         return
     market = Market.SPOT if pool.capacity_type is CapacityType.SPOT else Market.ON_DEMAND
@@ -261,7 +271,7 @@ class GpuQuotaNeed:
 
 
 KEY_ROLE = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
-"""What a service agent needs on a key that it is to use."""
+"""Role that a service agent needs on a key that it uses."""
 
 _AGENTS = {
     "container": "service-{number}@container-engine-robot.iam.gserviceaccount.com",
@@ -270,31 +280,36 @@ _AGENTS = {
     "pubsub": "service-{number}@gcp-sa-pubsub.iam.gserviceaccount.com",
     "cloudservices": "{number}@cloudservices.gserviceaccount.com",
 }
-"""Google's own accounts in a project, which use keys for what they keep: https://docs.cloud.google.com/iam/docs/service-agents (read
-2026-11-25)."""
+"""Google's own accounts in a project, which use keys to encrypt their data.
+
+https://docs.cloud.google.com/iam/docs/service-agents (read 2026-11-25)
+"""
 
 
 @dataclass(frozen=True)
 class KeyNeed:
-    """A key, and the account of Google's in the project that must be allowed to use it; its number stands for {number}."""
+    """A key, and the Google account in the project that must be allowed to use it."""
 
     key: str
     agent: str
+    """Address of the account, with {number} in place of the project's number."""
     purpose: str
 
 
 @dataclass(frozen=True)
 class HostGrantNeed:
-    """A role in a host project: to an account of Google's as in KeyNeed, or to whoever deploys, on a subnetwork or on the whole project."""
+    """A role in a host project."""
 
     role: str
     agent: str | None
+    """Google account that needs it, as in KeyNeed. None: the deploying identity."""
     subnetwork: str | None
+    """Subnetwork on which it is granted. None: the whole project."""
 
 
 @dataclass(frozen=True)
 class HostNeeds:
-    """What the host project of a Shared VPC must have for a stack whose nodes are in it."""
+    """Requirements for the host project of a Shared VPC that has the stack's nodes."""
 
     project: str
     region: str
@@ -304,17 +319,18 @@ class HostNeeds:
 
 @dataclass(frozen=True)
 class ProjectNeeds:
-    """All that a project must allow; `host` of a Shared VPC's, None where the network is of the project itself."""
+    """Requirements for the project of a stack."""
 
     apis: list[ProjectNeed]
     roles: list[ProjectNeed]
     quotas: list[GpuQuotaNeed]
     keys: list[KeyNeed]
     host: HostNeeds | None
+    """Requirements for the host project of a Shared VPC. None: the network is in the stack's own project."""
 
 
 def project_needs(plan: Plan, settings: GkeSettings) -> ProjectNeeds:
-    """What the project of a stack on GKE must allow, besides what else runs there."""
+    """Return the requirements for the project of a stack on GKE, in addition to what else runs there."""
     parts = parts_of(settings)
     gpus: dict[tuple[str, CloudQuota], int] = defaultdict(int)
     for pool in plan.pools:
@@ -326,7 +342,7 @@ def project_needs(plan: Plan, settings: GkeSettings) -> ProjectNeeds:
 
 
 def host_needs(settings: GkeSettings) -> HostNeeds | None:
-    """What another project must have, in which the stack's network is; None where it is in the stack's own or says no project."""
+    """Return the requirements for another project that the stack's network is in, or None if the network is in the stack's own project."""
     network, subnetwork = settings.network.existing_network, settings.network.existing_subnetwork
     found = [name for each in (network, subnetwork) if each is not None and (name := full_name(each))]
     hosts = {name.project for name in found} - {settings.project}
@@ -338,9 +354,9 @@ def host_needs(settings: GkeSettings) -> HostNeeds | None:
 
 
 def key_needs(settings: GkeSettings) -> list[KeyNeed]:
-    """Which account of Google's must be allowed to use which key, each once.
+    """Return which Google account must be allowed to use which key, each pair once.
 
-    The stack grants none of it: keys are often of another project, and whoever deploys need not rule over them.
+    The stack grants none of it. Keys are often in another project, and the deploying identity does not need to administer them.
     """
     security, ours = settings.cluster.security, settings.cluster.existing is None
     disks = [security.boot_disk_kms_key, *(pool.boot_disk_kms_key for pool in settings.pools)]
@@ -354,7 +370,7 @@ def key_needs(settings: GkeSettings) -> list[KeyNeed]:
 
 
 def parts_of(settings: GkeSettings) -> set[When]:
-    """The parts of a stack for which a project must have more than for all."""
+    """Return the parts of a stack for which a project has additional requirements."""
     own = settings.network.existing_network is None and settings.cluster.existing is None
     parts = {When.OWN_NETWORK if own else When.EXISTING_NETWORK}
     if any(team.work_queue for team in settings.teams):
