@@ -6,7 +6,7 @@ _PACKAGE = Path(__file__).resolve().parent
 _ROOT = _PACKAGE.parents[1]
 
 FOLDER = _ROOT if (_ROOT / "PulumiPolicy.yaml").exists() else _PACKAGE
-"""The directory pack, for a language host that runs it: in a checkout `policies`, whose environment is the checkout's."""
+"""Folder of the directory pack, for a language host that runs it. In a checkout it is `policies`, with the checkout's environment."""
 
 PROGRAM = FOLDER / "pack"
-"""The same pack as a program, which needs none."""
+"""The same pack as a program, which needs no environment."""

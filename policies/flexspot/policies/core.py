@@ -1,4 +1,4 @@
-"""Running rules over objects: the one way from an object to findings, for the engine and for manifests alike."""
+"""Running rules over objects: the only way from an object to findings, for the engine and for manifests alike."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 
 
 class Assignment(NamedTuple):
-    """A rule that is to judge a view, with its parameters. `place` is its place among all rules: findings are told in that order."""
+    """A rule that judges a view, with its parameters."""
 
     place: int
+    """Index among all rules, which is the order of findings."""
     rule: Rule
     parameters: Parameters
 
 
 class RuleIndex:
-    """The rules of one run that are not disabled: those that judge a view `among` others, or those that judge it alone."""
+    """The enabled rules of one run: those that compare a view with others (`among`), or those that judge it alone."""
 
     def __init__(self, rules: Iterable[Rule], settings: Settings, *, among: bool, told: Container[Verdict] = frozenset(Verdict)) -> None:
         self._charges = tuple(
@@ -44,7 +45,7 @@ class RuleIndex:
         self._untold: dict[tuple[int, Verdict], Finding] = {}
 
     def finding(self, charge: Assignment, view: View, outcome: Outcome) -> Finding:
-        """What a rule says of a view; of a verdict that is not to be told, the rule and the verdict alone."""
+        """Return the finding of a rule about a view. For a verdict that is not `reported`, it contains the rule and the verdict only."""
         verdict = outcome.verdict
         if verdict in self._told:
             return finding_of(charge.rule, view.identity, outcome)
@@ -55,10 +56,10 @@ class RuleIndex:
         return self._untold[key]
 
     def charges(self, views: Sequence[View]) -> list[tuple[Assignment, View]]:
-        """Each rule with each of the views that it looks at: by rule, then in the order of the views."""
+        """Return each rule with each of the views that it judges: by rule, then in the order of the views."""
         if len(views) == 1:
             return [(charge, views[0]) for charge in self._of(type(views[0]))]
-        # Few shapes of objects make up a run: which rule looks at which of their views is asked once of each.
+        # A run has few shapes of objects, so the rules of each shape are calculated once.
         kinds = tuple(map(type, views))
         if kinds not in self._of_classes:
             found = [(charge, place) for place, kind in enumerate(kinds) for charge in self._of(kind)]
@@ -75,14 +76,14 @@ _NOTHING_ELSE = Inventory(())
 _NOBODY = ObjectIdentity("", "", "")
 
 READING = "inventory"
-"""Stands in a finding's rule where the object could not be read at all, so that no rule saw it."""
+"""Rule name of a finding about an object that could not be read, so that no rule judged it."""
 
 
 _BROKEN = "the rule itself is broken: "
 
 
 def is_defect(finding: Finding) -> bool:
-    """Whether it reports a broken rule or reader, so that nothing was judged."""
+    """Return whether the finding reports a broken rule or reader, so that nothing was judged."""
     return finding.rule == READING or finding.message.startswith(_BROKEN)
 
 
@@ -93,15 +94,16 @@ class Reading:
     source: ObjectSource
     views: tuple[View, ...]
     defect: Finding | None = None
+    """Finding that it could not be read."""
 
     @cached_property
     def suppressing(self) -> tuple[Field, ...]:
-        """The annotations of the object and of its pod templates, where they suppress a rule."""
+        """Annotations of the object and of its pod templates that suppress a rule."""
         return tuple(each for each in annotations_of(self.source) if any(True for _ in written_on([each])))
 
 
 def read_source(source: ObjectSource, read: Callable[[ObjectSource], Sequence[View]] = views_of) -> Reading:
-    """The views of one object. Never raises for what a reader does."""
+    """Return the views of one object. Never raises: a reader's error becomes a finding."""
     try:
         return Reading(source, tuple(read(source)))
     except Exception as error:  # noqa: BLE001 -- one defect must not stop the other objects, nor the update
@@ -118,7 +120,7 @@ def read_source(source: ObjectSource, read: Callable[[ObjectSource], Sequence[Vi
 
 
 def judge(source: ObjectSource, rules: Iterable[Rule], settings: Settings) -> list[Finding]:
-    """The findings about one object of every rule that needs no other object and is not disabled, passes included."""
+    """Return the findings of every enabled rule that needs no other object, passes included."""
     return judge_alone(read_source(source), RuleIndex(rules, settings, among=False), settings)
 
 
@@ -130,7 +132,10 @@ def judge_all(
     closed: bool = False,
     read: Callable[[ObjectSource], Sequence[View]] = views_of,
 ) -> list[list[Finding]]:
-    """The findings of every rule, one list for each object in the order of `sources`. `closed`: the objects given are all there are."""
+    """Return the findings of every rule, one list per object in the order of `sources`.
+
+    `closed`: the given objects are the complete set.
+    """
     given = list(sources)
     judged = judge_scopes(given, rules, settings, [range(len(given))], closed=closed, read=read)
     return [[finding for finding, _ in findings] for findings in judged]
@@ -148,12 +153,14 @@ def judge_scopes(  # noqa: PLR0913 -- what a run is made of
     told: Container[Verdict] = frozenset(Verdict),
     read: Callable[[ObjectSource], Sequence[View]] = views_of,
 ) -> list[list[tuple[Finding, tuple[int, ...]]]]:
-    """As `judge_all`, with objects compared inside a scope alone, and with the numbers of the scopes that a finding is of.
+    """Return findings as `judge_all` does, but compare objects only within a scope. Each finding has the numbers of its scopes.
 
-    `scopes` list the places of their objects among `sources`; an object may be in several. `excerpts` are the numbers of those that pages
-    show, which prove of no object that it is nowhere. What is at the places `unjudged` is there for the others, and has no finding. A
-    finding that hangs on no other object is of no scope. Of a verdict that is not to be `told`, it says its rule and the verdict alone.
-    What one scope decides of an object is not undecided because another does not; what one of them is broken in, is told.
+    `scopes` list the indexes of their objects among `sources`; an object may be in several. Findings about a single object have no scope.
+    What one scope decides is not undecided because another scope does not decide it; a violation in one scope is reported.
+
+    `excerpts`: numbers of scopes that are pages. They do not prove that an object exists nowhere.
+    `unjudged`: indexes of objects that exist for the others and get no findings.
+    `reported`: verdicts whose findings are complete. Findings of other verdicts contain the rule and the verdict only.
     """
     listed = list(rules)
     alone = RuleIndex(listed, settings, among=False, told=told)
@@ -174,7 +181,7 @@ def judge_scopes(  # noqa: PLR0913 -- what a run is made of
 
 
 def _once(findings: Iterable[tuple[Finding, tuple[int, ...]]]) -> Iterator[tuple[Finding, tuple[int, ...]]]:
-    """Each violation once: what is so of the object is said of each of its pod templates."""
+    """Yield each violation once. A problem of the whole object would otherwise be repeated for each of its pod templates."""
     told: set[tuple[str, str, str, tuple[int, ...]]] = set()
     for finding, scopes in findings:
         key = finding.rule, finding.message, finding.at, scopes
@@ -186,11 +193,11 @@ def _once(findings: Iterable[tuple[Finding, tuple[int, ...]]]) -> Iterator[tuple
 
 
 _DECIDED = (frozenset({Verdict.FAIL, Verdict.SUPPRESSED}), frozenset({Verdict.PASS}), frozenset({Verdict.NOT_APPLICABLE}))
-"""Verdicts of which the first that there is in any scope is told; UNKNOWN only where there is none of these."""
+"""Verdicts in order of precedence: the first group found in any scope is reported. UNKNOWN is reported only where none is found."""
 
 
 def _merged(of_scopes: list[tuple[int, list[Finding]]]) -> Iterator[tuple[Finding, tuple[int, ...]]]:
-    """What the scopes of one object say of it. Each asks the same rules of the same views, so that their findings are in one order."""
+    """Yield the merged findings of the scopes of one object. Each scope applies the same rules to the same views, so their orders agree."""
     if len(of_scopes) == 1:
         [(number, findings)] = of_scopes
         yield from ((finding, (number,)) for finding in findings)
@@ -207,10 +214,9 @@ def _merged(of_scopes: list[tuple[int, list[Finding]]]) -> Iterator[tuple[Findin
 
 
 def judge_alone(reading: Reading, alone: RuleIndex, settings: Settings) -> list[Finding]:
-    """As `judge`, for an object that has been read; also reports what is wrong with the object's suppressions.
+    """Return findings as `judge` does, for an object that has been read, and report problems of its suppressions.
 
-    `alone` are the rules that need no other object. Never raises for what a rule does: its defect becomes a finding with the verdict
-    UNKNOWN that names it.
+    `alone` are the rules that need no other object. Never raises: a defect of a rule becomes an UNKNOWN finding that names it.
     """
     secrets = reading.source.secrets
     if reading.defect:
@@ -222,7 +228,7 @@ def judge_alone(reading: Reading, alone: RuleIndex, settings: Settings) -> list[
 
 
 def judge_across(readings: Sequence[Reading], rules: Iterable[Rule], settings: Settings) -> list[list[Finding]]:
-    """The findings of the rules that need other objects, one list for each of `readings`."""
+    """Return the findings of the rules that need other objects, one list for each of `readings`."""
     among = RuleIndex(rules, settings, among=True)
     return _judged_across(readings, among, settings, readings, Inventory(_views(readings)))
 
@@ -234,7 +240,7 @@ def _views(readings: Iterable[Reading]) -> tuple[View, ...]:
 def _judged_across(
     readings: Sequence[Reading], among: RuleIndex, settings: Settings, within: Sequence[Reading], inventory: Inventory
 ) -> list[list[Finding]]:
-    """The findings about `readings`, without what any of those is to hide that they are `within`."""
+    """Return the findings about `readings`, without the secrets of any object that they are `within`."""
     secrets = Secrets.of_all(reading.source.secrets for reading in within)
     judged = [_findings(reading, among, inventory, _accepted(reading, settings)) if reading.views else [] for reading in readings]
     return [[secrets.hide(each) for each in findings] for findings in judged] if secrets.texts else judged
@@ -274,7 +280,7 @@ def _accepted(reading: Reading, settings: Settings) -> Suppressions:
 
 
 def finding_of(rule: Rule, identity: ObjectIdentity, outcome: Outcome) -> Finding:
-    """An outcome in the words of its rule."""
+    """Return an outcome as a finding, with the texts of its rule."""
     return Finding(
         rule=rule.name,
         code=rule.code,
@@ -291,7 +297,7 @@ def finding_of(rule: Rule, identity: ObjectIdentity, outcome: Outcome) -> Findin
 
 
 def of_suppression(identity: ObjectIdentity, problem: str, at: str = "metadata.annotations") -> Finding:
-    """The finding that tells of a suppression that does not count."""
+    """Return the finding about a suppression that does not count."""
     return Finding(
         rule=RULE,
         code=CODE,
@@ -306,6 +312,6 @@ def of_suppression(identity: ObjectIdentity, problem: str, at: str = "metadata.a
 
 
 def _defect(error: Exception) -> str:
-    """Type and place of a defect. Not its text, which may quote a secret of the object."""
+    """Return type and place of a defect. Not its text, which may quote a secret of the object."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"

@@ -1,4 +1,4 @@
-"""The rules as a Pulumi policy pack: what the engine is told of each, what it asks of each resource and of the stack, and serving it."""
+"""The rules as a Pulumi policy pack: their description for the engine, the analysis of resources and of the stack, and the server."""
 
 from __future__ import annotations
 
@@ -31,22 +31,23 @@ if TYPE_CHECKING:
 
 
 PACK: Final = "flexspot"
-"""The name of the pack, and of its one policy that is no rule: it takes the settings of all rules, and reports what is wrong with them."""
+"""Name of the pack, and of its only policy that is not a rule. That policy takes the settings of all rules and reports problems in them."""
 
 VERSION: Final = "0.1.0"
-"""Told to the engine, which takes the version of PulumiPolicy.yaml instead where it finds that file."""
+"""Version reported to the engine. Where it finds PulumiPolicy.yaml, it uses the version in that file instead."""
 
 DESCRIPTION: Final = "Rules that keep GPU capacity on GKE and EKS finite, reserved for GPU work, and accounted for."
 
 PORT: Final = "FLEXSPOT_POLICY_PACK_PORT"
-"""The variable with which `policies/pack` is told that a process serves the pack already, and at which port of loopback."""
+"""Environment variable that gives `policies/pack` the loopback port of a process that already serves the pack."""
 
 _EVERY: Final = "all"
-"""The engine's own word in a policy configuration: the level of every policy. It has set them when the pack is asked."""
+"""The engine's own word in a policy configuration for the level of every policy. The engine has applied it before it configures the pack.
+"""
 
 LEVELS: Final[Mapping[Level, proto.EnforcementLevel.ValueType]] = {level: getattr(proto, level.name) for level in Level}
 
-# Nothing here remediates; what a user sets to "remediate" is to be right, so it stops.
+# The pack remediates nothing. A user who sets "remediate" wants the violation gone, so it stops the deployment.
 _READ: Final = {**{told: level for level, told in LEVELS.items()}, proto.REMEDIATE: Level.MANDATORY}
 
 SEVERITIES: Final[Mapping[Severity, proto.PolicySeverity.ValueType]] = {
@@ -55,7 +56,7 @@ SEVERITIES: Final[Mapping[Severity, proto.PolicySeverity.ValueType]] = {
 
 
 def analyzer_info(rules: Sequence[Rule]) -> proto.AnalyzerInfo:
-    """The pack as the engine and Pulumi Cloud list it: the policy of the settings, then one policy for each rule."""
+    """Return the pack as the engine and Pulumi Cloud list it: the policy of the settings, then one policy for each rule."""
     settings = proto.PolicyInfo(
         name=PACK,
         description="The settings of all rules in one place, and objects that no rule can judge.",
@@ -88,7 +89,10 @@ def _policy_info(rule: Rule) -> proto.PolicyInfo:
 
 
 def _default_in_words(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Without a `default`: the engine would fill it in, and what a user wrote could not be told from it."""
+    """Return the schema with its default in the description.
+
+    With a `default` key the engine would fill it in, and values that a user wrote would be indistinguishable from it.
+    """
     default = json.dumps(schema["default"]).strip("[]")
     return {
         **{key: value for key, value in schema.items() if key != "default"},
@@ -103,15 +107,16 @@ def _config_schema(properties: Mapping[str, Any]) -> proto.PolicyConfigSchema:
 
 
 def level_of_settings(configured: Mapping[str, proto.PolicyConfig]) -> Level:
-    """The level of the policy of the settings."""
+    """Return the level of the policy of the settings."""
     return _READ[configured[PACK].enforcementLevel] if PACK in configured else Level.MANDATORY
 
 
 def written_settings(configured: Mapping[str, proto.PolicyConfig], rules: Iterable[Rule]) -> dict[str, Any]:
-    """What a user wrote, in the one form of flexspot.policies.judging: under the pack's own policy, and under those of the rules.
+    """Return the settings that a user wrote, in the form that flexspot.policies.judging reads.
 
-    Where both set the same, the pack's own policy counts. The engine gives each policy a level, written or not: one that is the rule's own
-    is taken for not written. Names that no policy has are kept, so that a misspelt one is told of.
+    They may be under the pack's own policy and under those of the rules; where both set the same key, the pack's own policy counts. The
+    engine gives each policy a level, written or not, so a level equal to the rule's own counts as not written. Names without a policy are
+    kept, so that misspelt ones are reported.
     """
     shipped = {rule.name: rule.level for rule in rules}
     written = _properties(configured[PACK]) if PACK in configured else {}
@@ -134,12 +139,12 @@ _TOLD = frozenset({Verdict.FAIL, Verdict.UNKNOWN, Verdict.SUPPRESSED})
 
 
 def _waits(finding: Finding) -> bool:
-    """Whether it is undecided for a value that is not known yet, and for no defect of a rule or a reader."""
+    """Return whether the finding is undecided because a value is not known yet, rather than by a defect of a rule or reader."""
     return finding.verdict is Verdict.UNKNOWN and not is_defect(finding)
 
 
 def violation_text(finding: Finding) -> str:
-    """The text of one diagnostic. The engine prints the severity and the policy's name, which is the rule's, before it."""
+    """Return the text of one diagnostic. The engine prints the severity and the policy's name, which is the rule's, before it."""
     lead = "cannot be decided yet: " if finding.verdict is Verdict.UNKNOWN else ""
     if finding.suppressed:
         lead = f"suppressed ({finding.suppressed}): "
@@ -149,11 +154,11 @@ def violation_text(finding: Finding) -> str:
 
 
 _REASONS_TOLD: Final = 3
-"""How many different reasons a line gives of what several rules cannot decide."""
+"""Most reasons that one line lists for findings that several rules cannot decide."""
 
 
 def undecided_text(findings: Sequence[Finding]) -> str:
-    """The text of one diagnostic for all that cannot be decided of one resource by several rules."""
+    """Return the text of one diagnostic for everything that several rules cannot decide about a resource."""
     rules = list(dict.fromkeys(finding.rule for finding in findings))
     reasons = list(dict.fromkeys(finding.message for finding in findings))
     more = f"; and {len(reasons) - _REASONS_TOLD} more reasons" if len(reasons) > _REASONS_TOLD else ""
@@ -162,25 +167,26 @@ def undecided_text(findings: Sequence[Finding]) -> str:
 
 
 def unread_text(urn: str, error: Exception) -> str:
-    """For a resource whose inputs could not even be unwrapped; names the error's type, since its text may quote a secret."""
+    """Return the text for a resource whose inputs could not be unwrapped. Names the error's type only, since its text may quote a secret.
+    """
     return f"{urn}: no rule could judge it: {type(error).__name__} while reading its inputs.\n  Review this resource by hand."
 
 
 class Gate(analyzer_pb2_grpc.AnalyzerServicer):
-    """The pack as the engine talks with it: one Pulumi policy for each rule, under the rule's name.
+    """The pack as the engine calls it: one Pulumi policy for each rule, under the rule's name.
 
-    It speaks the engine's protocol itself, since Pulumi's SDK for policies (pulumi-policy 1.21, policy.py) cannot serve such a pack: it
-    takes the marks of secrets off before a policy sees the inputs, so that a message could print a password; it decodes each resource
-    anew for each policy, and the whole stack for each policy of the stack; and a diagnostic has its policy's level, where a verdict that
-    hangs on an unknown value must be advice. tests/policies/engine holds that both describe the same policies in the same way.
+    It implements the engine's protocol itself, since Pulumi's SDK for policies (pulumi-policy 1.21, policy.py) cannot serve such a pack.
+    The SDK removes the marks of secrets before a policy sees the inputs, so that a message could print a password. It decodes each resource
+    again for each policy, and the whole stack for each policy of the stack. Its diagnostics always have the policy's level, but a verdict
+    that depends on an unknown value must be advice. tests/policies/engine tests that both describe the same policies in the same way.
 
-    Every rule runs on the resources' inputs, which are whole even in the first preview of a stack whose cluster does not exist yet, while
-    the outputs that the engine hands over for the stack are then empty: so what is read of each resource is kept, and the policies of the
-    stack judge that. What comes with the stack alone is not declared any more: after a refresh in the same run the engine (3.259,
-    step_executor.go and AnalyzeResources) hands over also what is about to be deleted, and after `--target` what is left for later. Held
-    against the program it would refuse every change that takes a team and its share away. What is only read never comes.
+    Every rule runs on the resources' inputs, which are complete even in the first preview of a stack whose cluster does not exist yet. The
+    outputs that the engine then passes for the stack are empty. So the reading of each resource is kept, and the policies of the stack
+    judge the readings. Resources that come with the stack alone are no longer declared. After a refresh in the same run the engine (3.259,
+    step_executor.go and AnalyzeResources) also passes resources about to be deleted, and after `--target` resources that were skipped.
+    Judging them would refuse every change that removes a team and its share. Resources that are only read never come.
 
-    A verdict that hangs on an unknown value is reported as advice, once for each resource when all have come: it blocks nothing, and the
+    A verdict that depends on an unknown value is reported as advice, once for each resource when all have come. It blocks nothing, and the
     update judges again with the value known.
     """
 
@@ -195,31 +201,31 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         self._undecided: dict[str, list[Finding]] = {}
 
     def GetAnalyzerInfo(self, request: empty_pb2.Empty, context: Any) -> proto.AnalyzerInfo:  # noqa: ARG002, N802 -- the protocol's
-        """Which policies there are, and what can be set."""
+        """Return the policies and their settings."""
         return analyzer_info(self._rules)
 
     def GetPluginInfo(self, request: empty_pb2.Empty, context: Any) -> proto.PluginInfo:  # noqa: ARG002, N802 -- the protocol's
-        """The pack's version."""
+        """Return the pack's version."""
         return proto.PluginInfo(version=VERSION)
 
     def Handshake(self, request: Any, context: Any) -> proto.AnalyzerHandshakeResponse:  # noqa: ARG002, N802 -- the protocol's
-        """Nothing of the engine's place is needed."""
+        """Return an empty answer: the pack needs nothing from the engine's place."""
         return proto.AnalyzerHandshakeResponse()
 
     def ConfigureStack(self, request: Any, context: Any) -> proto.AnalyzerStackConfigureResponse:  # noqa: ARG002, N802 -- the protocol's
-        """Nothing of the stack's configuration is needed."""
+        """Return an empty answer: the pack needs nothing from the stack's configuration."""
         return proto.AnalyzerStackConfigureResponse()
 
     def Cancel(self, request: empty_pb2.Empty, context: Any) -> empty_pb2.Empty:  # noqa: ARG002, N802 -- the protocol's
-        """Nothing is under way for longer than a moment."""
+        """Return an empty answer: no call runs long enough to cancel."""
         return empty_pb2.Empty()
 
     def Remediate(self, request: proto.AnalyzeRequest, context: Any) -> proto.RemediateResponse:  # noqa: ARG002, N802 -- the protocol's
-        """Nothing is changed: whoever declares a resource fixes it."""
+        """Return an empty answer: resources are fixed by those who declare them."""
         return proto.RemediateResponse()
 
     def Configure(self, request: proto.ConfigureAnalyzerRequest, context: Any) -> empty_pb2.Empty:  # noqa: ARG002, N802 -- the protocol's
-        """Takes the levels and parameters that a user set; what is wrong with them is told with the first resource."""
+        """Apply the levels and parameters that a user set. Problems in them are reported with the first resource."""
         self._settings = read_settings(written_settings(request.policyConfig, self._rules), self._rules)
         self._alone = RuleIndex(self._rules, self._settings, among=False)
         self._level = level_of_settings(request.policyConfig)
@@ -227,12 +233,12 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         return empty_pb2.Empty()
 
     def Analyze(self, request: proto.AnalyzeRequest, context: Any) -> proto.AnalyzeResponse:  # noqa: ARG002, N802 -- the protocol's
-        """What the rules that need no other object say of one resource."""
+        """Return the findings of the rules that need no other object about one resource."""
         told = [*self._problems_told()]
         findings: list[Finding] = []
         try:
             source = from_pulumi(request.type, request.name, json_format.MessageToDict(request.properties))
-        except Exception as error:  # noqa: BLE001 -- an input of a shape that nobody foresaw must not stop the update
+        except Exception as error:  # Undecided findings of a resource are reported together with those of the rules of the whole stack.
             told.append(self._diagnostic(PACK, unread_text(request.urn, error), Level.ADVISORY))
         else:
             reading = self._readings[request.urn] = read_source(source)
@@ -243,7 +249,7 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         return self._answer(told, findings, (rule for rule in self._rules if not rule.among))
 
     def AnalyzeStack(self, request: proto.AnalyzeStackRequest, context: Any) -> proto.AnalyzeResponse:  # noqa: ARG002, N802 -- the protocol's
-        """What the rules say that compare resources with one another."""
+        """Return the findings of the rules that compare resources with one another."""
         given = {each.urn: self._readings[each.urn] for each in request.resources if each.urn in self._readings}
         alone = self._with_templates(given, request.resources)
         judged = judge_across(list(given.values()), self._rules, self._settings)
@@ -255,10 +261,10 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         return self._answer(told, itertools.chain.from_iterable(judged), (rule for rule in self._rules if rule.among))
 
     def _with_templates(self, given: dict[str, Reading], resources: Iterable[proto.AnalyzerResource]) -> dict[str, list[Finding]]:
-        """Reads the groups of machines among `given` anew, each with its launch template; what is so found of each that was not before.
+        """Read the machine groups among `given` again, each with its launch template, and return their new findings.
 
-        Of which template a group's is the engine alone knows in a first preview: the template's id is not known, and that the group's field
-        is made of it is.
+        In a first preview only the engine knows which template a group uses: the template's id is unknown, but the group's field depends on
+        it.
         """
         of_groups = {each.urn: each for each in resources if each.urn in given and takes_template(given[each.urn].source)}
         templates = {urn: each.source for urn, each in given.items() if is_template(each.source)}
@@ -278,9 +284,9 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         return found
 
     def _told(self, findings: Iterable[Finding], urn: str = "") -> Iterable[proto.AnalyzeDiagnostic]:
-        """A diagnostic for each finding that a person should see, once however many pod templates it is so of.
+        """Yield a diagnostic for each finding that a person should see, once however many pod templates it concerns.
 
-        What is no rule's, such as a suppression that does not count, advises.
+        A finding that belongs to no rule, such as a suppression that does not count, is advice.
         """
         said: set[tuple[str, str, str]] = set()
         for finding in findings:
@@ -293,13 +299,13 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
                 yield self._diagnostic(rule.name if rule else PACK, text, level, urn, finding.severity)
 
     def _told_undecided(self, findings: list[Finding], urn: str) -> Iterable[proto.AnalyzeDiagnostic]:
-        """One diagnostic of what several rules cannot decide of a resource; a single rule's is told as any other."""
+        """Return one diagnostic for all that several rules cannot decide about a resource. A single rule's finding is reported as usual."""
         if len({finding.rule for finding in findings}) < 2:  # noqa: PLR2004 -- one rule alone speaks for itself
             return self._told(findings, urn)
         return [self._diagnostic(PACK, undecided_text(findings), Level.ADVISORY, urn, Severity.LOW)]
 
     def _problems_told(self) -> Iterable[proto.AnalyzeDiagnostic]:
-        """Once, and so that it blocks: a gate that is not set as its owner wrote it is no gate."""
+        """Yield the problems of the settings once, and so that they block: a gate without its owner's settings protects nothing."""
         problems, self._problems = self._problems, ()
         if problems and self._level is not Level.DISABLED:
             listed = "".join(f"\n  {problem}" for problem in problems)
@@ -319,7 +325,8 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         )
 
     def _answer(self, told: Sequence[proto.AnalyzeDiagnostic], findings: Iterable[Finding], asked: Iterable[Rule]) -> proto.AnalyzeResponse:
-        """The diagnostics, what stops first; and which policies had nothing to judge, since the engine counts all others as passed."""
+        """Return the diagnostics, blocking ones first, and the policies that had nothing to judge. The engine counts all others as passed.
+        """
         judged = {finding.rule for finding in findings if finding.verdict is not Verdict.NOT_APPLICABLE}
         idle = [rule.name for rule in asked if rule.name not in judged]
         return proto.AnalyzeResponse(
@@ -331,13 +338,13 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
 _SECONDS = 1.0
 
 _MOST_BYTES = 400 * 1024 * 1024
-"""Of one message: the engine hands over a whole stack in one. As Pulumi's own SDKs have it."""
+"""Largest message. The engine passes a whole stack in one message. Pulumi's own SDKs use the same limit."""
 
 
 def end_with_parent() -> None:
-    """Watches from now on whether the process that started this one is still its parent, and ends this one at once when it is not.
+    """Start watching this process's parent, and exit at once when it is gone.
 
-    Where an orphan keeps its parent's number (Windows), this sees nothing.
+    Where an orphan keeps its parent's process id (Windows), this has no effect.
     """
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True, name="end-with-parent").start()
 

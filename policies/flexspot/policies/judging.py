@@ -1,4 +1,4 @@
-"""What a rule is, and what a user sets of rules: levels and values, which rules are locked, what is suppressed."""
+"""Rules, and the settings of rules: levels, parameters, locked rules and suppressions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Level(StrEnum):
-    """What a violation does to a deployment.
+    """Effect of a violation on a deployment.
 
     MANDATORY: preview and `up` stop. ADVISORY: it is reported. DISABLED: the rule does not run.
     """
@@ -30,7 +30,7 @@ class Level(StrEnum):
 
 
 class Cloud(StrEnum):
-    """Where a rule has something to say: on GKE, on EKS, or on both."""
+    """A cloud that a rule applies to."""
 
     GKE = "gke"
     EKS = "eks"
@@ -42,14 +42,14 @@ Setting = int | str | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number, a text or a list of texts that a user of the rule may set; which of the three, the default says."""
+    """A number, a text or a list of texts that a user of the rule may set. The type of the default decides which."""
 
     name: str
     default: Setting
     meaning: str
 
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of the parameter."""
+        """Return the JSON schema of the parameter."""
         text = {"type": "string", "minLength": 1}
         match self.default:
             case int():
@@ -61,7 +61,7 @@ class Parameter:
         return {**form, "description": self.meaning}
 
     def read(self, written: Any) -> Setting:
-        """The setting that a person wrote. Raises ValueError saying what is allowed."""
+        """Return the setting that a person wrote. Raises ValueError with the allowed form."""
         match self.default:
             case int():
                 if isinstance(written, int) and not isinstance(written, bool) and written >= 0:
@@ -80,54 +80,63 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Parameters:
-    """The settings of one rule by parameter name; what nobody set, and is not among the `written`, is the default."""
+    """The settings of one rule, by parameter name, including defaults."""
 
     settings: Mapping[str, Setting]
     written: frozenset[str] = frozenset()
+    """Names of the parameters that a user set."""
 
     def is_set(self, name: str) -> bool:
-        """Whether somebody set a parameter, be it to its default."""
+        """Return whether a user set the parameter, even to its default."""
         return name in self.written
 
     def number(self, name: str) -> int:
-        """A parameter whose default is a number."""
+        """Return a parameter whose default is a number."""
         return cast("int", self.settings[name])
 
     def text(self, name: str) -> str:
-        """A parameter whose default is a text."""
+        """Return a parameter whose default is a text."""
         return cast("str", self.settings[name])
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A parameter whose default is a list of texts."""
+        """Return a parameter whose default is a list of texts."""
         return cast("tuple[str, ...]", self.settings[name])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One rule. `name` is the problem in kebab-case, `summary` what it finds, in one line; `code` is short and never changes.
+    """One rule.
 
-    `judge` is called for each view of the kinds in `looks_at`. A rule `among` others is given the inventory, too. It decides what is
-    provable; whether the view is what it seems, and whether it is only a part of an object, is seen to by flexspot.policies.core. `why`,
-    `remediation` and `link` are for the person who is stopped by it; `sources` say where other facts come from.
+    A rule decides only what is provable. flexspot.policies.core handles views that may not be what they seem and partial objects.
     """
 
     code: str
+    """Short id that never changes."""
     severity: Severity
     why: str
+    """Reason for the rule, for the person whom it stops."""
     remediation: str
+    """Advice for the person whom it stops."""
     link: str
+    """Source of the rule's facts, for that person."""
     sources: tuple[str, ...] = ()
+    """Sources of other facts."""
     parameters: tuple[Parameter, ...] = ()
     level: Level = Level.MANDATORY
     clouds: tuple[Cloud, ...] = (Cloud.GKE, Cloud.EKS)
     name: str = ""
+    """The problem, in kebab-case."""
     summary: str = ""
+    """One line about the problem that it finds."""
     looks_at: tuple[type[View], ...] = ()
+    """Kinds of views that it judges."""
     judge: Callable[..., Outcome] | None = None
+    """Function that judges one view of these kinds."""
     among: bool = False
+    """True if `judge` also takes the inventory, to compare the view with others."""
 
     def __call__(self, judge: Callable[..., Outcome]) -> Rule:
-        """Complete the rule by its function: by its name, the first line of its docstring, and the types of what it takes."""
+        """Complete the rule by its function: its name, the first line of its docstring, and its parameters' types."""
         kind, *others = (kind for parameter, kind in judge.__annotations__.items() if parameter != "return")
         return replace(
             self,
@@ -140,11 +149,11 @@ class Rule:
 
     @property
     def page(self) -> str:
-        """The rule's page in this repository, which is made from what stands here."""
+        """The rule's page in this repository, generated from the rule."""
         return f"docs/rules/{self.name}.md"
 
     def defaults(self) -> Parameters:
-        """The rule's parameters as shipped."""
+        """Return the rule's parameters as shipped."""
         return Parameters({parameter.name: parameter.default for parameter in self.parameters})
 
 
@@ -154,7 +163,7 @@ SUPPRESSIONS = "suppressions"
 """The only key of the settings that is not a rule: the list of suppressions."""
 
 _ENTRY = {"rule": True, "object": True, "reason": True, "until": False, "by": False}
-"""The keys of a suppression, each with whether it must be there."""
+"""Keys of a suppression, and whether each is required."""
 
 _ALLOWED = {**dict.fromkeys(_ENTRY, "a string"), "until": "a date such as 2026-12-31"}
 
@@ -165,30 +174,30 @@ def _today() -> date:
 
 @dataclass(frozen=True)
 class Settings:
-    """Levels and parameters by rule name; what is not set is as the rule has it. `problems` are for the person who wrote the settings.
-
-    `locked` are rules that may not be suppressed. A suppression that ended before `today` counts no more.
-    """
+    """Levels and parameters by rule name. A rule has its own where nothing is set."""
 
     levels: Mapping[str, Level] = field(default_factory=dict[str, Level])
     values: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict[str, "Mapping[str, Setting]"])
     problems: tuple[str, ...] = ()
+    """Messages for the person who wrote the settings."""
     locked: frozenset[str] = frozenset()
+    """Names of rules that must not be suppressed."""
     suppressions: tuple[ConfiguredSuppression, ...] = ()
     today: date = field(default_factory=_today)
+    """Suppressions that ended before this day no longer count."""
     custom: frozenset[str] = frozenset()
-    """The names of an organisation's own rules, which suppressions may name, too."""
+    """Names of an organisation's own rules, which suppressions may name, too."""
 
     def locks(self, rule: Rule) -> bool:
-        """Whether `rule` may not be suppressed."""
+        """Return whether `rule` must not be suppressed."""
         return rule.name in self.locked
 
     def level(self, rule: Rule) -> Level:
-        """The level that counts for `rule`."""
+        """Return the effective level of `rule`."""
         return self.levels.get(rule.name, rule.level)
 
     def parameters(self, rule: Rule) -> Parameters:
-        """The parameters of `rule`, the unset ones with their defaults."""
+        """Return the parameters of `rule`, with defaults for those that are not set."""
         written = self.values.get(rule.name, {})
         return Parameters({**rule.defaults().settings, **written}, frozenset(written))
 
@@ -197,7 +206,7 @@ DEFAULTS = Settings()
 
 
 def schema(rules: Iterable[Rule]) -> dict[str, dict[str, Any]]:
-    """The JSON schema of the settings: for each rule a level, or a level and parameters; and the suppressions."""
+    """Return the JSON schema of the settings: a level, or a level and parameters, for each rule; and the suppressions."""
     levels = {"type": "string", "enum": [level.value for level in Level]}
     of_rules = {
         rule.name: {
@@ -219,15 +228,15 @@ def schema(rules: Iterable[Rule]) -> dict[str, dict[str, Any]]:
 
 
 def policy_schema(rule: Rule) -> dict[str, dict[str, Any]]:
-    """The JSON schema of what can be set of one rule beside its level: whether it is locked, and its parameters."""
-    locked = {"type": "boolean", "description": "Whether nobody may suppress the rule.", "default": False}
+    """Return the JSON schema of one rule's settings in addition to its level: whether it is locked, and its parameters."""
+    locked = {"type": "boolean", "description": "True if the rule must not be suppressed.", "default": False}
     return {_LOCKED: locked, **{each.name: each.schema() for each in rule.parameters}}
 
 
 def read_settings(written: Mapping[str, Any], rules: Iterable[Rule]) -> Settings:
-    """The settings that `{rule: level}` and `{rule: {level: ..., parameter: ...}}` spell.
+    """Return the settings that `{rule: level}` and `{rule: {level: ..., parameter: ...}}` spell.
 
-    Never raises: what is wrong is left at its default and told of in `problems`, all of it at once.
+    Never raises: an invalid setting keeps its default and is reported in `problems`, together with all others.
     """
     known = {rule.name: rule for rule in rules}
     levels: dict[str, Level] = {}
@@ -288,7 +297,7 @@ def _suppressions(written: Any, known: Iterable[str], problems: list[str]) -> li
 
 
 def _is_written(key: str, value: Any) -> bool:
-    """Whether an entry's value is what its key takes. What reads YAML may have made a day of `until`."""
+    """Return whether an entry's value has the type of its key. A YAML reader may have turned `until` into a date."""
     return value != "" and isinstance(value, (str, date) if key == "until" else str)
 
 
@@ -305,5 +314,5 @@ def _level(written: Any) -> Level:
 
 
 def unknown_name(path: str, name: object, allowed: Iterable[str]) -> str:
-    """That there is no `name`, which is what a person wrote and in YAML may be anything, and what there is."""
+    """Return a message that there is no `name`, with the allowed names. `name` comes from a person and may be any YAML value."""
     return f"{path}: there is no {name!r}; {nearest(str(name), sorted(allowed))}"

@@ -1,7 +1,6 @@
-"""PromQL as a tree of a few kinds of nodes, so that rules ask what an expression does; and why an expression is no PromQL.
+"""PromQL as a tree of a few kinds of nodes, with syntax problems, and the labels that an expression requires of each series.
 
-And which labels an expression asks of which series, and which series there are: metric_families.yaml, read when the
-first expression needs it.
+Known series are listed in metric_families.yaml, which is read with the first expression.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ if TYPE_CHECKING:
 
 
 _CHARACTERS: Final = 20_000
-"""The longest expression that is read."""
+"""Length of the longest expression that is read."""
 
 _STEPS: Final = 200
-"""The most brackets and operators of one. The parser descends a step for each, and at some thousands the whole process ends."""
+"""Most brackets and operators of an expression. The parser recurses once for each, and at some thousands the whole process ends."""
 
 _STEP = re.compile(r"[(\[{+*/%^<>=!-]|\b(?:and|or|unless|atan2)\b")
 
@@ -36,15 +35,16 @@ COMPARISONS: Final = frozenset({"==", "!=", ">", "<", ">=", "<="})
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """One condition of a selector; `operator` is =, !=, =~ or !~."""
+    """One condition of a selector."""
 
     label: str
     operator: str
+    """One of =, !=, =~ and !~."""
     value: str
 
     @property
     def needs_label(self) -> bool:
-        """Whether no series without the label meets it: an absent label is an empty one to PromQL."""
+        """True if no series without the label meets the condition. To PromQL an absent label is an empty one."""
         match self.operator:
             case "=":
                 return bool(self.value)
@@ -58,7 +58,7 @@ class Matcher:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A part of an expression; `parts` are those below it."""
+    """A part of an expression, with the parts below it."""
 
     parts: tuple[Node, ...] = ()
 
@@ -72,59 +72,60 @@ class Literal(Node):
 
 @dataclass(frozen=True, slots=True)
 class Selector(Node):
-    """Series by name, at a time or over one. `name` is empty where the name is no plain one."""
+    """Series by name, at one time or over a range."""
 
     name: str = ""
+    """Empty if the name is given by a pattern."""
     matchers: tuple[Matcher, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """A function of `parts`."""
+    """A call of a function with `parts` as its arguments."""
 
     function: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregation(Node):
-    """An aggregation over `parts[0]`; `by` are the labels that it groups by, None where it says which it drops (`without`)."""
+    """An aggregation over `parts[0]`."""
 
     operator: str = ""
     by: tuple[str, ...] | None = None
+    """Labels that it groups by; None if it lists dropped labels (`without`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binary(Node):
-    """`parts[0]` and `parts[1]`, matched `on` labels, None where it does not say.
-
-    `copied` are labels that group_left takes from the right side, or group_right from the left; `many` is the side that may have several
-    series for one of the other: 0, 1, or None.
-    """
+    """A binary operation on `parts[0]` and `parts[1]`."""
 
     operator: str = ""
     on: tuple[str, ...] | None = None
+    """Labels that it matches by; None if it does not list them."""
     copied: tuple[str, ...] = ()
+    """Labels that group_left takes from the right side, or group_right from the left."""
     many: int | None = None
+    """The side, 0 or 1, that may have several series for one of the other; None if neither."""
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and everything below it, from the outside in."""
+    """Yield the node and everything below it, from the outside in."""
     yield node
     for part in node.parts:
         yield from walk(part)
 
 
 def parsed(text: str) -> Node | None:
-    """The expression as a tree; None for what is no PromQL, or too long to be read."""
+    """Return the expression as a tree. None if it is not PromQL, or too long to be read."""
     found = _read(text)
     return found if isinstance(found, Node) else None
 
 
 def promql_problem(text: str) -> str | Unknown:
-    """What is wrong with an expression, empty for one that can be read.
+    """Return the problem of an expression, or an empty text if it can be read.
 
-    UNKNOWN for one that is too long to be read, and for what another Prometheus may take: functions that came or went with a release, and
-    syntax that has to be turned on.
+    UNKNOWN if it is too long to be read, or if another Prometheus may accept it: functions that came or went with a release, and syntax
+    that has to be turned on.
     """
     found = _read(text)
     return "" if isinstance(found, Node) else found
@@ -132,13 +133,13 @@ def promql_problem(text: str) -> str | Unknown:
 
 _WORDS: Final = 120
 
-# Prometheus behind a feature flag takes more than the parser (promql-parser 0.12): calculated durations and modifiers of ranges.
+# Prometheus with a feature flag accepts more than the parser (promql-parser 0.12): calculated durations and modifiers of ranges.
 _EXPERIMENTAL = re.compile(r"\[[^\]\"']*[-+*/%^][^\]\"']*\]|\b(?:anchored|smoothed|fill)\b")
 
 
 @lru_cache(maxsize=2048)
 def _read(text: str) -> Node | str | Unknown:
-    """The expression as a tree, or what is wrong with it."""
+    """Return the expression as a tree, or its problem."""
     if len(text) > _CHARACTERS or len(_STEP.findall(text)) > _STEPS:
         return UNKNOWN
     import promql_parser  # noqa: PLC0415 -- only where there is an expression
@@ -155,7 +156,7 @@ def _read(text: str) -> Node | str | Unknown:
 
 
 def _node(expression: Any, kinds: Any) -> Node:  # noqa: PLR0911 -- one line for each kind
-    """The parser's tree as ours. Brackets, signs and ranges say nothing that a rule asks for, and are left out."""
+    """Return the parser's tree as ours. Brackets, signs and ranges are left out, since no rule uses them."""
     match expression:
         case kinds.ParenExpr() | kinds.UnaryExpr() | kinds.SubqueryExpr():
             return _node(expression.expr, kinds)
@@ -201,7 +202,7 @@ def _binary(expression: promql_parser.BinaryExpr, kinds: Any) -> Binary:
 
 
 def _matches_nothing(pattern: str) -> bool:
-    """Whether a regular expression matches the empty text. One that Python cannot read is taken to."""
+    """Return whether a regular expression matches the empty text. One that Python cannot read counts as matching."""
     try:
         return re.fullmatch(pattern, "") is not None
     except re.error:
@@ -211,28 +212,27 @@ def _matches_nothing(pattern: str) -> bool:
 FILE: Final = Path(__file__).parent / "metric_families.yaml"
 
 HISTOGRAM_SERIES: Final = ("_bucket", "_sum", "_count")
-"""What the names of a classic histogram's series end in."""
+"""Suffixes of the series names of a classic histogram."""
 
 
 @dataclass(frozen=True)
 class AbsentLabels:
-    """Labels that the series of an exporter have only if somebody adds them; `series` and `labels` may end in *.
-
-    `of_exporter`: the series have them, and they say where the exporter runs. `instead` is what to do about it.
-    """
+    """Labels that the series of an exporter have only if a configuration adds them. `series` and `labels` may end in *."""
 
     exporter: str
     series: tuple[str, ...]
     labels: tuple[str, ...]
     instead: str
+    """Advice to the user."""
     of_exporter: bool
+    """True if the series have these labels, but with the place of the exporter as their value."""
 
     def covers(self, series: str, label: str) -> bool:
-        """Whether the label is absent from the series."""
+        """Return whether the label is absent from the series."""
         return self.speaks_of(series) and any(fnmatchcase(label, each) for each in self.labels)
 
     def speaks_of(self, series: str) -> bool:
-        """Whether the series is the exporter's."""
+        """Return whether the series is the exporter's."""
         return any(fnmatchcase(series, each) for each in self.series)
 
 
@@ -247,19 +247,19 @@ def _names(part: str) -> frozenset[str]:
 
 @cache
 def histograms() -> frozenset[str]:
-    """Names of which no series is called so."""
+    """Return names of histograms. No series has such a name without a suffix."""
     return _names("histograms")
 
 
 @cache
 def amounts_by_container() -> frozenset[str]:
-    """Series of which there is one for each container or pod, whose value is how much of a resource it has."""
+    """Return series with one value per container or pod: the amount of a resource that it has."""
     return _names("amounts_by_container")
 
 
 @cache
 def absent_labels() -> tuple[AbsentLabels, ...]:
-    """Labels that people expect in vain."""
+    """Return the labels that people wrongly expect."""
     return tuple(
         AbsentLabels(
             exporter=each["exporter"],
@@ -298,9 +298,9 @@ class _Asked:
 
 
 def labels_asked(tree: Node) -> tuple[tuple[str, str], ...]:
-    """Series and label for each label that an expression selects, groups, matches, copies or rewrites by.
+    """Return series and label for each label that an expression selects, groups, matches, copies or rewrites by.
 
-    A label that the expression gives the series itself, with label_replace or from the other side of a match, is not asked of them.
+    A label that the expression itself adds, with label_replace or from the other side of a match, is not required of the series.
     """
     asked = _Asked()
     _flow(tree, asked)
@@ -308,7 +308,7 @@ def labels_asked(tree: Node) -> tuple[tuple[str, str], ...]:
 
 
 def _flow(node: Node, asked: _Asked) -> tuple[_Origin, ...]:
-    """The series of which the labels come through. What an aggregation or a match has left of them is not followed further."""
+    """Return the series whose labels pass through. Results of an aggregation or match with fewer labels are not followed further."""
     match node:
         case Selector(name=name) if name:
             origins = (_Origin(name),)
@@ -331,7 +331,8 @@ def _call(node: Call, asked: _Asked) -> tuple[_Origin, ...]:
     texts = tuple(part.value for part in node.parts if isinstance(part, Literal) and isinstance(part.value, str))
     if node.function not in {"label_replace", "label_join"} or not texts:
         return origins
-    # Both name first the label that they write. One has its source third, before a pattern, the other all from the third on.
+    # Both functions name the written label first. label_replace has its source third, before a pattern; label_join has sources from the
+    # third on.
     asked.ask(origins, texts[2:3] if node.function == "label_replace" else texts[2:])
     return tuple(replace(origin, given=origin.given | {texts[0]}) for origin in origins)
 

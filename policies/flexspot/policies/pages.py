@@ -58,11 +58,11 @@ def _page(rule: Rule) -> str:
 
 
 _UNKNOWN = object()
-"""`!unknown` in a fixture, which is a value that a preview does not know yet; an example leaves it out."""
+"""The value of `!unknown` in a fixture: one that a preview does not know yet. Examples leave it out."""
 
 
 class _Loader(yaml.CSafeLoader):
-    """Reads `!unknown`."""
+    """A loader that reads `!unknown`."""
 
 
 def _unknown(_loader: _Loader, _node: yaml.Node) -> object:
@@ -73,7 +73,7 @@ _Loader.add_constructor("!unknown", _unknown)
 
 
 class _PageDumper(yaml.SafeDumper):
-    """Writes whole numbers as people do; fixtures have the engine's floats."""
+    """A dumper that writes whole numbers without a fraction. Fixtures contain the engine's floats."""
 
 
 def _number(dumper: yaml.SafeDumper, value: float) -> yaml.Node:
@@ -94,7 +94,7 @@ def _examples(rule: Rule) -> list[str]:
 
 
 def _fixtures(rule: Rule, word: str) -> list[tuple[bool, dict[str, Any]]]:
-    """Return the fixtures of a verdict without their unknown values, each with whether it had any."""
+    """Return the fixtures of a verdict without their unknown values, and whether each had any."""
     paths = sorted((FIXTURES / rule.name.replace("-", "_")).glob(f"{word}_*.yaml"))
     texts = [text for path in paths for text in re.split(r"^---$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)]
     return [("!unknown" in text, _known(yaml.load(text, Loader=_Loader))) for text in texts]  # noqa: S506 -- a safe loader with one more tag
@@ -116,9 +116,9 @@ def _kind(fixture: dict[str, Any]) -> str:
 
 def _shown(fixture: dict[str, Any]) -> str:
     """Return a fixture as YAML, followed by the other objects that it needs."""
-    beside = fixture.pop("among", ())
-    written = (yaml.dump(_written_as(each), Dumper=_PageDumper, sort_keys=False, width=120) for each in (fixture, *beside))
-    return "```yaml\n" + "---\n# beside it\n".join(written) + "```"
+    others = fixture.pop("among", ())
+    written = (yaml.dump(_written_as(each), Dumper=_PageDumper, sort_keys=False, width=120) for each in (fixture, *others))
+    return "```yaml\n" + "---\n# along with it\n".join(written) + "```"
 
 
 def _written_as(fixture: dict[str, Any]) -> dict[str, Any]:

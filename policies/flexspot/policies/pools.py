@@ -1,4 +1,4 @@
-"""Pools by what the labels of their nodes can be, so that rules look at few of many."""
+"""Pools indexed by the possible labels of their nodes, so that rules compare few of many pools."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ PoolT = TypeVar("PoolT", bound=Pool)
 
 
 def pools_for(kind: type[PoolT], wanted: Mapping[str, Field], inventory: Inventory) -> list[PoolT]:
-    """The pools of which it is not certain by one of these labels alone that none of their nodes carries it.
+    """Return the pools whose nodes may carry each of these labels, taken one by one.
 
-    A pool that is left out is one for which `offer.carries(wanted)` is False; those that are left must still be asked.
+    A pool that is left out is one for which `offer.carries(wanted)` is False. Callers must still check those that are returned.
     """
     return index_of(kind, inventory).candidates(wanted)
 
 
 def index_of(kind: type[PoolT], inventory: Inventory) -> PoolIndex[PoolT]:
-    """The index of the pools of a kind."""
+    """Return the index of the pools of a kind."""
     return inventory.once("pools by label", kind, lambda: PoolIndex(inventory.of(kind)))
 
 
 def gpu_pool_of(identity: ObjectIdentity, inventory: Inventory) -> GpuPool | None:
-    """The pool that an object declares, if it has GPUs."""
+    """Return the pool that an object declares, if it has GPUs."""
     found = inventory.by("object", GpuPool, lambda each: each.identity).get(identity)
     return found[0] if found else None
 
 
 class PoolIndex(Generic[PoolT]):
-    """Pools by the values that their nodes' labels can have. A label is indexed when somebody first asks for it."""
+    """Pools by the possible values of their nodes' labels. A label is indexed on first use."""
 
     def __init__(self, pools: Sequence[PoolT]) -> None:
         self._pools = pools
         self._of_key: dict[str, tuple[dict[str | None, list[int]], list[int]]] = {}
 
     def candidates(self, wanted: Mapping[str, Field]) -> list[PoolT]:
-        """The pools that no single one of the labels rules out, in their order."""
+        """Return the pools that none of the labels rules out by itself, in their order."""
         return self.among([self.places(key, [value]) for key, value in wanted.items()])
 
     def among(self, several: Iterable[list[list[int]] | None]) -> list[PoolT]:
-        """The pools of the shortest of several such lists of places; all of them where there is none."""
+        """Return the pools of the shortest of several lists of places, or all pools if there is none."""
         bounded = [lists for lists in several if lists is not None]
         if not bounded:
             return list(self._pools)
@@ -56,7 +56,7 @@ class PoolIndex(Generic[PoolT]):
         return [self._pools[place] for place in sorted({place for each in shortest for place in each})]
 
     def places(self, key: str, values: Iterable[Field]) -> list[list[int]] | None:
-        """Where the pools are whose nodes may have one of the values of a label, as lists to be joined; None where that may be any pool."""
+        """Return the places of pools whose nodes may have one of the values of a label, as lists to join. None if any pool may."""
         texts = [value.text() for value in values]
         if UNKNOWN in texts:
             return None
@@ -78,9 +78,9 @@ class PoolIndex(Generic[PoolT]):
 
 
 def _possible_values(offer: NodeOffer, key: str) -> set[str | None] | None:
-    """The values that a label of the offer's nodes can have, perhaps with some that it cannot; None where it may be any.
+    """Return the possible values of a label of the offer's nodes, perhaps with some impossible ones. None if any value is possible.
 
-    Follows NodeOffer.carries for one label, and may say more than that but never less.
+    Follows NodeOffer.carries for one label. It may return more values than that function allows, never fewer.
     """
     asked = [each for each in offer.requirements if karpenter_key(each) in {karpenters(key), None}]
     if key in offer.fixed:

@@ -1,4 +1,4 @@
-"""Which queues share quota, and how many GPUs the jobs of a namespace can hold through them at once."""
+"""Queues that share quota, and the GPUs that jobs of a namespace can use through them at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 def cohort_of(member: ClusterQueue | Cohort) -> Field:
-    """The name of the cohort that a queue is in, or that is above a Cohort; an empty one is none. Old versions have shorter keys."""
+    """Return the name of the cohort that contains a queue, or of the parent of a Cohort.
+
+    Old versions have shorter keys. An empty name is none.
+    """
     key = "cohort" if isinstance(member, ClusterQueue) else "parent"
     name = member.spec.at(f"{key}Name")
     name = member.spec.at(key) if name.absent else name
@@ -33,7 +36,7 @@ def cohort_of(member: ClusterQueue | Cohort) -> Field:
 
 
 def shares(queue: ClusterQueue, inventory: Inventory) -> Tri:
-    """Whether the queue has somebody to share with: another queue under its root, or a cohort there with quota of its own."""
+    """Return whether the queue can share: another queue is under its root, or a cohort there has its own quota."""
     parents, lenders = inventory.once("lenders by root", None, lambda: _lenders(inventory))
     own = _root(cohort_of(queue).text(), parents)
     if own is None or own is UNKNOWN:
@@ -43,7 +46,7 @@ def shares(queue: ClusterQueue, inventory: Inventory) -> Tri:
 
 
 def fair_sharing(inventory: Inventory) -> tuple[Tri, str]:
-    """Whether Kueue's configuration turns fair sharing on, and where; UNKNOWN without one, or where two disagree."""
+    """Return whether Kueue's configuration turns fair sharing on, and where. UNKNOWN without a configuration, or where two disagree."""
     found = inventory.of(KueueConfiguration)
     answers = {each.fair_sharing for each in found}
     if len(answers) != 1:
@@ -52,7 +55,7 @@ def fair_sharing(inventory: Inventory) -> tuple[Tri, str]:
 
 
 def _lenders(inventory: Inventory) -> tuple[_Parents, Counter[str | Unknown | None]]:
-    """The parent of each Cohort that was given; and under each root how many queues, and cohorts with quota of their own, there are."""
+    """Return the parent of each given Cohort; and per root the number of queues and of cohorts with their own quota."""
     cohorts = inventory.of(Cohort)
     parents = {each.name.text(): cohort_of(each).text() for each in cohorts}
     quotas = [(each, each.spec.at("resourceGroups")) for each in cohorts]
@@ -62,7 +65,7 @@ def _lenders(inventory: Inventory) -> tuple[_Parents, Counter[str | Unknown | No
 
 
 def _root(name: str | Unknown | None, parents: _Parents) -> str | Unknown | None:
-    """The last cohort on the way up. In a circle, which Kueue takes out of service, it is the first by name."""
+    """Return the root cohort. In a circle, which Kueue takes out of service, it is the first by name."""
     passed: list[str] = []
     while isinstance(name, str) and name not in passed:
         passed.append(name)
@@ -78,13 +81,15 @@ class Share:
     """GPUs: `least` whatever the values not known yet turn out to be, and just so many if it is `complete`."""
 
     least: Decimal = Decimal(0)
+    """Lower bound, whatever the unknown values turn out to be."""
     complete: bool = True
+    """True if the bound is the exact number."""
 
     def __add__(self, other: Share) -> Share:
         return Share(self.least + other.least, self.complete and other.complete)
 
     def capped(self, limit: Share | None) -> Share:
-        """At most `limit`; None is no limit."""
+        """Return at most `limit`. None means no limit."""
         if limit is None:
             return self
         return Share(min(self.least, limit.least), self.complete and limit.complete)
@@ -96,7 +101,7 @@ _NOT_TOLD = Share(complete=False)
 
 @dataclass(frozen=True, slots=True)
 class _Quota:
-    """Quota of one flavor: what is nominal, and how much may be borrowed and lent; None for no limit."""
+    """Quota of one flavor. None means no limit."""
 
     nominal: Share = NOTHING
     borrowing: Share | None = None
@@ -109,7 +114,9 @@ class _Member:
 
     name: tuple[str, str]
     quotas: Mapping[str, _Quota]
+    """Quotas by flavor."""
     cohort: str
+    """Name of the cohort that contains it, or an empty text."""
     cohort_known: bool
 
     def quota(self, flavor: str) -> _Quota:
@@ -117,18 +124,18 @@ class _Member:
 
 
 def local_queues_of(namespace: str, inventory: Inventory) -> list[LocalQueue]:
-    """The LocalQueues that are in a namespace for certain."""
+    """Return the LocalQueues that are certainly in a namespace."""
     return inventory.by("namespace", LocalQueue, lambda each: each.namespace).get(namespace, [])
 
 
 def share_of(namespace: str, inventory: Inventory, kind: Accelerator) -> Share:
-    """The GPUs of a kind that a namespace has through all its queues, each ClusterQueue counted once."""
+    """Return the GPUs of a kind that a namespace has through all its queues, counting each ClusterQueue once."""
     tree = _tree(inventory, kind)
     return _sum(tree.share(str(name)) if name is not UNKNOWN else _NOT_TOLD for name in _led_to(namespace, inventory))
 
 
 def gives_gpus(namespace: str, inventory: Inventory, kinds: Iterable[Accelerator] = ACCELERATORS) -> Tri:
-    """Whether a queue of the namespace leads to GPUs of one of these kinds."""
+    """Return whether a queue of the namespace leads to GPUs of one of these kinds."""
     trees = [_tree(inventory, kind) for kind in kinds]
     names = _led_to(namespace, inventory)
     return any_of(tree.gives_gpus(str(name)) if name is not UNKNOWN else UNKNOWN for tree in trees for name in names)
@@ -143,7 +150,7 @@ def _tree(inventory: Inventory, kind: Accelerator) -> _Tree:
 
 
 class _Tree:
-    """The queues and cohorts that were given. Source of the arithmetic: Kueue's documentation, "Cohort", hierarchical cohorts."""
+    """The given queues and cohorts. Source of the arithmetic: Kueue's documentation, "Cohort", hierarchical cohorts."""
 
     def __init__(self, inventory: Inventory, kind: Accelerator) -> None:
         listed = [_member(each, kind) for each in (*inventory.of(ClusterQueue), *inventory.of(Cohort))]
@@ -152,23 +159,23 @@ class _Tree:
         for each in listed:
             self._in_cohort.setdefault(each.cohort, []).append(each)
         self._pools: dict[tuple[str, str], Share] = {}
-        # A member of which nobody knows yet where it belongs may belong anywhere.
+        # A member whose cohort is unknown may belong to any cohort.
         self._settled = all(each.cohort_known for each in listed)
 
     def gives_gpus(self, queue: str) -> Tri:
-        """Whether a ClusterQueue has a flavor with GPUs; UNKNOWN for one that is not among what was given."""
+        """Return whether a ClusterQueue has a flavor with GPUs. UNKNOWN if the queue was not given."""
         member = self._members.get(("queue", queue))
         return UNKNOWN if member is None else bool(member.quotas)
 
     def share(self, queue: str) -> Share:
-        """What a ClusterQueue promises and can borrow, over all flavors."""
+        """Return the nominal quota of a ClusterQueue plus the quota that it can borrow, over all flavors."""
         member = self._members.get(("queue", queue))
         if member is None:
             return _NOT_TOLD
         return _sum(member.quota(flavor).nominal + self._borrowed(member, flavor) for flavor in member.quotas)
 
     def _borrowed(self, member: _Member, flavor: str) -> Share:
-        """What a member gets of its cohort beyond its own: what is in the pool there without it, and what comes from above."""
+        """Return the quota that a member can borrow: the rest of its cohort's pool, and what the parent cohorts lend."""
         if not member.cohort_known:
             return _NOT_TOLD
         if not member.cohort or self._in_a_circle(member.cohort):
@@ -181,7 +188,7 @@ class _Tree:
         return found.capped(member.quota(flavor).borrowing)
 
     def _in_a_circle(self, cohort: str) -> bool:
-        """Whether a cohort is above itself, or below one that is: Kueue takes such out of service."""
+        """Return whether a cohort is its own ancestor, or below one that is. Kueue takes such cohorts out of service."""
         passed: set[str] = set()
         while cohort and cohort not in passed:
             passed.add(cohort)
@@ -190,7 +197,7 @@ class _Tree:
         return bool(cohort)
 
     def _pool(self, cohort: str, flavor: str) -> Share:
-        """A cohort's own quota and what its members lend it."""
+        """Return a cohort's own quota plus the quota that its members lend."""
         if (cohort, flavor) not in self._pools:
             lent = _sum(self._lent(each, flavor) for each in self._in_cohort.get(cohort, ()))
             own = self._members.get(("cohort", cohort))

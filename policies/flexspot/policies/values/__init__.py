@@ -1,1 +1,1 @@
-"""What all rooms of the rules use: values that may be unknown, fields of an object, findings. It knows no kind of object."""
+"""Values that may be unknown, fields of an object, and findings. Knows no kind of object."""

@@ -1,4 +1,4 @@
-"""Walking an object's tree without ever mistaking what is known only later for what is absent; quantities as people write them."""
+"""Fields of an object's tree, where values known only later differ from absent ones; quantities as people write them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Unknown(Enum):
-    """The one object that stands for a value that the engine will know only later. It is neither true nor false."""
+    """The single object that represents a value the engine will know only later. It is neither true nor false."""
 
     UNKNOWN = "unknown"
 
@@ -27,17 +27,17 @@ class Unknown(Enum):
 UNKNOWN: Final = Unknown.UNKNOWN
 
 Tri = bool | Unknown
-"""Yes, no, or not known yet."""
+"""True, false, or not known yet."""
 
 
 def plain(value: Any) -> Any:
-    """`value` as dicts, lists, str, int, float, bool, None and UNKNOWN.
+    """Return `value` as dicts, lists, str, int, float, bool, None and UNKNOWN.
 
-    The engine's marks of unknown values become UNKNOWN. Whole floats become int, because every number of the engine arrives as a float and
-    `limits: 8.0` helps nobody. The envelopes of secrets and outputs are opened: rules judge the value inside, and
+    The engine's marks of unknown values become UNKNOWN. Whole floats become int, because the engine sends every number as a float and
+    `limits: 8.0` reads badly. Envelopes of secrets and outputs are opened: rules judge the value inside, and
     flexspot.policies.values.finding keeps it out of messages.
     """
-    # By type and not by match, and scalars without a call of their own: a linter does this to every value of every file.
+    # Compares types instead of using match, and handles scalars without a call: a linter does this to every value of every file.
     if isinstance(value, str):
         return UNKNOWN if value in UNKNOWNS else value
     if isinstance(value, float):
@@ -62,17 +62,17 @@ _AS_THEY_ARE: Final = frozenset({int, bool, type(None)})
 
 
 def mapping_of(value: Any) -> dict[str, Any]:
-    """The value if it is a mapping, else an empty one."""
+    """Return the value if it is a mapping, else an empty mapping."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def list_of(value: Any) -> list[Any]:
-    """The value if it is a list, else an empty one."""
+    """Return the value if it is a list, else an empty list."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def any_of(answers: Iterable[Tri]) -> Tri:
-    """Yes if one is yes, whatever the unknown ones turn out to be."""
+    """Return True if one answer is True, whatever the unknown ones turn out to be."""
     unknown = False
     for each in answers:
         if each is True:
@@ -82,7 +82,7 @@ def any_of(answers: Iterable[Tri]) -> Tri:
 
 
 def all_of(answers: Iterable[Tri]) -> Tri:
-    """No if one is no, whatever the unknown ones turn out to be."""
+    """Return False if one answer is False, whatever the unknown ones turn out to be."""
     unknown = False
     for each in answers:
         if each is False:
@@ -92,12 +92,12 @@ def all_of(answers: Iterable[Tri]) -> Tri:
 
 
 def negated(answer: Tri) -> Tri:
-    """Yes for no, no for yes, unknown for unknown."""
+    """Return the opposite of `answer`. UNKNOWN stays UNKNOWN."""
     return UNKNOWN if answer is UNKNOWN else not answer
 
 
 def product(one: Decimal | Unknown | None, other: Decimal | Unknown | None) -> Decimal | Unknown | None:
-    """One number times another; UNKNOWN where one is, else None where one is missing."""
+    """Return one number times another. UNKNOWN if either is unknown, else None if either is missing."""
     if one is UNKNOWN or other is UNKNOWN:
         return UNKNOWN
     return None if one is None or other is None else one * other
@@ -107,20 +107,20 @@ def product(one: Decimal | Unknown | None, other: Decimal | Unknown | None) -> D
 class Field:
     """A place in an object: a value, nothing (None), or UNKNOWN.
 
-    In a `partial` object, such as a patch, nothing is ever absent: what is not written here may be written elsewhere, so it is UNKNOWN.
+    In a `partial` object, such as a patch, nothing is ever absent: a field missing here may be written elsewhere, so it is UNKNOWN.
     """
 
     value: Any  # pyrefly: ignore[uninitialized-instance-variable] -- see __init__
     partial: bool  # pyrefly: ignore[uninitialized-instance-variable] -- likewise
 
     def __init__(self, value: Any, partial: bool = False) -> None:  # noqa: FBT001, FBT002 -- as the other dataclasses have it
-        # Twice as fast as what a frozen dataclass does, in a linter's most frequent step.
+        # Twice as fast as the generated __init__ of a frozen dataclass, in a linter's most frequent step.
         fields = self.__dict__
         fields["value"] = value
         fields["partial"] = partial
 
     def at(self, *path: str) -> Field:
-        """The place below this one. Below UNKNOWN everything is UNKNOWN; below a value of another shape everything is absent."""
+        """Return the place below this one. Below UNKNOWN everything is UNKNOWN; below a value of another shape everything is absent."""
         here = self.value
         for step in path:
             if here is UNKNOWN:
@@ -130,16 +130,16 @@ class Field:
 
     @property
     def known(self) -> bool:
-        """Whether it can be said what stands here, if only that nothing does."""
+        """True if the value, or its absence, is certain."""
         return self.value is not UNKNOWN
 
     @property
     def absent(self) -> bool:
-        """Whether it is certain that nothing is written here."""
+        """True if it is certain that nothing is written here."""
         return self.value is None
 
     def text(self) -> str | Unknown | None:
-        """The text here; a number or a truth value as YAML would spell it, None for anything else."""
+        """Return the text here, with numbers and truth values spelled as in YAML. None for anything else."""
         value = self.value
         if isinstance(value, str):
             return value
@@ -150,18 +150,18 @@ class Field:
         return str(value) if isinstance(value, int) else None
 
     def number(self) -> Decimal | Unknown | None:
-        """The quantity here; None for nothing and for what is not a quantity."""
+        """Return the quantity here. None if there is nothing, or no quantity."""
         if self.value is UNKNOWN:
             return UNKNOWN
         return quantity(self.value) if isinstance(self.value, str | int | float) and not isinstance(self.value, bool) else None
 
     def equals(self, *wanted: str) -> Tri:
-        """Whether the text here is one of `wanted`."""
+        """Return whether the text here is one of `wanted`."""
         text = self.text()
         return UNKNOWN if text is UNKNOWN else text in wanted
 
     def parts(self) -> Parts:
-        """What stands in the list or the mapping here: elements, or entries by key."""
+        """Return the elements of the list here, or the entries of the mapping by key."""
         value, partial = self.value, self.partial
         if value is None and not partial:
             return _NO_PARTS
@@ -177,22 +177,23 @@ class Field:
 
 @dataclass(frozen=True)
 class Parts:
-    """The elements of a list or the entries of a mapping, by key. Unless `complete`, there may be more that nobody knows yet."""
+    """The elements of a list or the entries of a mapping, by key."""
 
     named: tuple[tuple[str, Field], ...]
     complete: bool
+    """Pairs of key or index, and value."""
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """The values alone."""
+        """The values without their keys."""
         return tuple(field for _, field in self.named)
 
     def any(self, holds: Callable[[Field], Tri]) -> Tri:
-        """Whether `holds` is so for one of them, those not known yet included."""
+        """Return whether `holds` is true for one part, counting parts that are not known yet as UNKNOWN."""
         return any_of(chain((holds(each) for _, each in self.named), () if self.complete else (UNKNOWN,)))
 
     def every(self, holds: Callable[[Field], Tri]) -> Tri:
-        """Whether `holds` is so for all of them, those not known yet included; False when there is none."""
+        """Return whether `holds` is true for all parts, counting parts not known yet as UNKNOWN. False if there are no parts."""
         return all_of(chain((holds(each) for _, each in self.named), (bool(self.named) if self.complete else UNKNOWN,)))
 
 

@@ -1,4 +1,4 @@
-"""A finding: what a rule, or the reader of manifests, says of one object; and accepted violations, which somebody gave a reason for."""
+"""Findings, which state what a rule or the manifest reader says of one object; and suppressions, which accept violations for a reason."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 PREFIX = "flexspot.dev/ignore-"
-"""An annotation is this and a rule's name; its value is `REASON`, or `REASON; until=2026-12-31; by=team-a`."""
+"""An annotation's key is this prefix and a rule's name. Its value is `REASON`, or `REASON; until=2026-12-31; by=team-a`."""
 
 RULE, CODE = "suppression", "FLX900"
-"""Name and code of what is found wrong with a suppression itself."""
+"""Rule name and code of findings about a suppression itself."""
 
 _KEYS = ("until", "by")
 
@@ -37,9 +37,13 @@ class Suppression:
     """
 
     reason: str
+    """Why the violation is accepted."""
     until: date | None = None
+    """The last day it counts, or None for no end."""
     by: str = ""
+    """The person or team that accepts the violation."""
     in_source: bool = False
+    """True if the object itself, or a comment next to it, contains the suppression."""
 
     def __str__(self) -> str:
         return f"{self.reason}{f', until {self.until}' if self.until else ''}{f', by {self.by}' if self.by else ''}"
@@ -47,17 +51,19 @@ class Suppression:
 
 @dataclass(frozen=True)
 class ConfiguredSuppression:
-    """One of the settings' suppressions: for the objects that `objects` matches, with * for any text.
-
-    It is compared with `apiVersion/kind/namespace/name`, with `kind/namespace/name`, with `kind/name` and with the name alone.
-    """
+    """A suppression from the settings."""
 
     rule: str
+    """Name of the rule."""
     objects: str
+    """Pattern of the objects, with * for any text.
+
+    Compared with `apiVersion/kind/namespace/name`, `kind/namespace/name`, `kind/name` and the name alone.
+    """
     suppression: Suppression
 
     def covers(self, rule: str, identity: ObjectIdentity) -> bool:
-        """Whether it is meant for this rule and object."""
+        """Return whether the suppression applies to this rule and object."""
         spellings = (
             str(identity),
             "/".join(part for part in (identity.kind, identity.namespace, identity.name) if part),
@@ -68,7 +74,7 @@ class ConfiguredSuppression:
 
 
 def read_suppression(reason: object, until: object = None, by: object = "") -> Suppression:
-    """Raises ValueError saying what is wrong: without a reason nothing is suppressed."""
+    """Return the suppression. Raises ValueError if the reason is missing or `until` is not a date."""
     text = str(reason or "").strip()
     if not text:
         raise ValueError("it gives no reason; say why the violation is accepted")
@@ -80,7 +86,7 @@ def read_suppression(reason: object, until: object = None, by: object = "") -> S
 
 
 def read_annotation(text: str) -> Suppression:
-    """The suppression in an annotation's value. Raises ValueError for one that is malformed."""
+    """Return the suppression in an annotation's value. Raises ValueError if it is malformed."""
     reason, *rest = text.split(";")
     settings: dict[str, str] = {}
     for part in rest:
@@ -94,7 +100,7 @@ def read_annotation(text: str) -> Suppression:
 
 
 def written_on(annotations: Iterable[Field]) -> Iterator[tuple[str, str]]:
-    """Rule name and value of each annotation that suppresses. One whose value is not known yet suppresses nothing yet."""
+    """Yield rule name and value of each annotation that suppresses. A value that is not known yet is yielded as empty text."""
     for mapping in annotations:
         for key, value in mapping.parts().named:
             if key.startswith(PREFIX):
@@ -104,10 +110,12 @@ def written_on(annotations: Iterable[Field]) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Suppressions:
-    """What is suppressed of one object, by rule name, and what is wrong with what was meant to be."""
+    """The suppressions of one object."""
 
     valid: Mapping[str, Suppression]
+    """Valid suppressions, by rule name."""
     problems: tuple[str, ...]
+    """Reasons why other suppressions do not count."""
 
 
 NOTHING = Suppressions({}, ())
@@ -120,7 +128,10 @@ def suppressions_of(
     locked: Mapping[str, bool],
     today: date,
 ) -> Suppressions:
-    """What counts for one object. `locked` says of every rule that there is whether it may be suppressed."""
+    """Return the suppressions that apply to one object.
+
+    `locked` has every rule name as a key, with True if the rule must not be suppressed.
+    """
     valid: dict[str, Suppression] = {}
     problems: list[str] = []
 
@@ -143,7 +154,7 @@ def suppressions_of(
 
 
 def check_suppression(rule: str, suppression: Suppression, locked: Mapping[str, bool], today: date) -> None:
-    """Raises ValueError saying why a suppression of a rule does not count."""
+    """Raise ValueError if a suppression of a rule does not count: an unknown or locked rule, or an expired date."""
     _check_rule(rule, locked)
     if suppression.until and suppression.until < today:
         raise ValueError(f"it expired on {suppression.until}; fix the object, or set a later date")
@@ -180,10 +191,15 @@ class Finding:
     severity: Severity
     verdict: Verdict
     object: ObjectIdentity
+    """Source of the rule's facts."""
     message: str
+    """Path of the field concerned, such as spec.limits."""
     remediation: str
+    """The rule's page."""
     link: str = ""
+    """The suppression that accepts the violation."""
     at: str = ""
+    """An addition that certainly fixes it."""
     page: str = ""
     suppressed: Suppression | None = None
     adds: Addition | None = None
