@@ -1,7 +1,7 @@
-"""For inside the user's container: checkpointing and interruption handling, on the standard library alone.
+"""Checkpointing and interruption handling inside the user's container, with the standard library only.
 
-A package of its own so that an image installs it without the platform's dependencies; it imports none of the other folders. What needs more
-than the standard library is in modules of their own, with an extra each: fsspec_storage, sqs_queue, pubsub_queue.
+A separate package, so that an image installs it without the platform's dependencies. It imports none of the other folders. Modules that
+need more than the standard library are fsspec_storage, sqs_queue and pubsub_queue, each with its own extra.
 """
 
 from __future__ import annotations

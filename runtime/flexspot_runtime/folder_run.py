@@ -1,4 +1,4 @@
-"""For trainers with a loop of their own that write checkpoints as folders: when to save and stop, and their folders as checkpoints."""
+"""When to save and stop, for trainers with their own loop that write checkpoints as folders."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _LOG = logging.getLogger("flexspot_runtime")
 
 
 class FolderRun:
-    """What the callbacks of a trainer ask, in all ranks at the same steps.
+    """Answers a trainer's callbacks, in all ranks at the same steps.
 
-    The trainer writes to a scratch folder of each machine; the first rank of each machine copies it into its part of a checkpoint, so the
-    Checkpointer of several ranks has `sharded=True`.
+    The trainer writes to a scratch folder of each machine. The first rank of each machine copies it into its part of a checkpoint, so a
+    Checkpointer of several ranks needs `sharded=True`.
     """
 
     def __init__(self, checkpointer: Checkpointer, interruption: Interruption, schedule: Schedule | None, agree_seconds: float) -> None:
@@ -42,7 +42,10 @@ class FolderRun:
         self._first_of_machine = os.environ.get("LOCAL_RANK", "0") == "0"
 
     def fetch(self, folder: Path) -> int | None:
-        """Makes the folder, with the newest checkpoint in it; the steps done. None, and no folder, when there is no checkpoint."""
+        """Create the folder with the newest checkpoint and return the steps done.
+
+        Return None, and create no folder, if there is no checkpoint.
+        """
         marker = self.checkpointer.newest_valid()
         if marker:
             self._history = marker.history.started_again()
@@ -50,7 +53,7 @@ class FolderRun:
             if self._first_of_machine:
                 shutil.rmtree(folder, ignore_errors=True)
                 folder.mkdir(parents=True)
-                # Rank 0 alone may have written what all need.
+                # Rank 0 may have written files that all ranks need.
                 if reader.rank:
                     reader.of_rank(0).fetch(folder)
                 reader.fetch(folder)
@@ -60,7 +63,7 @@ class FolderRun:
         return step if marker else None
 
     def action(self, done: int) -> Action:
-        """What all ranks do now that so many steps are done; for STOP and for SAVE the trainer is to write its folder."""
+        """Return what all ranks do after `done` steps. For STOP and for SAVE the trainer must write its folder."""
         self._due = self._schedule.due(done, self._clock.monotonic()) or self._due
         wanted = Action.STOP if self._interruption.noticed else Action.SAVE if self._due else Action.GO_ON
         action = self._agreement.action(done, wanted, self._schedule.steps_to_due(done))
@@ -69,15 +72,15 @@ class FolderRun:
         return action
 
     def empty(self, folder: Path) -> None:
-        """Makes the folder empty before any rank writes into it: one that came late would take away what another has written."""
+        """Empty the folder before any rank writes to it: a late rank would otherwise delete what another has written."""
         if self._first_of_machine:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
         self._meet()
 
     def save(self, done: int, folder: Path, *, completed: bool = False) -> bool:
-        """Makes a checkpoint of the folder that the trainer has written, in all ranks; whether it counts."""
-        begun, self._due = self._clock.monotonic(), False
+        """Save the folder that the trainer has written, in all ranks. Return whether the checkpoint counts."""
+        started, self._due = self._clock.monotonic(), False
         self._meet()
 
         def write(writer: CheckpointWriter) -> None:
@@ -94,11 +97,11 @@ class FolderRun:
         if self.checkpointer.group.agree(int(failed)):
             self._schedule.failed(now)
             return False
-        self._schedule.saved(done, now, now - begun)
+        self._schedule.saved(done, now, now - started)
         return True
 
     def _meet(self) -> None:
-        """Lets no rank go on before all are here: ranks of one machine write into one folder."""
+        """Wait for all ranks: ranks of one machine write into one folder."""
         self.checkpointer.group.agree(0)
 
     def _history_so_far(self) -> History:

@@ -1,4 +1,4 @@
-"""Storage in a bucket itself, through fsspec: gs://BUCKET/FOLDER with gcsfs, s3://BUCKET/FOLDER with s3fs. The extra `fsspec`."""
+"""Storage in a bucket without a mount, through fsspec: gs://BUCKET/FOLDER with gcsfs, s3://BUCKET/FOLDER with s3fs. Extra: `fsspec`."""
 
 from __future__ import annotations
 
@@ -34,10 +34,12 @@ class _FileSystem(Protocol):
 
 
 class FsspecStorage:
-    """A folder of a bucket, without a mount: an object is there, whole, once its upload has ended, and not before.
+    """A folder of a bucket, without a mount. An object exists, whole, once its upload has ended, and not before.
 
-    `options` are the file system's own, such as `endpoint_url`. What the cloud's client raises comes out as OSError. Tested with fsspec's
-    own file systems; gcsfs and s3fs follow the same interface and were not tried on a live bucket.
+    options: those of the file system, such as `endpoint_url`.
+
+    Exceptions of the cloud's client are raised as OSError. Tested with fsspec's own file systems. gcsfs and s3fs have the same interface
+    and were not tried on a live bucket.
     """
 
     def __init__(self, url: str, **options: Any) -> None:
@@ -47,10 +49,10 @@ class FsspecStorage:
 
     @contextmanager
     def create(self, name: str) -> Generator[Sink]:
-        """See Storage. Raises FileExistsError for a name that is taken."""
+        """See Storage. Raises FileExistsError if the name exists."""
         path = self._path(name)
         with _as_oserror():
-            # Other processes write, too.
+            # Drop the cache: other processes write, too.
             self._files.invalidate_cache()
             if self._files.exists(path):
                 raise FileExistsError(f"{path} is there already")
@@ -123,7 +125,7 @@ def _as_oserror() -> Generator[None]:
 
 
 def _abort(file: _File) -> None:
-    """Ends an upload so that nothing becomes of it: closing, also by the garbage collector, would make an object of what was sent."""
+    """Abort an upload. Closing it, also by the garbage collector, would create an object from the part that was sent."""
     with suppress(Exception):
         file.discard()
     with suppress(Exception):

@@ -1,4 +1,4 @@
-"""The processes that train together: how they agree, at which steps they ask each other, and how they wait through the storage."""
+"""The processes that train together: how they agree, how often they do, and how they wait for each other through the storage."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Group:
-    """One process, unless told otherwise.
+    """The processes that train together. By default one process.
 
-    Processes that train together save at the same step and resume from the same checkpoint, so they must agree on both. Trainers have
-    what that needs: with torch.distributed `largest` is an all_reduce with MAX of a one-element tensor, and `broadcast` is
-    broadcast_object_list from rank 0. `largest` is called once after every step, by all ranks.
+    Processes that train together save at the same step and resume from the same checkpoint, so they must agree on both. Trainers have the
+    means: with torch.distributed `largest` is an all_reduce with MAX of a one-element tensor, and `broadcast` is broadcast_object_list from
+    rank 0. All ranks call `largest` once after every step.
 
-    Raises ValueError for a rank outside of the group, and for several ranks without both functions.
+    Raises ValueError for a rank outside the group, and for several ranks without both functions.
     """
 
     rank: int = 0
     world_size: int = 1
     largest: Callable[[int], int] | None = None
-    """Takes this rank's number and returns the largest of all ranks'. Default, alone: the number itself."""
+    """Takes this rank's number and returns the largest of all ranks. Default, for one process: the number itself."""
 
     broadcast: Callable[[str], str] | None = None
-    """Takes any text and returns rank 0's. Default, alone: the text itself."""
+    """Takes any text and returns rank 0's. Default, for one process: the text itself."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.rank < self.world_size:
@@ -46,11 +46,11 @@ class Group:
             )
 
     def agree(self, wanted: int) -> int:
-        """The largest of what all ranks want."""
+        """Return the largest number that any rank wants."""
         return self.largest(wanted) if self.largest else wanted
 
     def told_by_first(self, text: str) -> str:
-        """Rank 0's text."""
+        """Return rank 0's text."""
         return self.broadcast(text) if self.broadcast else text
 
 
@@ -59,34 +59,35 @@ ALONE = Group()
 
 _FIRST_PAUSE_SECONDS = 0.01
 _LONGEST_PAUSE_SECONDS = 1.0
-"""Each look costs a request to a bucket."""
+"""Each poll costs a request to a bucket."""
 
 T = TypeVar("T")
 
 
 class CheckpointFailedError(OSError):
-    """A save that does not count. The checkpoints of before are untouched."""
+    """A save that does not count. Earlier checkpoints are untouched."""
 
 
 @dataclass(frozen=True)
 class Barrier:
-    """One save's. `deadline` is asked again at every look: a warning may come while one waits."""
+    """Barrier of one save."""
 
     storage: Storage
     group: str
     world_size: int
     clock: Clock
     deadline: Callable[[], float]
+    """When the process is killed. Called again at every poll, because a warning may come during the wait."""
 
     def shards(self) -> tuple[Shard, ...]:
-        """All ranks' shards, in order, once they are there. Raises CheckpointFailedError."""
+        """Return all ranks' shards, in order, once they exist. Raises CheckpointFailedError."""
         return tuple(
             self._wait(shard_name(self.group, rank), Shard.decode, [failure_name(self.group, rank)], f"rank {rank}")
             for rank in range(self.world_size)
         )
 
     def marker(self) -> Marker:
-        """The marker, once rank 0 has written it. Raises CheckpointFailedError."""
+        """Return the marker, once rank 0 has written it. Raises CheckpointFailedError."""
         name = marker_name(self.group)
         failures = [failure_name(self.group, rank) for rank in range(self.world_size)]
         return self._wait(name, lambda record: Marker.decode(name, record), failures, "rank 0's marker")
@@ -97,7 +98,7 @@ class Barrier:
             try:
                 return decode(read_whole(self.storage, name))
             except (FileNotFoundError, TornRecordError):
-                # Torn: on a plain folder it is seen while it is being written.
+                # Torn: in a plain folder a record is visible while it is being written.
                 pass
             for failure in failures:
                 if is_there(self.storage, failure):
@@ -109,7 +110,7 @@ class Barrier:
 
 
 class Action(IntEnum):
-    """What to do between two steps. The largest that any rank wants is what all do."""
+    """What to do between two steps. All ranks do the largest that any of them wants."""
 
     GO_ON = 0
     SAVE = 1
@@ -117,17 +118,17 @@ class Action(IntEnum):
 
 
 _MOST_STEPS = (1 << 16) - 1
-"""Two numbers travel as one: an action, and below it so many steps, counted down so that the fewest win."""
+"""Two numbers travel as one: an action, and below it a number of steps, negated so that the fewest win."""
 
 
 class Agreement:
-    """Asks all ranks once in `every_seconds` at most, in one collective operation that also says after how many steps to ask again.
+    """Asks all ranks, at most once in `every_seconds`, in one collective operation that also decides when to ask again.
 
-    Asking after every step would cost a collective and, on a GPU, a wait of the host for it, each time. The ranks' clocks differ, so what
-    they agree on is a number of steps: what fits into the time by the slowest step since they last asked, and at most twice as many as the
-    last time. A rank that gets a warning tells the others so much later, at most, as long as steps take what they took.
+    Asking after every step would cost a collective each time and, on a GPU, the host would wait for it. The ranks' clocks differ, so they
+    agree on a number of steps. It is the number that fits into the time by the slowest step since they last asked, and at most twice the
+    last number. A rank that gets a warning reports it at most `every_seconds` later, as long as the steps' duration does not change.
 
-    One process alone asks itself after every step.
+    A single process decides after every step.
     """
 
     def __init__(self, group: Group, clock: Clock, every_seconds: float) -> None:
@@ -142,7 +143,7 @@ class Agreement:
         self._last_step_at: float | None = None
 
     def action(self, done: int, wanted: Action, steps_to_due: int | None) -> Action:
-        """What all ranks do now that so many steps are done. `steps_to_due`: how many further steps a schedule allows without a save."""
+        """Return what all ranks do after `done` steps. `steps_to_due`: further steps that the schedule allows without a save."""
         if self._group.world_size == 1:
             return wanted
         now = self._clock.monotonic()
@@ -155,9 +156,9 @@ class Agreement:
         agreed = self._group.agree((wanted << _MOST_STEPS.bit_length()) + _MOST_STEPS - steps)
         action, steps = Action(agreed >> _MOST_STEPS.bit_length()), _MOST_STEPS - (agreed & _MOST_STEPS)
         self._steps, self._slowest_seconds = steps, 0.0
-        # After a save all ask again before the next step: a warning may have come meanwhile.
+        # After a save all ask again before the next step: a warning may have come in the meantime.
         self._next_step = done + steps if action is Action.GO_ON else done
-        # The time that ranks wait for each other, or save, is none of a step.
+        # Waiting for other ranks, or saving, is not part of a step's time.
         self._last_step_at = self._clock.monotonic() if action is Action.GO_ON else None
         return action
 

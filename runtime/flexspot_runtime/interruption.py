@@ -1,7 +1,7 @@
-"""The warning that the machine is about to go, heard at once, and how a process that was interrupted ends.
+"""The warning that the machine is about to go away, noticed at once, and how an interrupted process ends.
 
-In forked children nothing listens: it would speak to the parent's pipe. What processes leave behind for the launcher above them are marks,
-as a launcher in between, such as torchrun, keeps their exit codes to itself.
+Forked children do not listen: they would write to the parent's pipe. Processes leave marks for the launcher, because a launcher in between,
+such as torchrun, does not pass on their exit codes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 INTERRUPTED_EXIT_CODE = 143
-"""128 and the number of SIGTERM, which is what a shell reports of a process that the signal ended.
+"""128 plus the number of SIGTERM, which a shell reports for a process that the signal ended.
 
 Never 0 for a trainer: a Job with podFailurePolicy counts a pod that exits 0 as done, and is Complete with the work unfinished.
 """
@@ -33,56 +33,58 @@ Never 0 for a trainer: a Job with podFailurePolicy counts a pod that exits 0 as 
 class Interrupted(SystemExit):
     """Ends the process with 143 unless it is caught. A SystemExit, so `finally` blocks run and nothing is printed.
 
-    `flexspot_runtime.launch`, when it is above, is told at once: a launcher in between may keep the exit code to itself.
+    A mark informs `flexspot_runtime.launch`, if it runs above, at once: a launcher in between may not pass on the exit code.
     """
 
     def __init__(self, source: str, step: int | None) -> None:
         super().__init__(INTERRUPTED_EXIT_CODE)
         mark_interrupted(source)
         self.source = source
-        """What told of the interruption: SIGTERM, the name of a notice, or another rank."""
+        """Source of the warning: SIGTERM, the name of a notice, or another rank."""
         self.step = step
-        """Steps done, whether or not they could be saved; None where it is not known."""
+        """Steps done, saved or not; None if unknown."""
 
 
 _LOG = logging.getLogger("flexspot_runtime")
 
 GRACE_VARIABLE = "FLEXSPOT_GRACE_SECONDS"
 LEAST_GRACE_SECONDS = 15.0
-"""What GKE Spot leaves to a pod of a user unless the node pool is told otherwise, whatever the pod asks for."""
+"""Grace that GKE Spot gives a user's pod by default, whatever the pod requests."""
 
 _END = 0
-"""No signal has this number: it tells the listener to end."""
+"""No signal has this number: it ends the listener."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A warning that came. Times are of the clock's `monotonic`."""
+    """A warning. Times are of the clock's `monotonic`."""
 
     source: str
-    """SIGTERM, or the name of what asked the cloud."""
+    """SIGTERM, or the name of the source that polls the cloud."""
 
     received_at: float
     deadline: float
-    """When the process is killed, as far as is known."""
+    """When the process is killed, as far as known."""
 
 
 class Interruption:
-    """Listens for SIGTERM while it is entered, and says how much of the grace period is left.
+    """Listens for SIGTERM inside its `with` block, and reports how much of the grace period is left.
 
-    A Python signal handler runs between two bytecodes of the main thread, so one long step of native code can eat the whole grace period.
-    Here the interpreter's C handler writes the signal's number to a pipe and a thread reads it: the notice, its time and the callbacks do
-    not wait for the main thread. (A native call that keeps the GIL keeps this thread waiting, too; numpy's and torch's large ones do not.
-    While an event loop inside handles signals, they wait until the main thread runs Python.)
-    The step itself cannot be cut short: keep steps shorter than the grace period less the time of a checkpoint.
+    A Python signal handler runs between two bytecodes of the main thread, so one long step of native code can use up the whole grace
+    period. Here the interpreter's C handler writes the signal's number to a pipe and a thread reads it: the notice, its time and the
+    callbacks do not wait for the main thread. (A native call that keeps the GIL blocks this thread, too; numpy's and torch's large ones
+    release it. While an event loop inside handles signals, they wait until the main thread runs Python.) A step cannot be cut short: keep
+    steps shorter than the grace period less the time of a checkpoint.
 
-    Children that are forked (data loaders, worker pools) get back the handlers of before: stopping one of them is no notice to the parent.
-    Children that are started by `exec` never had them.
+    Forked children (data loaders, worker pools) get the previous handlers back: stopping a child is no notice to the parent. Children
+    started by `exec` never had the new ones.
 
-    Inside, the previous handlers of `signals` are not called; they are back afterwards. A handler that something else sets inside gives way
-    when the main thread next asks `noticed` or `wait`, which is logged: `ray.init` sets one that ends the process unsaved. Raises
-    ValueError for a grace period that is not positive or a variable that is no number, RuntimeError when it is entered in another thread
-    than the main one, which Python forbids.
+    Inside the block, the previous handlers of `signals` are not called; they are restored afterwards. A handler that other code sets inside
+    is replaced when the main thread next reads `noticed` or calls `wait`, with a warning: `ray.init` sets one that ends the process
+    unsaved.
+
+    Raises ValueError for a grace period that is not positive or a variable that is not a number. Raises RuntimeError when entered outside
+    the main thread, which Python forbids.
     """
 
     def __init__(
@@ -92,8 +94,10 @@ class Interruption:
         signals: Collection[signal.Signals] = (signal.SIGTERM,),
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """`grace_seconds`: from the signal to the kill, the pod's terminationGracePeriodSeconds less its preStop, and no more than the
-        machine gives. Default: the variable FLEXSPOT_GRACE_SECONDS, or 15.
+        """Create a listener.
+
+        grace_seconds: from the signal to the kill: the pod's terminationGracePeriodSeconds less its preStop, and no more than the machine
+        gives. Default: the variable FLEXSPOT_GRACE_SECONDS, or 15.
         """
         self.grace_seconds = _grace_of_environment() if grace_seconds is None else grace_seconds
         if not self.grace_seconds > 0:
@@ -108,7 +112,7 @@ class Interruption:
         self._fd_before = -1
         self._listener: threading.Thread | None = None
         self._write_fd = -1
-        self._handler = _TellTheListener(-1)
+        self._handler = _NotifyListener(-1)
         self._process = 0
 
     def __enter__(self) -> Self:
@@ -120,7 +124,7 @@ class Interruption:
         read_fd, self._write_fd = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._write_fd, False)
         self._fd_before = signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
-        self._handler = _TellTheListener(self._write_fd)
+        self._handler = _NotifyListener(self._write_fd)
         self._before = {number: signal.signal(number, self._handler) for number in self.signals}
         _listen_only_in_this_process(self)
         self._listener = threading.Thread(target=self._listen, args=(read_fd,), name="flexspot-interruption", daemon=True)
@@ -129,7 +133,7 @@ class Interruption:
 
     def __exit__(self, *_: object) -> None:
         if os.getpid() != self._process:
-            # A forked child that leaves the block: the pipe is the parent's, and the handlers were put back at the fork.
+            # A forked child leaves the block: the pipe is the parent's, and the handlers were restored at the fork.
             return
         self.put_handlers_back()
         _stop_listening(self)
@@ -146,25 +150,28 @@ class Interruption:
 
     @property
     def noticed(self) -> bool:
-        """Whether a warning came."""
+        """True once a warning came."""
         self._hold_signals()
         return self._noticed.is_set()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Waits for a warning, at most so long; whether one came."""
+        """Wait for a warning, for at most `seconds`. Return whether one came."""
         self._hold_signals()
         return self._noticed.wait(seconds)
 
     def deadline(self) -> float:
-        """When the process will be killed, of the clock's `monotonic`; infinite before a warning."""
+        """Return when the process will be killed, by the clock's `monotonic`; infinite before a warning."""
         return self._notice.deadline if self._notice else math.inf
 
     def remaining_seconds(self) -> float:
-        """What is left of the grace period, 0 when it is over; infinite before a warning."""
+        """Return the rest of the grace period, 0 when it is over; infinite before a warning."""
         return max(0.0, self.deadline() - self.clock.monotonic())
 
     def on_notice(self, callback: Callable[[Notice], None]) -> None:
-        """Calls back once, from the listening thread, when a warning comes or if one has come; its exceptions are logged only."""
+        """Register a callback, called once from the listening thread when a warning comes, or now if one came.
+
+        Its exceptions are only logged.
+        """
         with self._lock:
             if self._notice is None:
                 self._callbacks.append(callback)
@@ -172,7 +179,7 @@ class Interruption:
         _call(callback, self._notice)
 
     def notify(self, source: str, grace_seconds: float | None = None) -> None:
-        """Gives the warning as if the signal had come; from any thread. Of several warnings the earliest deadline counts."""
+        """Give the warning as if the signal had come; from any thread. Of several warnings the earliest deadline counts."""
         now = self.clock.monotonic()
         deadline = now + (self.grace_seconds if grace_seconds is None else grace_seconds)
         with self._lock:
@@ -189,18 +196,18 @@ class Interruption:
             _call(callback, notice)
 
     def put_handlers_back(self) -> None:
-        """Restores what handled the signals before; for leaving, and for children."""
+        """Restore the previous signal handlers, on exit and in children."""
         for number, handler in self._before.items():
-            # None: the handler of before was not set from Python, and Python cannot set it again.
+            # None: the previous handler was not set from Python, and Python cannot set it again.
             signal.signal(number, handler if callable(handler) or isinstance(handler, signal.Handlers) else signal.SIG_DFL)
         _take_wakeup_from({self._write_fd, -1}, self._fd_before)
 
     def _hold_signals(self) -> None:
-        # Python allows it to the main thread alone; and the handlers of a forked child are its own.
+        # Python allows this only in the main thread; and a forked child has its own handlers.
         if self._listener is None or threading.current_thread() is not threading.main_thread() or os.getpid() != self._process:
             return
         for number in self.signals:
-            if not isinstance(other := signal.getsignal(number), _TellTheListener):
+            if not isinstance(other := signal.getsignal(number), _NotifyListener):
                 signal.signal(number, self._handler)
                 _LOG.warning("a handler of %s was set inside of the Interruption and gives way to it: %s", number.name, other)
         _take_wakeup_from({-1}, self._write_fd)
@@ -214,18 +221,18 @@ class Interruption:
                     if number in self.signals:
                         self.notify(signal.Signals(number).name)
                     elif self._fd_before >= 0:
-                        # Whoever set the wake-up descriptor before (an event loop) still learns of the other signals.
+                        # The previous owner of the wake-up descriptor (an event loop) still gets the other signals.
                         os.write(self._fd_before, bytes([number]))
         finally:
             os.close(read_fd)
 
 
 @dataclass(frozen=True, slots=True)
-class _TellTheListener:
+class _NotifyListener:
     """The handler in Python, without which the signal would end the process.
 
-    It tells the listener as well, later than the interpreter does, but also where an event loop that was started inside has taken the
-    wake-up descriptor: asyncio's takes it with its first `add_signal_handler`, and leaves none behind with its last.
+    It notifies the listener as well, later than the interpreter does. It also works where an event loop started inside has taken the
+    wake-up descriptor: asyncio takes it with its first `add_signal_handler`, and clears it with its last removal.
     """
 
     write_fd: int
@@ -236,14 +243,14 @@ class _TellTheListener:
 
 
 def _take_wakeup_from(others: Collection[int], descriptor: int) -> None:
-    """Sets the wake-up descriptor if it is one of `others`; leaves it to anybody else."""
+    """Set the wake-up descriptor if it is one of `others`; otherwise leave it unchanged."""
     before = _set_wakeup(descriptor)
     if before not in others:
         _set_wakeup(before)
 
 
 def _set_wakeup(descriptor: int) -> int:
-    """Sets the wake-up descriptor and returns the one before; none for one that was closed meanwhile, which Python refuses."""
+    """Set the wake-up descriptor and return the previous one. Set none if `descriptor` was closed in the meantime, which Python rejects."""
     try:
         return signal.set_wakeup_fd(descriptor, warn_on_full_buffer=False)
     except OSError:
@@ -266,7 +273,7 @@ def _grace_of_environment() -> float:
 
 
 class Listening(Protocol):
-    """What has set handlers of signals in this process."""
+    """An object that has set signal handlers in this process."""
 
     @property
     def signals(self) -> Collection[signal.Signals]:
@@ -274,7 +281,7 @@ class Listening(Protocol):
         ...
 
     def put_handlers_back(self) -> None:
-        """Restores the handlers of before."""
+        """Restore the previous handlers."""
         ...
 
 
@@ -283,12 +290,12 @@ _mask_before = threading.local()
 
 
 def _listen_only_in_this_process(listener: Listening) -> None:
-    """Has the listener's handlers put back in every child that is forked from now on."""
+    """Restore the listener's previous handlers in every child that is forked from now on."""
     _listening.append(listener)
 
 
 def _stop_listening(listener: Listening) -> None:
-    """Forgets the listener."""
+    """Forget the listener."""
     _listening.remove(listener)
 
 
@@ -312,11 +319,11 @@ os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, afte
 
 
 MARKS_VARIABLE = "FLEXSPOT_MARKS"
-"""A folder of the launcher's, for its processes and theirs."""
+"""Names a folder that the launcher creates for its processes and their children."""
 
 
 def mark_interrupted(source: str) -> None:
-    """Says that this process ends because of an interruption, here or elsewhere. Without a launcher there is nobody to tell."""
+    """Mark this process as ending because of an interruption, here or elsewhere. Does nothing without a launcher."""
     folder = os.environ.get(MARKS_VARIABLE)
     if not folder:
         return
@@ -329,9 +336,9 @@ def mark_interrupted(source: str) -> None:
 
 
 def all_were_interrupted(folder: Path) -> bool:
-    """Whether every rank of this machine said so.
+    """Return whether every rank of this machine left a mark.
 
-    One that crashed said nothing, and what the others then say, because they lost it or were told to stop, is a consequence.
+    A rank that crashed leaves none. Marks that the other ranks then leave, because they lost it or were stopped, are a consequence.
     """
     marks = {path.name for path in folder.glob("*-of-*")}
     sizes = {int(name.partition("-of-")[2]) for name in marks}

@@ -1,11 +1,11 @@
 """`python -m flexspot_runtime.launch --ranks 8 -- python train.py`: the first process of a container, which passes SIGTERM on.
 
-Kubernetes sends SIGTERM to a container's first process alone. A shell there does not pass it on, and the trainer learns nothing until it is
-killed. This starts the ranks of one machine, in a world of NNODES machines if there are several, passes the signal on to each, collects
-orphans as a first process must, and ends with a code that no Job takes for success unless every rank succeeded.
+Kubernetes sends SIGTERM only to a container's first process. A shell there does not pass it on, and the trainer notices nothing until it is
+killed. The launcher starts the ranks of one machine, in a world of NNODES machines if there are several. It passes the signal on to each
+rank and collects orphans, as a first process must. Its exit code is 0 only if every rank succeeded.
 
-Around another launcher, `python -m flexspot_runtime.launch -- torchrun ... train.py`, it does the same and fixes what that one loses:
-torchrun ends with 1 whatever its workers end with, and kills them 30 s after SIGTERM. See docs/guides/training.md.
+Around another launcher, `python -m flexspot_runtime.launch -- torchrun ... train.py`, it does the same and repairs what torchrun loses:
+torchrun exits with 1 whatever its workers exit with, and kills them 30 s after SIGTERM. See docs/guides/training.md.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _SIGNALLED = 128
 
 ADDRESS_VARIABLE, PORT_VARIABLE = "MASTER_ADDR", "MASTER_PORT"
 _USUAL_PORT = "29500"
-"""torchrun's own."""
+"""The default of torchrun."""
 
 TORCHRUN_WAIT_VARIABLE = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"
-"""Whole seconds that torchrun leaves its workers between SIGTERM and SIGKILL: torch/distributed/launcher/api.py of 2.15, by default 30."""
+"""Whole seconds between SIGTERM and SIGKILL of torchrun's workers: torch/distributed/launcher/api.py of 2.15, by default 30."""
 
 _TORCHRUN_ENDS_SECONDS = 2.0
-"""So much earlier than it is killed itself it kills its workers, which would otherwise outlive it, as they are in sessions of their own."""
+"""Seconds before its own deadline at which torchrun kills its workers. They run in separate sessions and would outlive it."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class World:
         return cls(nodes, rank, address or cls.address, environment.get(PORT_VARIABLE) or _USUAL_PORT)
 
     def variables(self, local_rank: int, ranks: int) -> dict[str, str]:
-        """Of one process, by the names that torch, Lightning, accelerate and others read."""
+        """Return the variables of one process, by the names that torch, Lightning, accelerate and others read."""
         return {
             "RANK": str(self.node_rank * ranks + local_rank),
             "LOCAL_RANK": str(local_rank),
@@ -79,7 +79,7 @@ class World:
 
 
 class Ranks:
-    """The processes of one machine. When one fails the others are told to stop, and killed when the grace period is over."""
+    """The processes of one machine. When one fails, the others are stopped, and killed when the grace period is over."""
 
     def __init__(self, command: Sequence[str], ranks: int, environment: Mapping[str, str] = os.environ) -> None:
         if ranks < 1 or not command:
@@ -88,21 +88,22 @@ class Ranks:
         self._processes = {
             process.pid: process
             for process in (
-                subprocess.Popen(command, env={**environment, **world.variables(rank, ranks)})  # noqa: S603 -- what the user asked for
+                subprocess.Popen(command, env={**environment, **world.variables(rank, ranks)})  # noqa: S603 -- the user's command
                 for rank in range(ranks)
             )
         }
         self.codes: list[int] = []
-        """Of those that ended, in the order of their ends; 128 and the signal's number for those that a signal ended."""
+        """Exit codes of the processes that ended, in the order of their ends; 128 plus the signal's number for those that a signal ended.
+        """
 
     def tell(self, number: signal.Signals) -> None:
-        """Sends a signal to each that still runs."""
+        """Send a signal to each running process."""
         for pid in self._processes:
-            # Not Popen.send_signal, which would take the end of one that has ended, and its code with it.
+            # Not Popen.send_signal, which would reap a process that has ended, and lose its code.
             os.kill(pid, number)
 
     def collect(self) -> bool:
-        """Takes the ends of all that have ended, orphans that came to the first process included; whether a rank still runs."""
+        """Collect all processes that have ended, including orphans that the first process inherits. Return whether a rank still runs."""
         while self._processes:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -119,21 +120,21 @@ class Ranks:
 
 
 def run(command: Sequence[str], ranks: int, grace_seconds: float | None = None, clock: Clock = SYSTEM_CLOCK) -> int:
-    """Runs until all ranks have ended; the exit code.
+    """Run until all ranks have ended. Return the exit code.
 
-    0 when every rank's is. Else 143 after a warning, or when all ranks of this machine ended as interrupted, because another machine was.
-    Else that of the first that crashed: that others were told to stop, or were killed, is only a consequence.
+    0 if every rank exits with 0. Otherwise 143 after a warning, or if all ranks of this machine ended as interrupted because another
+    machine was. Otherwise the code of the first rank that crashed: the others were stopped or killed only as a consequence.
     """
     with Interruption(grace_seconds, clock=clock) as interruption, tempfile.TemporaryDirectory(prefix="flexspot-") as marks:
         wait = {TORCHRUN_WAIT_VARIABLE: str(max(1, int(interruption.grace_seconds - _TORCHRUN_ENDS_SECONDS)))}
         started = Ranks(command, ranks, {**wait, **os.environ, MARKS_VARIABLE: marks})
-        told_at: float | None = None
+        stopped_at: float | None = None
         killed = False
         while started.collect():
-            if told_at is None and (interruption.noticed or any(started.codes)):
+            if stopped_at is None and (interruption.noticed or any(started.codes)):
                 started.tell(signal.SIGTERM)
-                told_at = clock.monotonic()
-            elif told_at is not None and not killed and clock.monotonic() > told_at + interruption.grace_seconds:
+                stopped_at = clock.monotonic()
+            elif stopped_at is not None and not killed and clock.monotonic() > stopped_at + interruption.grace_seconds:
                 _LOG.error("ranks that did not stop in %.0f s are killed", interruption.grace_seconds)
                 started.tell(signal.SIGKILL)
                 killed = True
@@ -147,7 +148,7 @@ def run(command: Sequence[str], ranks: int, grace_seconds: float | None = None, 
 
 
 def parser_of(module: str, description: str) -> argparse.ArgumentParser:
-    """The command line of a module that runs a command and passes SIGTERM on to it."""
+    """Return the parser of a module that runs a command and passes SIGTERM on to it."""
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
     parser.add_argument(
         "--grace-seconds", type=float, default=None, help="from SIGTERM to the kill (default: $FLEXSPOT_GRACE_SECONDS or 15)"
@@ -157,7 +158,7 @@ def parser_of(module: str, description: str) -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line."""
+    """Run the command line. Return the exit code."""
     parser = parser_of("flexspot_runtime.launch", "Starts ranks and passes SIGTERM on to them.")
     parser.add_argument("--ranks", type=int, default=1, help="processes on this machine; 1 for a launcher of its own (default: 1)")
     chosen = parser.parse_args(arguments)

@@ -1,12 +1,12 @@
-"""For Lightning: fits, resumes by itself, and stops in time. The extra `lightning`.
+"""Lightning integration that fits, resumes automatically, and stops in time. Extra: `lightning`.
 
     trainer = lightning.Trainer(max_steps=100_000, enable_checkpointing=False)
     with Interruption() as interruption:
         fit(trainer, module, interruption, train_dataloaders=loader)  # a flexspot_runtime.torch_data.ResumableLoader
 
-Beside what Lightning saves, each rank's random generators are kept. The place in the data is the loader's to keep: with a ResumableLoader,
-or another one with a `state_dict`, a resume is exact. With any other Lightning begins an epoch's data anew, and says so. A validation that
-was due at the step of an interruption is left out. Tried with 2.6 on CPUs.
+In addition to what Lightning saves, each rank's random generators are saved. The position in the data is the loader's: with a
+ResumableLoader, or another one with a `state_dict`, a resume is exact. With any other, Lightning restarts an epoch's data, and warns. A
+validation that was due at the step of an interruption is skipped. Tried with 2.6 on CPUs.
 """
 
 from __future__ import annotations
@@ -51,14 +51,20 @@ def fit(  # noqa: PLR0913 -- given by name
     scratch: Path | None = None,
     **options: Any,
 ) -> None:
-    """`trainer.fit` from the newest checkpoint on; raises Interrupted (143) after a warning, with a checkpoint made.
+    """Run `trainer.fit` from the newest checkpoint on.
 
-    `storage`: default LocalFolder(), which is CHECKPOINT_DIR. `schedule`: default Daly's interval. `scratch`: a folder of the machine's own
-    for Lightning's files, the same for its ranks; default: one among the temporary files. `options` are those of `fit`, such as
-    train_dataloaders.
+    storage: default LocalFolder(), which is CHECKPOINT_DIR.
+
+    schedule: default Daly's interval.
+
+    scratch: a local folder of the machine for Lightning's files, the same for its ranks. Default: one among the temporary files.
+
+    options: those of `fit`, such as train_dataloaders.
+
+    Raises Interrupted (143) after a warning, once a checkpoint is saved.
     """
     folder = scratch or Path(tempfile.gettempdir(), "flexspot-lightning")
-    # Lightning would make the process group only when it fits, and ranks agree on what to resume from before that.
+    # Lightning would create the process group only when it fits, and ranks agree on what to resume from before that.
     trainer.strategy.setup_environment()
     saving = Saving(storage or LocalFolder(), interruption, schedule, agree_seconds, folder)
     trainer.callbacks.append(saving)
@@ -66,13 +72,13 @@ def fit(  # noqa: PLR0913 -- given by name
     try:
         trainer.fit(module, ckpt_path=None if resumed is None else folder / _FILE, weights_only=False, **options)
     except SIGTERMException as error:
-        # Lightning's own end after a warning that came before training began: with exit code 0, which a Job takes for done.
+        # Lightning's reaction to a warning that came before training started: it exits with 0, which a Job counts as done.
         raise Interrupted("SIGTERM", resumed) from error
     saving.end(trainer)
 
 
 class Saving(Callback):
-    """Has Lightning save and stop when the run says so."""
+    """Makes Lightning save and stop when the run decides so."""
 
     def __init__(self, storage: Storage, interruption: Interruption, schedule: Schedule | None, agree_seconds: float, folder: Path) -> None:
         group = group_of_all() if dist.is_initialized() else Group()
@@ -86,13 +92,13 @@ class Saving(Callback):
         self._step = 0
 
     def begin(self) -> int | None:
-        """Fetches; the steps done."""
+        """Fetch the newest checkpoint. Return the steps done, or None."""
         done = self._run.fetch(self._folder)
         self._resumed = done is not None
         return done
 
     def on_train_start(self, trainer: Trainer, *_: Any) -> None:
-        """Puts the Interruption's handler in the place of Lightning's, which ends the process after the batch, unsaved and with 0."""
+        """Replace Lightning's signal handler, which ends the process after the batch, unsaved and with 0, by the Interruption's."""
         signal.signal(signal.SIGTERM, self._handler)
         self._step = trainer.global_step
         if self._resumed:
@@ -101,7 +107,7 @@ class Saving(Callback):
                 set_random_state(pickle.loads(self._random.read_bytes()))  # noqa: S301 -- written by this program, and verified
 
     def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
-        """After each step of the optimizer: gradients that are still being summed up are in no checkpoint."""
+        """Act after each step of the optimizer: gradients that are still being accumulated are in no checkpoint."""
         if trainer.global_step == self._step:
             return
         self._step = trainer.global_step
@@ -109,21 +115,21 @@ class Saving(Callback):
         if action is not Action.GO_ON:
             self._save(trainer)
         if action is Action.STOP:
-            # Not by `should_stop`: Lightning would validate first, or go on where it was told of a least number of steps or epochs.
+            # Not by `should_stop`: Lightning would validate first, or continue if a minimum number of steps or epochs is set.
             raise self._interrupted(self._step)
 
     def end(self, trainer: Trainer) -> None:
-        """Saves what is done."""
+        """Save the final state."""
         self._save(trainer, completed=True)
 
     def _interrupted(self, step: int) -> Interrupted:
         return Interrupted("SIGTERM" if self._interruption.noticed else "another rank", step)
 
     def _end_epoch(self, trainer: Trainer) -> None:
-        """Where the checkpoint was made after the last batch of an epoch, the next one begins.
+        """Start the next epoch if the checkpoint was saved after the last batch of an epoch.
 
-        Lightning 2.6 counts that one as processed and not as begun (fit_loop.py, reset and on_advance_start): from the second such resume
-        on it would give an epoch's number, and with it the order of its data, to two epochs.
+        Lightning 2.6 counts that one as processed and not as started (fit_loop.py, reset and on_advance_start). From the second such resume
+        on it would give one epoch's number, and with it the order of its data, to two epochs.
         """
         loop = trainer.fit_loop
         if loop.epoch_progress.current.processed < loop.epoch_progress.current.started:

@@ -15,17 +15,17 @@ _HEADER_WORDS = 4
 
 
 class TornRecordError(ValueError):
-    """What was read is no whole record: its writer was killed, or the storage changed it."""
+    """An incomplete record: its writer was killed, or the storage changed it."""
 
 
 def encode_record(kind: str, body: dict[str, Any]) -> bytes:
-    """A line with the kind, the length in bytes and the SHA-256 of the rest, and the rest: JSON with sorted keys."""
+    """Return a line with the kind, the length in bytes and the SHA-256 of the rest, followed by the rest: JSON with sorted keys."""
     content = json.dumps(body, sort_keys=True, indent=1).encode()
     return f"{_MAGIC} {kind} {len(content)} {hashlib.sha256(content).hexdigest()}\n".encode() + content
 
 
 def decode_record(kind: str, record: bytes) -> dict[str, Any]:
-    """The body. Raises TornRecordError unless every byte is as it was written, under the same kind."""
+    """Return the body. Raises TornRecordError unless every byte is as it was written, under the same kind."""
     header, _, content = record.partition(b"\n")
     words = header.decode("ascii", errors="replace").split(" ")
     if len(words) != _HEADER_WORDS or words[:2] != [_MAGIC, kind]:
@@ -44,7 +44,7 @@ class StoredObject:
     """An object of a shard."""
 
     name: str
-    """The user's name for it, such as model.pt; unique in its shard."""
+    """The user's name for the object, such as model.pt; unique in its shard."""
 
     size_bytes: int
     sha256: str
@@ -52,48 +52,48 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """What one rank wrote."""
+    """The objects that one rank wrote."""
 
     rank: int
     objects: tuple[StoredObject, ...]
 
     def encode(self) -> bytes:
-        """As a record with its checksum."""
+        """Return the shard as a record with its checksum."""
         return encode_record(_SHARD, asdict(self))
 
     @classmethod
     def decode(cls, record: bytes) -> Shard:
-        """Raises TornRecordError."""
+        """Return the shard. Raises TornRecordError."""
         return _shard(decode_record(_SHARD, record))
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """That all shards of a save are there. Written last, under a name that nothing else has, and never changed."""
+    """Proof that all shards of a save exist. Written last, under a unique name, and never changed."""
 
     step: int
     """Steps done."""
 
     attempt: str
-    """The start of the program that saved it."""
+    """Identifier of the start of the program that saved it."""
 
     serial: int
-    """The number of the save in that start, from 1."""
+    """Number of the save in that start, from 1."""
 
     shards: tuple[Shard, ...]
     """One for each rank that writes, in the order of ranks."""
 
     completed: bool = False
-    """Whether all steps are done."""
+    """True if all steps are done."""
 
     history: History = field(default_factory=History)
-    """How long the program has run and how often it was started, this start included."""
+    """Running time and number of starts of the program, this start included."""
 
     saved_at_unix_seconds: float = 0.0
-    """For people: clocks jump, so nothing is decided by it."""
+    """For people only: clocks jump, so no decision depends on it."""
 
     job: str = ""
-    """Whose it is; empty where the program was not told, and in checkpoints of before there were names."""
+    """Owner of the checkpoint; empty if the program had no name, and in checkpoints from before names existed."""
 
     @property
     def group(self) -> str:
@@ -106,12 +106,12 @@ class Marker:
         return marker_name(self.group)
 
     def encode(self) -> bytes:
-        """As a record with its checksum."""
+        """Return the marker as a record with its checksum."""
         return encode_record(_MARKER, asdict(self))
 
     @classmethod
     def decode(cls, name: str, record: bytes) -> Marker:
-        """Raises TornRecordError, also for a marker under another name than its own."""
+        """Return the marker. Raises TornRecordError, also for a marker under another name than its own."""
         body = decode_record(_MARKER, record)
         marker = cls(
             step=body["step"],

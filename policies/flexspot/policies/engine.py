@@ -167,7 +167,9 @@ def undecided_text(findings: Sequence[Finding]) -> str:
 
 
 def unread_text(urn: str, error: Exception) -> str:
-    """Return the text for a resource whose inputs could not be unwrapped. Names the error's type only, since its text may quote a secret.
+    """Return the text for a resource whose inputs could not be unwrapped.
+
+    It names the error's type only, since the error's text may quote a secret.
     """
     return f"{urn}: no rule could judge it: {type(error).__name__} while reading its inputs.\n  Review this resource by hand."
 
@@ -238,12 +240,12 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         findings: list[Finding] = []
         try:
             source = from_pulumi(request.type, request.name, json_format.MessageToDict(request.properties))
-        except Exception as error:  # Undecided findings of a resource are reported together with those of the rules of the whole stack.
+        except Exception as error:  # noqa: BLE001 -- an unexpected shape of an input must not stop the update
             told.append(self._diagnostic(PACK, unread_text(request.urn, error), Level.ADVISORY))
         else:
             reading = self._readings[request.urn] = read_source(source)
             findings = judge_alone(reading, self._alone, self._settings)
-            # What cannot be decided of a resource is told in one piece, with what the rules of the whole stack cannot decide of it.
+            # Undecided findings of a resource are reported together with those of the rules of the whole stack.
             self._undecided[request.urn] = [each for each in findings if _waits(each)]
             told += self._told(each for each in findings if not _waits(each))
         return self._answer(told, findings, (rule for rule in self._rules if not rule.among))
@@ -325,7 +327,9 @@ class Gate(analyzer_pb2_grpc.AnalyzerServicer):
         )
 
     def _answer(self, told: Sequence[proto.AnalyzeDiagnostic], findings: Iterable[Finding], asked: Iterable[Rule]) -> proto.AnalyzeResponse:
-        """Return the diagnostics, blocking ones first, and the policies that had nothing to judge. The engine counts all others as passed.
+        """Return the diagnostics, blocking ones first, and the policies that had nothing to judge.
+
+        The engine counts all others as passed.
         """
         judged = {finding.rule for finding in findings if finding.verdict is not Verdict.NOT_APPLICABLE}
         idle = [rule.name for rule in asked if rule.name not in judged]

@@ -343,7 +343,7 @@ def _notes(month: ReportedMonth, bill: Bill, families: Iterable[BilledPlace]) ->
                 f"{shown(period.start)} to {shown(period.end)}."
             )
         if cloud in bill.first and cloud not in bill.with_clusters:
-            yield f"No row of {cloud.value} names a cluster: machines of other clusters or of none cannot be distinguished from the report's."
+            yield f"No row of {cloud.value} names a cluster: machines of other clusters or of none look like the report's."
     if bill.partly.rows:
         usd = to_cents({0: bill.partly.usd})[0]
         rows = f"{bill.partly.rows} rows of machines, {usd:,} USD"
