@@ -1,4 +1,4 @@
-"""What a pool's nodes are: labels, taints, order, how they go; on GKE also compute classes, Autopilot and the cluster's limits."""
+"""Plans of pools: labels, taints, order and removal of their nodes. On GKE also compute classes, Autopilot and the cluster's limits."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ if TYPE_CHECKING:
 
 
 def asked_for(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
-    """The labels by which a pod asks Autopilot for a node of `pool`; no label names the pool itself.
+    """Return the labels by which a pod requests a node of `pool` from Autopilot. No label names the pool itself.
 
-    The GPU and how many of it a node has: without the count every node gets one pod, however few of its GPUs that uses. Then what the
-    capacity type asks by (flexspot/capacity/catalog/capacity_types/gke.yaml), and the pool's own options. Which machine it is GKE decides
-    by what the pods request. How GPUs are shared, and in which zone, are labels of GKE's too.
+    They are the GPU and its number per node, the labels of the capacity type (flexspot/capacity/catalog/capacity_types/gke.yaml), and those
+    of the pool's options, such as sharing and zone. Without the number of GPUs every node gets a single pod, however few GPUs it uses. GKE
+    chooses the machine from what the pods request.
+
     https://docs.cloud.google.com/kubernetes-engine/docs/how-to/autopilot-gpus (as of 2026-04-10): several pods on a node from
     1.29.2-gke.1355000 on, time-sharing and MIG from 1.29.3-gke.1093000 on, the driver from 1.29.2-gke.1108000 on. The labels of shared and
     partitioned GPUs are those that GoogleCloudPlatform/cluster-autoscaler reads, pkg/autoprovisioning/gpu_requests.go.
@@ -78,12 +79,12 @@ def _divided(settings: GkePool) -> dict[str, str]:
 
 
 def taints_by_gke(resolved: ResolvedSettings, pool: ResolvedPool, compute_class: str | None) -> tuple[Taint, ...]:
-    """The taints that GKE sets on the nodes that it makes for the pods of `pool`; there are no others.
+    """Return the taints that GKE sets on the nodes that it creates for the pods of `pool`. There are no others.
 
-    Nodes of a `compute_class` have the class's taint in the place of that for Spot.
+    Nodes of a `compute_class` have the class's taint instead of the taint of Spot nodes.
 
-    GKE adds the tolerations to a pod as it is created. Written out in flavors and routes all the same: a pod that waits in a queue gets its
-    selectors from Kueue when it is admitted, and GKE has seen it by then.
+    GKE adds the tolerations when a pod is created, but flavors and routes have them too. A pod that waits in a queue gets its selectors
+    from Kueue when it is admitted, which is after GKE has seen it.
     """
     if compute_class is not None:
         return (_device_taint(pool), Taint(COMPUTE_CLASS_LABEL, compute_class))
@@ -92,20 +93,20 @@ def taints_by_gke(resolved: ResolvedSettings, pool: ResolvedPool, compute_class:
     return (_device_taint(pool), *(Taint(each.key, str(each.value)) for each in own))
 
 
-# Capacity that ends although the work on it has not: other pods with devices, whose toleration the cloud adds by itself, stay off.
+# Capacity that ends before the work on it does. These nodes reject other pods with devices, whose tolerations the cloud adds by itself.
 _ENDING = frozenset({CapacityType.SPOT, CapacityType.FLEX_START})
 
 
 def pool_plans(resolved: ResolvedSettings) -> tuple[PoolPlan, ...]:
-    """Every pool, by name."""
+    """Return the plan of every pool, by name."""
     return tuple(_pool(resolved, resolved.pools[name]) for name in sorted(resolved.pools))
 
 
 def compute_class_of(resolved: ResolvedSettings, pool: ResolvedPool) -> str | None:
-    """The GKE compute class in which a pool stands: the class that moves on at a stock-out. None elsewhere."""
+    """Return the GKE compute class of a pool: its class that moves on at a stock-out. None elsewhere."""
     if resolved.words.compute_class_label is None:
         return None
-    # A class that is not known is refused by a check of its own.
+    # Another check reports unknown classes.
     known = {name: resolved.known_classes[name] for name in sorted(set(pool.settings.serves)) if name in resolved.known_classes}
     return next((name for name, each in known.items() if each.fallback is Fallback.STOCK_OUT), None)
 
@@ -116,7 +117,7 @@ def _pool(resolved: ResolvedSettings, pool: ResolvedPool) -> PoolPlan:
     if compute_class := compute_class_of(resolved, pool):
         labels[COMPUTE_CLASS_LABEL] = compute_class
     ordered = any(each.fallback is Fallback.STOCK_OUT for each in pool.classes)
-    # Classes that share a pool share the strictest rule: a node stays for as long as any of them wants it to.
+    # Classes that share a pool share the strictest rule: a node stays as long as any of them needs it.
     strictest = Removal.EMPTY if any(each.disruption.remove is Removal.EMPTY for each in pool.classes) else Removal.UNDERUTILIZED
     return PoolPlan(
         name=pool.name,
@@ -166,12 +167,12 @@ def _gpu_memory_gb(pool: ResolvedPool) -> int:
 
 
 def owner_labels(settings: PlatformSettings) -> dict[str, str]:
-    """What says whose something is, on every object and every node."""
+    """Return the labels that name the owner, for every object and every node."""
     return {f"{OWN_LABELS}{key}": value for key, value in settings.ownership.items()}
 
 
 def _its_team(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
-    """The team of a pool that is closed to every other one. What belongs to a department, its teams may borrow."""
+    """Return the label of the only team that can use a pool, or no label. Teams may borrow what belongs to their department."""
     settings = resolved.settings
     teams = [team.name for team in settings.teams if pool.name in team.shares or pool.name in team.unqueued]
     shared = any(pool.name in cohort.shares for cohort in settings.cohorts)
@@ -179,7 +180,7 @@ def _its_team(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
 
 
 def _known_labels(resolved: ResolvedSettings, pool: ResolvedPool) -> dict[str, str]:
-    """What an autoscaler knows of a node before it is there, besides its pool's name."""
+    """Return the labels of a node that an autoscaler knows before the node exists, in addition to its pool's name."""
     return {
         **pool.device_labels,
         **_tpu_topology(pool),
@@ -193,7 +194,7 @@ def _tpu_topology(pool: ResolvedPool) -> dict[str, str]:
 
 
 def _zones_with_the_machine(resolved: ResolvedSettings, pool: ResolvedPool) -> tuple[str, ...]:
-    """Those of the platform's zones that offer the pool's machine, as far as that is known: in another, no node could be made."""
+    """Return the platform's zones that offer the pool's machines, as far as that is known. Nodes cannot be created in other zones."""
     if any(not machine.zones for machine in pool.machines):
         return resolved.zones
     if not resolved.zones_are_known:
@@ -203,7 +204,7 @@ def _zones_with_the_machine(resolved: ResolvedSettings, pool: ResolvedPool) -> t
 
 
 def _device_taint(pool: ResolvedPool) -> Taint:
-    """Keeps off what asks for none of the pool's devices. The value is the one that GKE writes."""
+    """Return the taint that rejects pods which request none of the pool's devices. GKE writes the same value."""
     return Taint(pool.gpu.accelerator.taint_key, "present")
 
 
@@ -224,7 +225,7 @@ def _taints(resolved: ResolvedSettings, pool: ResolvedPool, compute_class: str |
     if compute_class is not None:
         taints.append(Taint(COMPUTE_CLASS_LABEL, compute_class))
     elif len(set(pool.settings.serves)) == 1:
-        # Only a pool that serves one class says so: classes that share a pool would keep each other out.
+        # Only a pool that serves a single class has the class taint: classes that share a pool would exclude each other.
         taints.append(Taint(CLASS_LABEL, pool.settings.serves[0]))
     return tuple(taints)
 
@@ -237,13 +238,13 @@ def _notice(resolved: ResolvedSettings, pool: ResolvedPool) -> int | None:
 
 
 def max_run_seconds(resolved: ResolvedSettings, pool: ResolvedPool) -> int | None:
-    """After how long every node of a pool ends, whatever runs on it; None: never."""
+    """Return the seconds after which every node of a pool ends, whatever runs on it. None: never."""
     hours: int | None = getattr(pool.settings, "max_run_hours", None)
     return hours * 3600 if hours is not None else resolved.facts[pool.settings.capacity_type].max_run_seconds
 
 
 def accelerator_ceilings(pools: tuple[PoolPlan, ...]) -> dict[str, int]:
-    """The most GPUs of each accelerator, of all pools together."""
+    """Return the ceilings in GPUs of all pools together, by accelerator."""
     ceilings: dict[str, int] = {}
     for pool in pools:
         ceilings[pool.accelerator] = ceilings.get(pool.accelerator, 0) + pool.max_gpus
@@ -251,13 +252,12 @@ def accelerator_ceilings(pools: tuple[PoolPlan, ...]) -> dict[str, int]:
 
 
 def cluster_limits(resolved: ResolvedSettings) -> ClusterLimits | None:
-    """The sum of all ceilings.
+    """Return the limits of the cluster: the sum of all ceilings. None for an existing cluster, whose owner sets them, and on Autopilot.
 
-    Node auto-provisioning's limits bind the scaling of declared pools too, so they are among it.
+    Node auto-provisioning's limits also bind the scaling of declared pools, so they are included.
     """
     settings = resolved.settings
     if not isinstance(settings, GkeSettings) or settings.cluster.existing is not None or resolved.autopilot:
-        # The limits of a cluster that is there already are its owner's; Autopilot takes none.
         return None
     system, other = settings.cluster.system_pool, settings.cluster.other_work
     machine = resolved.machines[system.machine]

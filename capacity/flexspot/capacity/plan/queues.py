@@ -1,4 +1,4 @@
-"""Flavors, cohorts, queues and routes: what capacity is called, who owns how much of it, and how pods get there."""
+"""Flavors, cohorts, queues and routes: names of capacity, its owners, and how pods reach it."""
 
 from __future__ import annotations
 
@@ -35,38 +35,39 @@ if TYPE_CHECKING:
 
 
 TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-preferred-topology"
-"""On the pods of a job: place them as close together as there is room, from the label that is its value upwards."""
+"""Annotation on the pods of a job: Kueue places them as close together as there is room. Its value is the label of the lowest level to try.
+"""
 
 
 def topology_name(resolved: ResolvedSettings) -> str:
-    """The one Topology of a platform, whose levels cannot be changed."""
+    """Return the name of the platform's only Topology, whose levels cannot be changed."""
     return f"{resolved.settings.cloud}-network"
 
 
 def has_topology(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
-    """Whether Kueue places the pods of a pool."""
+    """Return whether Kueue places the pods of a pool."""
     return bool(getattr(resolved.pools[pool.name].settings, "topology", False))
 
 
 def topology_plans(resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...]) -> tuple[TopologyPlan, ...]:
-    """The platform's Topology, where a flavor has it."""
+    """Return the platform's Topology, if a flavor has it."""
     if all(flavor.topology is None for flavor in flavors):
         return ()
     return (TopologyPlan(topology_name(resolved), resolved.words.topology_levels),)
 
 
 def fixed_flavor_name(pool: PoolPlan, topology: str) -> str:
-    """The name of a flavor with a topology: another one for other labels or tolerations.
+    """Return the name of a flavor with a topology, which changes with its labels and tolerations.
 
-    Kueue lets neither be changed on such a flavor (CEL rules of ResourceFlavor in v0.19), nor the flavor be deleted while a queue names it.
-    With another name the new flavor is made, the queues move to it, and the old one goes.
+    Kueue allows neither to change on such a flavor (CEL rules of ResourceFlavor in v0.19), nor the flavor to be deleted while a queue names
+    it. With another name the new flavor is created, the queues move to it, and the old one is deleted.
     """
     fixed = json.dumps([topology, sorted(pool.selector.items()), [[each.key, each.value, each.effect] for each in pool.taints]])
     return f"{pool.name}-{hashlib.sha256(fixed.encode()).hexdigest()[:6]}"
 
 
 def flavor_plans(resolved: ResolvedSettings, pools: tuple[PoolPlan, ...]) -> tuple[FlavorPlan, ...]:
-    """The flavors in the order in which queues try them: as the classes order capacity types, then by name."""
+    """Return the flavors in the order in which queues try them: as the classes order capacity types, then by name."""
     members: dict[str, list[PoolPlan]] = {}
     for pool in pools:
         if pool.name in resolved.queued_pools:
@@ -76,7 +77,7 @@ def flavor_plans(resolved: ResolvedSettings, pools: tuple[PoolPlan, ...]) -> tup
 
 
 def flavor_name(resolved: ResolvedSettings, pool: PoolPlan) -> str:
-    """The flavor of a queued pool: the pool's own, or that of all pools which the autoscaler may choose from at a stock-out."""
+    """Return the flavor of a queued pool: the pool's own, or that of all pools among which the autoscaler chooses at a stock-out."""
     if not climbs(resolved, pool):
         return fixed_flavor_name(pool, topology_name(resolved)) if has_topology(resolved, pool) else pool.name
     if compute_class := pool.labels.get(COMPUTE_CLASS_LABEL):
@@ -85,12 +86,12 @@ def flavor_name(resolved: ResolvedSettings, pool: PoolPlan) -> str:
 
 
 def comes_by_request(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
-    """Whether the nodes of a pool come through a ProvisioningRequest alone; GKE has such pools, and no other platform."""
+    """Return whether the nodes of a pool come only through a ProvisioningRequest. Only GKE has such pools."""
     return resolved.facts[pool.capacity_type].run_time_set_by is RunTimeSetting.PROVISIONING_REQUEST
 
 
 def climbs(resolved: ResolvedSettings, pool: PoolPlan) -> bool:
-    """Whether the autoscaler, and not a queue, moves the pool's queued classes on."""
+    """Return whether the autoscaler, and not a queue, moves the pool's queued classes on to the next pool."""
     return any(resolved.classes[name].queued and resolved.classes[name].fallback is Fallback.STOCK_OUT for name in pool.serves)
 
 
@@ -99,13 +100,13 @@ def _flavor(resolved: ResolvedSettings, name: str, pools: tuple[PoolPlan, ...]) 
     if not climbs(resolved, first):
         labels = first.selector
     elif compute_class := first.labels.get(COMPUTE_CLASS_LABEL):
-        # GKE refuses pods that combine a compute class with other selectors of its own.
+        # GKE rejects pods that combine a compute class with other GKE selectors.
         labels = {COMPUTE_CLASS_LABEL: compute_class}
     else:
-        # The GPU's labels alone: which pool it is, the autoscaler decides.
+        # Only the GPU's labels: the autoscaler decides which pool it is.
         labels = resolved.pools[first.name].device_labels
     taints = sorted({taint for pool in pools for taint in pool.taints}, key=lambda taint: (taint.key, taint.value))
-    # A class taint is for the class's own pods to tolerate; given away with the flavor, it would let every class in.
+    # Only the class's own pods tolerate a class taint. As part of the flavor it would let in every class.
     closed = tuple(taint for taint in taints if taint.key == CLASS_LABEL)
     names = [pool.name for pool in pools]
     return FlavorPlan(
@@ -122,9 +123,9 @@ def _flavor(resolved: ResolvedSettings, name: str, pools: tuple[PoolPlan, ...]) 
 
 
 def with_gpus(nodes: Sequence[Amount], gpus: int) -> Amount:
-    """`gpus` with the most vCPU and memory that a node of any of several kinds has for so many, rounded up for parts of a node.
+    """Return `gpus` with the most vCPU and memory that any of the nodes has for this many GPUs, rounded up for parts of a node.
 
-    A job that fills such a node then fits into the quota of its GPUs, whichever kind it gets.
+    A job that fills such a node then fits into the quota of its GPUs, whichever kind of node it gets.
     """
     return Amount(
         gpus, max(-(-gpus * node.vcpu // node.gpus) for node in nodes), max(-(-gpus * node.memory_mib // node.gpus) for node in nodes)
@@ -136,16 +137,16 @@ def _nodes(resolved: ResolvedSettings, pools: Iterable[str]) -> list[Amount]:
 
 
 LOCAL_QUEUE = "default"
-"""Kueue gives Jobs without a queue label to the LocalQueue of this name in their namespace."""
+"""Kueue assigns Jobs without a queue label to the LocalQueue of this name in their namespace."""
 
 
 def stop_of(settings: PlatformSettings, team: TeamSettings) -> Stop:
-    """Of what is said of all queues and of the team's the stricter."""
+    """Return the stricter stop policy of those for all queues and for the team's queue."""
     return max(settings.queueing.stop, team.stop, key=list(Stop).index)
 
 
 def queue_plans(resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...]) -> tuple[QueuePlan, ...]:
-    """One ClusterQueue and LocalQueue for each team that has a part in the queued pools, by name."""
+    """Return a ClusterQueue and a LocalQueue for each team with shares of queued pools, by name."""
     return tuple(
         QueuePlan(
             cluster_queue=team.name,
@@ -163,7 +164,7 @@ def queue_plans(resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...]) -> 
 
 
 def cohort_plans(resolved: ResolvedSettings, flavors: tuple[FlavorPlan, ...]) -> tuple[CohortPlan, ...]:
-    """The cohort tree, the root first. What of a flavor belongs to nobody is the root's: any team may borrow it."""
+    """Return the cohort tree, the root first. The root owns the quota that belongs to no team or cohort: any team may borrow it."""
     settings = resolved.settings
     groups = sorted(settings.cohorts, key=lambda each: each.name)
     owned: dict[str, int] = {}
@@ -196,18 +197,18 @@ def _quotas(resolved: ResolvedSettings, owner: TeamSettings | CohortSettings, fl
 
 
 def _moves_on(resolved: ResolvedSettings, team: TeamSettings) -> bool:
-    """Whether quota moves some of the team's work on. Where a stock-out does, the queue stays with a flavor that it can have."""
+    """Return whether missing quota moves some of the team's work on to the next flavor. After a stock-out the queue keeps its flavor."""
     classes = (each for pool in team.shares for each in resolved.pools[pool].classes)
     return any(each.queued and each.fallback is Fallback.QUOTA for each in classes)
 
 
 def _rest(resolved: ResolvedSettings, owner: TeamSettings | CohortSettings, pool: str) -> int:
-    """What of a pool an owner could borrow at most: all that is not its own."""
+    """Return the most of a pool that an owner could borrow: all that is not its own."""
     return max(0, resolved.queue_gpus(resolved.pools[pool]) - owner.shares.get(pool, 0))
 
 
 def _limit(resolved: ResolvedSettings, flavor: FlavorPlan, limits: GpusOfPools, unlimited: GpusOfPools) -> Amount | None:
-    """The limit of a flavor out of those of its pools; a pool without a limit adds all that there is of it."""
+    """Return the limit of a flavor as the sum of its pools' limits. A pool without a limit adds its `unlimited` value."""
     if not any(pool in limits for pool in flavor.pools):
         return None
     return _part(resolved, flavor, sum(limits.get(pool, unlimited.get(pool, 0)) for pool in flavor.pools))
@@ -218,11 +219,13 @@ def _part(resolved: ResolvedSettings, flavor: FlavorPlan, gpus: int) -> Amount:
 
 
 RUN_TIME_ANNOTATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
-"""On a job: Kueue hands it on as the run time of the job's ProvisioningRequest. Jobs with other capacity carry it in vain, and no harm."""
+"""Annotation on a job: Kueue uses it as the run time of the job's ProvisioningRequest. It has no effect on other capacity."""
 
 STAY_ANNOTATION = "cluster-autoscaler.kubernetes.io/safe-to-evict"
-"""On pods, with "false": the cluster autoscaler leaves their nodes. By itself it moves pods off nodes of which less than half is asked
-for, and GKE keeps requested nodes for ten minutes only, then they count as any other.
+"""Annotation on pods: with "false" the cluster autoscaler keeps their nodes.
+
+By default it moves pods off nodes with less than half of their resources requested. GKE keeps requested nodes for ten minutes only; after
+that they count as any other.
 
 https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md, "What types of pods can prevent CA from removing a node?";
 https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest
@@ -230,20 +233,20 @@ https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest
 
 
 KARPENTER_STAY_ANNOTATION = "karpenter.sh/do-not-disrupt"
-"""On pods, with "true": Karpenter consolidates no node under them, and a drain of its own waits for them up to the pool's limit.
+"""Annotation on pods: with "true" Karpenter does not consolidate their node, and its drain waits for them up to the pool's limit.
 
 https://karpenter.sh/docs/concepts/disruption/#pod-level-controls
 """
 
 
 def priority_plans(resolved: ResolvedSettings) -> tuple[PriorityPlan, ...]:
-    """The PriorityClasses of the classes that pools serve, the highest first."""
+    """Return the PriorityClasses of the classes that pools serve, the highest first."""
     classes = sorted(resolved.classes.values(), key=lambda each: (-each.priority, each.priority_class))
     return tuple(PriorityPlan(each.priority_class, each.priority, each.preempts, each.description) for each in classes)
 
 
 def route_plans(resolved: ResolvedSettings, pools: tuple[PoolPlan, ...], flavors: tuple[FlavorPlan, ...]) -> tuple[RoutePlan, ...]:
-    """A route for each class that pools serve, by name."""
+    """Return a route for each class that pools serve, by name."""
     placed = {flavor.name for flavor in flavors if flavor.topology is not None}
     return tuple(_route(resolved, name, each, pools, placed) for name, each in resolved.classes.items())
 
@@ -264,7 +267,7 @@ def _route(
     )
     run_seconds = min(limits, default=None)
     on_request = any(comes_by_request(resolved, pool) for pool in own)
-    # The jobs of a class ask for a topology all or none (an alignment check sees to it): a flavor with one takes no others.
+    # Either all jobs of a class request a topology or none does (a check ensures it): a flavor with a topology takes no other jobs.
     close = any(route_pool.flavor in placed for route_pool in route_pools)
     selector = {COMPUTE_CLASS_LABEL: name} if by_compute_class else shared_labels(pool.labels for pool in own) if resolved.autopilot else {}
     return RoutePlan(
@@ -282,38 +285,38 @@ def _route(
         job_annotations={RUN_TIME_ANNOTATION: str(run_seconds)} if on_request and run_seconds is not None else {},
         pod_annotations=({STAY_ANNOTATION: "false"} if on_request or _stay_until_done(resolved, own) else {})
         | ({TOPOLOGY_ANNOTATION: resolved.words.topology_levels[-1]} if close else {}),
-        # A check sees to it that all have the same.
+        # A check ensures that all have the same.
         resource=own[0].resource if own else GPU_RESOURCE,
     )
 
 
 def _stay_until_done(resolved: ResolvedSettings, pools: list[PoolPlan]) -> bool:
-    """Whether pods hold their nodes where Karpenter's pools do it for them: nodes go when they are empty.
+    """Return whether pods must keep their nodes by annotation. Karpenter does this by itself for pools whose nodes are removed when empty.
 
-    Not on Autopilot: there the annotation asks for pods of another sort, with extended run time.
+    Not on Autopilot, where the annotation requests another kind of pod, with extended run time.
     """
     on_gke = resolved.settings.cloud is Platform.GKE and not resolved.autopilot
     return on_gke and bool(pools) and all(pool.removal is Removal.EMPTY for pool in pools)
 
 
 def shared_labels(selectors: Iterable[dict[str, str]]) -> dict[str, str]:
-    """The labels that all of `selectors` ask for, with the same value.
+    """Return the labels that all of `selectors` have with the same value.
 
-    The autoscaler takes each key once: an affinity for several values of a key hides the selector for one of them that Kueue adds, and the
-    pod would ask for any GPU. Source: GoogleCloudPlatform/cluster-autoscaler of 2026-08, pkg/podrequirements, GetRequirements.
+    The autoscaler reads each key once. An affinity for several values of a key hides the selector for one of them that Kueue adds, and the
+    pod would request any GPU. Source: GoogleCloudPlatform/cluster-autoscaler of 2026-08, pkg/podrequirements, GetRequirements.
     """
     first, *others = selectors
     return {key: value for key, value in sorted(first.items()) if all(each.get(key) == value for each in others)}
 
 
 _LONGEST_DELAY_MINUTES = 1440
-"""The most that a compute class takes (ComputeClass cloud.google.com/v1, autoscalingPolicy.consolidationDelayMinutes)."""
+"""The longest delay of a compute class (ComputeClass cloud.google.com/v1, autoscalingPolicy.consolidationDelayMinutes)."""
 
 
 def compute_class_plans(resolved: ResolvedSettings, routes: tuple[RoutePlan, ...]) -> tuple[ComputeClassPlan, ...]:
-    """A compute class for each class that moves on at a stock-out, by name.
+    """Return a compute class for each class that moves on at a stock-out, by name.
 
-    Every priority is a pool of the plan: one that GKE made by itself would have no ceiling of its own. On Autopilot GKE makes them all.
+    Every priority is a pool of the plan: one that GKE created by itself would have no ceiling. On Autopilot GKE creates all nodes.
     """
     if resolved.words.compute_class_label is None:
         return ()

@@ -1,4 +1,4 @@
-"""Looks up what settings name: machines, their GPUs, classes. An unknown name is reported with the known ones."""
+"""Looks up the machines, GPUs and classes that settings name. Reports unknown names with the known ones."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _COMPARED = {
     Vendor.AWS: ("vcpu", "memory_mib", "architecture", "local_ssd_gb", "efa_interfaces", "efa_first_card"),
     Vendor.GCP: ("vcpu", "memory_mib", "architecture", "bundled_local_ssd_disks", "boot_disk", "compact_placement", "flex_start"),
 }
-"""Facts of a machine that a description says, too."""
+"""Facts of a machine that a description also contains."""
 
 _SETTINGS = {"local_ssd_gb": "local_nvme_gb"}
-"""Those that settings call otherwise."""
+"""Names of facts that differ in the settings."""
 
 _SERVICES = {Vendor.AWS: "EC2", Vendor.GCP: "Compute Engine"}
 
@@ -53,7 +53,7 @@ def _descriptions(settings: PlatformSettings) -> tuple[DescribedMachine, ...]:
 
 
 def described_machines(settings: PlatformSettings) -> dict[str, Machine]:
-    """The machines that settings describe, by name; none where they describe none."""
+    """Return the machines that settings describe, by name."""
     if not isinstance(settings, EksSettings | GkeSettings):
         return {}
     return {each.name: each.machine(settings.region) for each in settings.machines}
@@ -62,10 +62,10 @@ def described_machines(settings: PlatformSettings) -> dict[str, Machine]:
 def with_described(
     settings: PlatformSettings, cloud: Vendor, known: dict[str, Machine], unserved: dict[str, UnservedFamilies]
 ) -> tuple[dict[str, Machine], list[SettingsProblem]]:
-    """The catalog's machines with those of the settings, and what is wrong with these.
+    """Return the catalog's machines with those that settings describe, and the problems of the descriptions.
 
-    A description of a machine that the catalog knows may say more of its zones and its price, which change, and nothing else of the rest,
-    which does not: so a stack file stays right when the catalog learns of its machine.
+    The description of a catalogued machine may add to its zones and prices, which change. It must not contradict the other facts, which do
+    not change. So a stack file stays valid when the catalog adds its machine.
     """
     described = described_machines(settings)
     written = _descriptions(settings)
@@ -78,20 +78,20 @@ def with_described(
 
 
 def _told_further(catalogued: Machine | None, own: Machine) -> Machine:
-    """The description; of a machine that the catalog knows, that with the zones of the description."""
+    """Return the description, or the catalog's machine with the zones of both."""
     if catalogued is None:
         return own
     return catalogued.model_copy(update={"zones": catalogued.zones | own.zones, "zone_ids": catalogued.zone_ids | own.zone_ids})
 
 
 def machines_of_pool(plan: Plan, pool: PoolPlan) -> tuple[Machine, ...]:
-    """The machines of a pool, the one asked for first."""
+    """Return the machines of a pool, the preferred one first."""
     catalog = machines_of(VOCABULARIES[plan.cloud].catalog)
     return tuple(plan.own_machines.get(name) or catalog[name] for name in pool.machines)
 
 
 def described_prices(settings: PlatformSettings) -> PriceFile | None:
-    """The prices that settings give for the machines that they describe; None where they give none."""
+    """Return the prices that settings give for the machines that they describe, or None if they give none."""
     if not isinstance(settings, EksSettings | GkeSettings):
         return None
     sources: dict[str, Source] = {}
@@ -111,13 +111,13 @@ def described_prices(settings: PlatformSettings) -> PriceFile | None:
 
 
 def described_book(settings: PlatformSettings) -> PriceBook:
-    """The shipped prices, with those before them that the settings give for the machines that they describe."""
+    """Return the shipped prices, overridden by the prices of the machines that settings describe."""
     book, described = prices_of(VOCABULARIES[settings.cloud].catalog), described_prices(settings)
     return book if described is None else book.with_rows_of(described, "stack file")
 
 
 def own_price_rows(settings: PlatformSettings, file: PriceFile | None) -> PriceFile | None:
-    """The rows of a price file of one's own, with those of the settings' machines that it does not have; None for neither."""
+    """Return the rows of a user's price file and those of the settings' machines that it lacks. None if there are neither."""
     described = described_prices(settings)
     if file is None or described is None:
         return file or described
@@ -152,7 +152,7 @@ def _problems(  # noqa: PLR0913 -- one description, and all that it may contradi
         return
     own = described[name]
     if own.gpu is not None and catalogued.gpu is not None and written.gpu is not None and written.gpu.model is None:
-        # A name in reports that was left to us is not wrong.
+        # A name that the description leaves out is not a contradiction.
         own = own.model_copy(update={"gpu": own.gpu.model_copy(update={"model": catalogued.gpu.model})})
     differing = list(_differences(cloud, own, catalogued))
     remedy = f"a machine is as {_SERVICES[cloud]} describes it: correct it, or leave the description out"
@@ -165,7 +165,7 @@ def _problems(  # noqa: PLR0913 -- one description, and all that it may contradi
 
 
 def _differences(cloud: Vendor, own: Machine, catalogued: Machine) -> Iterator[tuple[str, str, str]]:
-    """The setting, what it says, and what the catalog says."""
+    """Yield each setting that differs, its value, and the value in the catalog."""
     for field in _COMPARED[cloud]:
         said, right = getattr(own, field), getattr(catalogued, field)
         if said != right:
@@ -182,16 +182,18 @@ def _gpus(machine: Machine) -> str:
 
 
 LOCAL_REGION = "us-east-1"
-"""The region whose zones and prices the local control plane has."""
+"""The region whose zones and prices the local lab uses."""
 
 
 @dataclass(frozen=True)
 class ResolvedPool:
-    """A pool whose machines are in the catalog. `path` is where it stands in the settings; the first machine is the one asked for."""
+    """A pool whose machines are in the catalog."""
 
     path: str
+    """Path of the pool in the settings."""
     settings: PoolSettings
     machines: tuple[Machine, ...]
+    """The machine that the settings name, followed by its alternatives."""
     gpu: Gpu
     gpus_per_node: int
     device_labels: dict[str, str]
@@ -205,28 +207,28 @@ class ResolvedPool:
 
     @property
     def max_nodes(self) -> int:
-        """The most nodes: those that have its ceiling of GPUs."""
+        """Ceiling in nodes, derived from the ceiling in GPUs."""
         return self.ceiling.gpus // self.gpus_per_node
 
     @property
     def nodes(self) -> list[Amount]:
-        """One node of each machine."""
+        """Resources of one node of each machine."""
         return [Amount(self.gpus_per_node, machine.vcpu, machine.memory_mib) for machine in self.machines]
 
     @property
     def queued(self) -> bool:
-        """Whether a queue hands out its GPUs."""
+        """True if a queue gives away its GPUs."""
         return any(each.queued for each in self.classes)
 
     @property
     def unqueued(self) -> bool:
-        """Whether pods outside of any queue may use its GPUs."""
+        """True if unqueued pods may use its GPUs."""
         return any(not each.queued for each in self.classes)
 
 
 @dataclass(frozen=True)
 class ResolvedSettings:
-    """Settings with everything that they name. `classes` are those that a pool serves; `pools` those that could be resolved."""
+    """Settings with everything that they name."""
 
     settings: PlatformSettings
     words: Vocabulary
@@ -235,32 +237,34 @@ class ResolvedSettings:
     prices: PriceBook
     images: ImageBook
     classes: dict[str, WorkloadClass]
+    """Classes that a pool serves."""
     known_classes: dict[str, WorkloadClass]
     pools: dict[str, ResolvedPool]
+    """Pools that could be resolved, by name."""
 
     @property
     def autopilot(self) -> bool:
-        """Whether all nodes are GKE's own; pools are then what pods may ask for, and no node pools."""
+        """True if GKE manages all nodes. Pools then describe what pods may request, and are not node pools."""
         return isinstance(self.settings, GkeSettings) and self.settings.cluster.mode is GkeMode.AUTOPILOT
 
     @property
     def auto_mode(self) -> bool:
-        """Whether AWS runs Karpenter and what is on the nodes; pools are NodePools all the same."""
+        """True if AWS runs Karpenter and the software on nodes. Pools are still NodePools."""
         return self.words is AUTO_MODE
 
     @cached_property
     def region(self) -> str:
-        """Where the platform is."""
+        """The platform's region."""
         return str(getattr(self.settings, "region", LOCAL_REGION))
 
     @cached_property
     def zones(self) -> tuple[str, ...]:
-        """The platform's zones; none for the local control plane."""
+        """The platform's zones. Empty for the local lab."""
         return tuple(getattr(self.settings, "zones", ()))
 
     @cached_property
     def zones_are_known(self) -> bool:
-        """Whether the catalog's zones are those of the settings for certain, and are to be checked."""
+        """True if the catalog's zones are certainly those of the settings, so that they can be checked."""
         if getattr(self.settings, "zone_machines", None) is ZoneMachines.UNCHECKED:
             return False
         names = [zone for zone in self.zones if not is_zone_id(zone)]
@@ -268,7 +272,7 @@ class ResolvedSettings:
 
     @cached_property
     def doubtful_pools(self) -> set[str]:
-        """Pools with a problem that is already reported; what follows from it is not reported again."""
+        """Pools with a problem that is already reported. Its consequences are not reported again."""
         unknown = {pool.name for pool in self.settings.pools if set(pool.serves) - set(self.known_classes)}
         return unknown | {pool.name for pool in self.settings.pools if pool.name not in self.pools}
 
@@ -279,7 +283,7 @@ class ResolvedSettings:
 
     @cached_property
     def unqueued_gpus(self) -> dict[str, int]:
-        """How many GPUs of each pool the teams' unqueued classes may use in all."""
+        """GPUs of each pool that the unqueued classes of all teams may use."""
         promised: dict[str, int] = dict.fromkeys(self.pools, 0)
         for team in self.settings.teams:
             for pool, gpus in team.unqueued.items():
@@ -289,16 +293,16 @@ class ResolvedSettings:
 
     @cached_property
     def stock_out_ranks(self) -> dict[CapacityType, int]:
-        """The place of each capacity type in the order of the classes that move on at a stock-out; 0 is tried first."""
+        """Rank of each capacity type in the order of the classes that move on at a stock-out. 0 is tried first."""
         return _ranks(each.capacity for each in self.classes.values() if each.fallback is Fallback.STOCK_OUT)
 
     @cached_property
     def queue_ranks(self) -> dict[CapacityType, int]:
-        """The place of each capacity type in the order of the queued classes."""
+        """Rank of each capacity type in the order of the queued classes."""
         return _ranks(each.capacity for each in self.classes.values() if each.queued)
 
     def queue_gpus(self, pool: ResolvedPool) -> int:
-        """How many GPUs of `pool` the queues may give away: its ceiling, less what unqueued classes may use."""
+        """Return the GPUs of `pool` that the queues may give away: its ceiling, less what unqueued classes may use."""
         return max(0, pool.ceiling.gpus - self.unqueued_gpus[pool.name]) if pool.queued else 0
 
 
@@ -307,16 +311,16 @@ def _ranks(orders: Iterable[tuple[CapacityType, ...]]) -> dict[CapacityType, int
 
 
 def node_amount(machines: Sequence[Machine], gpus_per_node: int) -> Amount:
-    """One node: of several machines the most vCPU and memory, so that a quota made of it never runs out before the GPUs do."""
+    """Return the most vCPU and memory of one node of these machines, so that quota derived from it never runs out before the GPUs do."""
     return Amount(gpus_per_node, max(each.vcpu for each in machines), max(each.memory_mib for each in machines))
 
 
 def resolve(settings: PlatformSettings, prices: PriceBook | None, images: ImageBook) -> tuple[ResolvedSettings, list[SettingsProblem]]:
-    """The settings with what they name, as far as it could be looked up, and what could not. `prices` default to the shipped ones."""
+    """Return the settings with what they name, as far as it is known, and the problems. `prices` default to the shipped ones."""
     auto_mode = isinstance(settings, EksSettings) and settings.cluster.mode is EksMode.AUTO
     words = AUTO_MODE if auto_mode else VOCABULARIES[settings.cloud]
     shipped, unserved = machines_of(words.catalog), unserved_families(words.catalog)
-    # Nothing can be reserved of fake nodes.
+    # Fake nodes cannot be reserved.
     none = {CapacityType.RESERVED} if settings.cloud is Platform.LOCAL else set[CapacityType]()
     facts = {name: each for name, each in facts_of(words.facts).items() if name not in none}
     prices = prices or described_book(settings)
@@ -334,7 +338,7 @@ def resolve(settings: PlatformSettings, prices: PriceBook | None, images: ImageB
 
 
 def _classes(settings: PlatformSettings, problems: list[SettingsProblem]) -> dict[str, WorkloadClass]:
-    """Every class by name: the shipped ones, changed as the settings say, and the settings' own."""
+    """Return every class by name: the shipped ones with the settings' changes, and those that the settings add."""
     classes = dict(shipped_classes())
     for name, changes in settings.classes.items():
         shipped = classes.get(name)
@@ -356,7 +360,6 @@ def _class_problems(name: str, error: ValidationError) -> Iterator[SettingsProbl
     for each in errors:
         if each["type"] != "missing":
             written = each["input"]
-            # An order comes as capacity types, which are written as their words.
             plain = [str(item) for item in cast("tuple[object, ...]", written)] if isinstance(written, tuple) else written
             path = f"classes.{name}.{'.'.join(map(str, each['loc']))}"
             yield SettingsProblem(path, shown(plain), *said(each))
@@ -407,12 +410,12 @@ def _pool(  # noqa: PLR0913 -- a pool and what it may name, each from its own pl
 
 
 _DESCRIBED = {Vendor.AWS: (EC2_MACHINE, "EC2"), Vendor.GCP: (GKE_MACHINE, "Compute Engine")}
-"""How a cloud's machines are called, and what a description says."""
+"""Pattern of each cloud's machine names, and the service that describes them."""
 
 
 def unserved_family(unserved: dict[str, UnservedFamilies], machine: str) -> UnservedFamilies | None:
-    """Why no pool can have a machine, by its family; None where nothing is known that speaks against it."""
-    # Compute Engine divides a family's name by a hyphen; of some families single machines are not served.
+    """Return why no pool can have a machine, by its family, or None if no reason is known."""
+    # Compute Engine separates a family's name by a hyphen. In some families only single machines are not served.
     return unserved.get(machine.partition(".")[0]) or unserved.get(machine.partition("-")[0])
 
 
@@ -434,7 +437,7 @@ def _machine(
 
 
 def _same_gpus(path: str, machines: tuple[Machine, ...], gpu: Gpu, gpus_per_node: int) -> Iterator[SettingsProblem]:
-    # A flavor and a price are of one GPU: with several in a pool, neither would say what a job gets.
+    # A flavor and a price are for one GPU model. With several in a pool, neither would describe what a job gets.
     for number, machine in enumerate(machines[1:]):
         other = machine.gpu
         if other is None or other.name != gpu.name or other.memory_mib != gpu.memory_mib or gpus_per_node not in other.counts:

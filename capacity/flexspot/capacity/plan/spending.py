@@ -1,4 +1,4 @@
-"""What the clouds will bill for besides the machines of pools, by what the settings make of a cluster and a network."""
+"""Costs of a stack in addition to the machines of its pools: system nodes, disks, other nodes and services."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ if TYPE_CHECKING:
 
 GKE_SYSTEM_DISK_GIB, EKS_SYSTEM_DISK_GIB = 100, 50
 GKE_OTHER_DISK_GIB = 100
-"""The disks that the components give nodes of which the settings say nothing, in GiB."""
+"""Disks of the nodes whose disks are not in the settings, in GiB."""
 
 GKE_SYSTEM_SURGE = 1
-"""The nodes that an upgrade of the controllers' pool makes at once beside those that it has, on GKE."""
+"""Additional nodes that an upgrade of the controllers' pool creates at once on GKE."""
 
 _BOTTLEROCKET_GIB = 4
-"""Bottlerocket has its system on a volume of its own, beside the one for images and pods."""
+"""Bottlerocket has its system on a separate volume, in addition to the one for images and pods."""
 
 _LOCAL_SSD_GIB = 375
 _NAT_NODES_BILLED = 32
 
 
 def spending_plan(resolved: ResolvedSettings, limits: ClusterLimits | None) -> SpendingPlan:
-    """What follows from the settings and the cluster's limits.
+    """Return the costs that follow from the settings and the cluster's limits.
 
-    The local control plane bills nothing, so its plan has shares and a budget alone.
+    The local lab bills nothing, so its plan has only shares and a budget.
     """
     settings = resolved.settings
     gke = isinstance(settings, GkeSettings)
     cluster = settings.cluster if isinstance(settings, GkeSettings | EksSettings) else None
-    # Of nodes without GPUs those on a cluster that this stack makes; on Autopilot they are all GKE's.
+    # Nodes without GPUs count on a cluster that this stack creates. On Autopilot all nodes are GKE's.
     nodes = cluster is not None and cluster.existing is None and not resolved.autopilot
     return SpendingPlan(
         budget_usd=None if settings.budget is None else settings.budget.monthly_usd,
@@ -69,7 +69,7 @@ def spending_plan(resolved: ResolvedSettings, limits: ClusterLimits | None) -> S
         if resolved.autopilot
         else tuple(PoolDisks(name, each, _surge(resolved, name)) for name in sorted(resolved.pools) if (each := _disks(resolved, name))),
         system_nodes=_system_nodes(resolved, cluster.system_pool) if cluster is not None and nodes else None,
-        # On a cluster of somebody else's Karpenter is ours all the same; node auto-provisioning is its owner's.
+        # On an existing EKS cluster the stack still manages Karpenter's pools. Node auto-provisioning belongs to the cluster's owner.
         other_work=_other_work(resolved, cluster.other_work) if cluster is not None and (nodes or not gke) else None,
         services=tuple(_services(resolved)),
         shares=tuple(_shares(resolved)),
@@ -80,7 +80,7 @@ def spending_plan(resolved: ResolvedSettings, limits: ClusterLimits | None) -> S
 
 
 def _made_by_itself(resolved: ResolvedSettings, limits: ClusterLimits | None) -> MadeByItself | None:
-    """What node auto-provisioning may make in place of declared nodes: it is told the ceilings of all of them together."""
+    """Return what node auto-provisioning may create instead of declared nodes: its limits are the ceilings of all pools together."""
     settings = resolved.settings
     if not isinstance(settings, GkeSettings) or limits is None:
         return None
@@ -94,9 +94,9 @@ def _made_by_itself(resolved: ResolvedSettings, limits: ClusterLimits | None) ->
 
 
 def gke_could_boot(resolved: ResolvedSettings, gpu: str) -> bool:
-    """Whether a machine with such GPUs boots from the disk that node auto-provisioning gives all its nodes, which is no Hyperdisk.
+    """Return whether a machine with such GPUs boots from the disk of auto-provisioned nodes, which is not a Hyperdisk.
 
-    Machines of B200, GB200, H200 and RTX PRO 6000 boot from Hyperdisk alone (flexspot/capacity/catalog/gcp.yaml has the source), and the
+    Machines of B200, GB200, H200 and RTX PRO 6000 boot only from Hyperdisk (flexspot/capacity/catalog/gcp.yaml has the source), and the
     provider takes one kind of disk for all of them (cluster_autoscaling.auto_provisioning_defaults.disk_type).
     """
     known = (*machines_of(Vendor.GCP).values(), *resolved.machines.values())
@@ -135,7 +135,7 @@ def _boot_disk(machine: Machine | None) -> ServiceItem:
 
 def _gke_disks(pool: ResolvedPool, settings: GkePool) -> tuple[BilledAmount, ...]:
     boot = BilledAmount(_boot_disk(pool.machines[0]), settings.boot_disk_gib)
-    # The SSDs that come with a machine are in its price.
+    # The price of a machine includes its bundled SSDs.
     extra = settings.local_ssd_disks * _LOCAL_SSD_GIB
     return (boot, BilledAmount(ServiceItem.LOCAL_SSD, extra)) if extra else (boot,)
 
@@ -153,7 +153,7 @@ def _gp3(resolved: ResolvedSettings, volume: Gp3Volume) -> tuple[BilledAmount, .
 def _system_nodes(resolved: ResolvedSettings, pool: SystemPool) -> SystemNodes:
     boot = BilledAmount(_boot_disk(resolved.machines.get(pool.machine)), GKE_SYSTEM_DISK_GIB)
     disk = _gp3(resolved, Gp3Volume(EKS_SYSTEM_DISK_GIB)) if _on_aws(resolved) else (boot,)
-    # An upgrade of a managed node group makes up to two nodes more for each zone; nothing else takes it above its least.
+    # An upgrade of a managed node group creates up to two additional nodes for each zone. Nothing else raises it above its minimum.
     # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
     surge = max(0, pool.min_nodes + 2 * _zones(resolved) - pool.max_nodes) if _on_aws(resolved) else GKE_SYSTEM_SURGE
     surge = 0 if resolved.auto_mode else surge
@@ -165,13 +165,13 @@ def _zones(resolved: ResolvedSettings) -> int:
 
 
 def _surge(resolved: ResolvedSettings, name: str) -> int:
-    """Nodes that an upgrade of a GKE pool makes beside those that it has."""
+    """Return the additional nodes that an upgrade of a GKE pool creates at once."""
     settings = resolved.pools[name].settings
     return settings.surge.max_surge if isinstance(settings, GkePool) and settings.surge is not None else 0
 
 
 def _least_system_nodes(resolved: ResolvedSettings, pool: SystemPool) -> int:
-    """The nodes that are always there; in Auto Mode as few as the controllers fit on, at least one."""
+    """Return the number of nodes that always exist. In Auto Mode it is the smallest number on which the controllers fit, at least one."""
     machine = resolved.machines.get(pool.machine)
     if not resolved.auto_mode or machine is None or not isinstance(resolved.settings, EksSettings):
         return pool.min_nodes
@@ -199,7 +199,7 @@ def _gke_services(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator
         yield ServicePart("what Autopilot bills for pods", ServiceItem.AUTOPILOT, 1, 1)
     if settings.network.existing_network is None:
         system = settings.cluster.system_pool
-        # Of other work each node has a vCPU at least.
+        # Each node of other work has at least one vCPU.
         other = 0 if resolved.autopilot else system.max_nodes + GKE_SYSTEM_SURGE + settings.cluster.other_work.max_vcpu
         nodes = sum(pool.max_nodes + _surge(resolved, pool.name) for pool in resolved.pools.values()) + other
         least = sum(pool.settings.min_nodes for pool in resolved.pools.values()) + (0 if resolved.autopilot else system.min_nodes)
@@ -210,7 +210,7 @@ def _gke_services(resolved: ResolvedSettings, settings: GkeSettings) -> Iterator
 def _eks_services(settings: EksSettings) -> Iterator[ServicePart]:
     zones = len(settings.zones)
     if settings.storage.has_efs and (mibps := settings.storage.efs.provisioned_mibps):
-        # Of what is provisioned EFS does not bill what the stored data brings along, of which no plan knows.
+        # EFS does not bill the part of the provisioned throughput that stored data includes. No plan knows the amount of data.
         billed = mibps * len(settings.storage.in_efs)
         yield ServicePart("provisioned throughput of EFS, in MiB/s", ServiceItem.EFS_MIBPS, billed, billed)
     if settings.storage.has_lustre:

@@ -1,4 +1,4 @@
-"""Whether the nodes for controllers have room for what runs on them: the cloud's own pods, and the platform's controllers."""
+"""Room on the controllers' nodes for what runs there: the cloud's pods and the platform's controllers."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SystemRoom:
-    """`nodes` of one size, and the pods that are to run on them."""
+    """Nodes of one size, and the pods that run on them."""
 
     nodes: int
     of_each: NodeRoom
+    """Room of one node."""
     pods: tuple[SystemPod, ...]
 
     def waiting(self, nodes: int) -> list[SystemPod]:
-        """The pods that find no place on so many nodes; of those that keep apart as many as there are nodes, of the others all.
+        """Return the pods that do not fit on this many nodes.
 
-        Each pod goes to the node with the most vCPU left, the smallest pods first: the order that leaves the largest the least room. What
-        has a place then has one in every order that the real scheduler meets them in, but for sizes that fit by a hair.
+        Pods whose copies must not share a node need at most one copy for each node. Each pod goes to the node with the most vCPU left, the
+        smallest pods first: this order leaves the largest pods the least room. A pod that fits in it also fits in every order in which the
+        real scheduler meets the pods, except for sizes that fit very tightly.
         """
         left = self.of_each.without(each for each in self.pods if each.replicas is None)
         if nodes < 1 or not left.is_there:
@@ -46,7 +48,7 @@ def _size(pod: SystemPod) -> tuple[int, int]:
 
 
 def _placed(pod: SystemPod, free: list[NodeRoom], nodes: int) -> list[SystemPod]:
-    """Takes from `free` what the copies of a pod ask for; gives back those that fit nowhere."""
+    """Subtract the requests of a pod's copies from `free`, and return the copies that fit nowhere."""
     copies = pod.replicas or 0
     taken: set[int] = set()
     for copy in range(min(copies, nodes) if pod.apart else copies):
@@ -60,8 +62,9 @@ def _placed(pod: SystemPod, free: list[NodeRoom], nodes: int) -> list[SystemPod]
 
 
 def system_room(settings: GkeSettings | EksSettings, cloud: Vendor, machine: Machine) -> SystemRoom:
-    """The nodes of a platform's system pool and their pods. On GKE the pool grows to its ceiling, and so it does in EKS Auto Mode; else on
-    EKS nothing scales the group.
+    """Return the nodes of a platform's system pool and their pods.
+
+    On GKE and in EKS Auto Mode the pool grows to its ceiling. On EKS nothing else scales the group.
     """
     pool = settings.cluster.system_pool
     addons: dict[str, bool] = {}
@@ -76,7 +79,7 @@ def system_room(settings: GkeSettings | EksSettings, cloud: Vendor, machine: Mac
 
 
 def own_pods(settings: GkeSettings | EksSettings) -> Sequence[SystemPod]:
-    """The platform's own controllers, as their components deploy them."""
+    """Return the pods of the platform's own controllers, as their components deploy them."""
     sizes = settings.controllers
     pods: list[SystemPod] = []
     if not settings.queueing.existing_kueue:

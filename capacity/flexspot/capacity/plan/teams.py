@@ -1,4 +1,4 @@
-"""Teams: each one's namespace, what it may hold there, and who is in its groups of Kubernetes."""
+"""Teams: their namespaces, quotas and Kubernetes groups, and the part of a plan that a team can read."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
 
 
 SUBMIT, VIEW = "submit", "view"
-"""The names of a team's two roles of Kubernetes."""
+"""Names of a team's two Kubernetes roles."""
 
 
 def is_role(member: str) -> bool:
-    """Whether one of a team's submitters or viewers is a role of IAM, and not a group."""
+    """Return whether a member of a team's submitters or viewers is an IAM role, and not a group."""
     return member.startswith("arn:")
 
 
 def group_of_roles(team: str, right: str) -> str:
-    """The group that all roles of IAM are in that a team names for a right."""
+    """Return the group of all IAM roles that a team names for a right."""
     return f"flexspot:{team}:{right}"
 
 
 def _groups_of(team: str, members: Iterable[str], right: str) -> tuple[str, ...]:
-    """The groups that a team's right is bound to: its own, and one for all its roles of IAM."""
+    """Return the groups that a team's right is bound to: those that it names, and one for all its IAM roles."""
     return tuple(sorted({group_of_roles(team, right) if is_role(each) else each for each in members}))
 
 
 def groups_by_role(teams: Iterable[TeamSettings]) -> dict[str, list[str]]:
-    """The groups of each role of IAM, of all teams together: EKS takes one access entry of a role."""
+    """Return the groups of each IAM role, of all teams together, because EKS allows one access entry for a role."""
     found: dict[str, set[str]] = {}
     for team in teams:
         for right, members in ((SUBMIT, team.submitters), (VIEW, team.viewers)):
@@ -59,7 +59,7 @@ def groups_by_role(teams: Iterable[TeamSettings]) -> dict[str, list[str]]:
 
 
 LEAST_PODS = 200
-"""A namespace's pods where nobody says how many: enough for what runs beside the GPUs, and few enough to end a loop that makes pods."""
+"""Default limit of a namespace's pods: enough for what runs in addition to GPU work, and low enough to stop a loop that creates pods."""
 
 _PODS_PER_GPU = 2
 """A pod that is being replaced counts until it is gone."""
@@ -72,7 +72,7 @@ def team_plans(
     queues: tuple[QueuePlan, ...],
     cpu_work: CpuWorkPlan | None,
 ) -> tuple[TeamPlan, ...]:
-    """Each team's namespace, by name. Its quota never refuses what its queue would admit."""
+    """Return each team's namespace, by name. Its quota never rejects what its queue would admit."""
     reach = _Reach(flavors, cohorts, queues)
     resource_of = {flavor.name: flavor.resource for flavor in flavors}
     by_team = {queue.namespace: queue for queue in queues}
@@ -81,7 +81,7 @@ def team_plans(
     counted = counted_resources(resolved)
     nodes: list[Amount | CpuAmount] = [*(node for pool in resolved.pools.values() for node in pool.nodes)]
     nodes += [cpu_work.largest] if cpu_work else []
-    # A container with more than the largest node would be admitted, and wait for ever.
+    # A container with more than the largest node would be admitted, and wait forever.
     vcpu, memory_mib = max(node.vcpu for node in nodes), max(node.memory_mib for node in nodes)
     plans: list[TeamPlan] = []
     for team in sorted(resolved.settings.teams, key=lambda each: each.name):
@@ -114,18 +114,18 @@ def team_plans(
 
 
 _SMALL_OBJECTS = ("configmaps", "secrets", "count/cronjobs.batch")
-# Each: far more than work needs, and too few to fill the cluster's database (1 MiB each).
+# Limit of each: far more than work needs, and too few to fill the cluster's database (1 MiB each).
 _MOST_SMALL_OBJECTS = 500
 
 
 def counted_resources(resolved: ResolvedSettings) -> tuple[str, ...]:
-    """What namespaces have a quota of, beside NVIDIA's GPUs, which they always have one of: the devices of the pools."""
+    """Return the devices that namespaces have a quota of: those of the pools, and always NVIDIA's GPUs."""
     there = {pool.gpu.accelerator.resource for pool in resolved.pools.values()}
     return tuple(each.resource for each in ACCELERATORS if each is NVIDIA or each.resource in there)
 
 
 def _devices(most: dict[str, int]) -> dict[str, str]:
-    """Each kind by itself; other names of its devices, under which no queue would count them, are nobody's."""
+    """Return the quota of each kind of device. It is zero for other names of the devices, under which no queue would count them."""
     kinds = [BY_RESOURCE[resource] for resource in most]
     uncounted = [f"requests.{part}" for kind in kinds for part in kind.parts]
     return {kind.quota_key: count_quantity(most[kind.resource]) for kind in kinds} | dict.fromkeys(uncounted, count_quantity(0))
@@ -133,7 +133,7 @@ def _devices(most: dict[str, int]) -> dict[str, str]:
 
 def _hard(team: TeamSettings, most: dict[str, int]) -> dict[str, str]:
     max_gpus = sum(most.values())
-    # Each GPU may be a pod of its own: with fewer pods than GPUs, Kueue would admit what the namespace then refuses.
+    # Each GPU may be used by a separate pod. With fewer pods than GPUs, Kueue would admit work that the namespace then rejects.
     pods = max(LEAST_PODS, _PODS_PER_GPU * max_gpus) if team.max_pods is None else max(team.max_pods, max_gpus)
     return {
         **_devices(most),
@@ -146,7 +146,7 @@ def _hard(team: TeamSettings, most: dict[str, int]) -> dict[str, str]:
 
 
 class _Reach:
-    """The most GPUs of a flavor that a queue can hold, borrowed ones included: no limit on the way to the root lets more through."""
+    """The most GPUs of a flavor that a queue can use, borrowed ones included: the strictest limit on the way to the root applies."""
 
     def __init__(self, flavors: tuple[FlavorPlan, ...], cohorts: tuple[CohortPlan, ...], queues: tuple[QueuePlan, ...]) -> None:
         self._ceiling = {flavor.name: flavor.ceiling.gpus for flavor in flavors}
@@ -184,22 +184,22 @@ class _Reach:
 
 
 CONFIG_MAP = "flexspot-platform"
-"""Its name in each team's namespace."""
+"""Name of the ConfigMap with the team view in each team's namespace."""
 
 KEY = "plan.json"
 
 _NOTHING_BILLED = SpendingPlan(None, (), None, None, (), ())
 
 _FORM = 1
-"""Counted up when an older release could not read what a newer one writes, or would read it wrongly."""
+"""Version of the format. It increases when an older release could not read a newer text, or would misread it."""
 
 
 class TeamViewError(ValueError):
-    """A text that this release cannot read."""
+    """The text is not one that this release can read."""
 
 
 def team_views(plan: Plan) -> dict[str, str]:
-    """The plan as far as the work of each team goes, by its name, as JSON on one line."""
+    """Return the part of the plan that concerns each team's work, by the team's name, as JSON on one line."""
     shared = plan_data(
         replace(
             plan,
@@ -229,14 +229,14 @@ def _of_team(shared: dict[str, Any], team: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cpu_work(work: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """What others own of it can be borrowed like what nobody owns: the most that the team can have is the same."""
+    """Return the CPU queues of one team. Other teams' quota counts as unowned, which leaves the most that the team can use the same."""
     others = [each["nominal"] for each in work["queues"] if each["namespace"] != namespace]
     unowned = {field: sum(each[field] for each in (work["unowned"], *others)) for field in work["unowned"]}
     return {**work, "unowned": unowned, "queues": [each for each in work["queues"] if each["namespace"] == namespace]}
 
 
 def read_team_view(text: str) -> Plan:
-    """The plan of one of `team_views`. Raises TeamViewError for a text of another form, or that somebody has changed."""
+    """Return the plan of one of `team_views`. Raises TeamViewError for another format or a text that was changed."""
     try:
         written = json.loads(text)
         form = written["form"]
@@ -253,7 +253,7 @@ def read_team_view(text: str) -> Plan:
 
 @cache
 def _reader() -> TypeAdapter[Plan]:
-    # The dataclasses of the plan name these types for the type checker alone; here they are looked up.
+    # The dataclasses of the plan import these types only for type checking. Pydantic needs them at run time.
     known = (AdmissionMode, CapacityType, CpuWorkPlan, Machine, Platform, PodsReady, Removal, SpendingPlan, Stop, VersionPlan)
     adapter: TypeAdapter[Plan] = TypeAdapter(Plan)
     adapter.rebuild(force=True, _types_namespace={each.__name__: each for each in known})

@@ -1,4 +1,4 @@
-"""Which version of everything a stack gets: the cluster's, its nodes', its add-ons' and its charts'."""
+"""Versions of everything that a stack gets: the cluster, its nodes, its add-ons and its charts."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from flexspot.capacity.settings.platform import PlatformSettings
 
 EKS_DEFAULT = "default"
-"""What settings write for an add-on whose version EKS chooses."""
+"""Value in the settings for an add-on whose version EKS chooses."""
 
 
 @dataclass(frozen=True)
 class VersionPlan:
-    """The versions that are asked for. `addons` has those of EKS's add-ons that are pinned, or RECOMMENDED; EKS chooses all others.
-
-    `kubernetes` is None where somebody else chooses it, `system_release` where EKS does: the system nodes' image, as EKS calls it.
-    `charts` are those that the stack may install.
-    """
+    """The versions that a stack requests."""
 
     kubernetes: str | None
+    """None where the cluster's owner or GKE chooses it."""
     system_release: str | None
+    """Image release of the system nodes, as EKS names it. None where EKS chooses it."""
     addons: dict[str, str]
+    """EKS add-ons that are pinned, or RECOMMENDED. EKS chooses the versions of all others."""
     charts: dict[str, str]
+    """Charts that the stack may install."""
 
     def parts(self) -> dict[str, str]:
-        """Every part with its version, in the order in which an upgrade reaches them; empty where EKS chooses."""
+        """Return every part with its version, in the order in which an upgrade reaches them. Empty where EKS chooses."""
         found: dict[str, str] = {}
         if self.kubernetes is not None:
             found["Kubernetes"] = self.kubernetes
@@ -42,7 +42,7 @@ class VersionPlan:
 
 
 def version_plan(settings: PlatformSettings, images: ImageBook, table: VersionTable | None = None) -> VersionPlan:
-    """What the settings pin, and else what the table (default: the shipped one) has for the cluster's version."""
+    """Return the versions that the settings pin, completed from the table for the cluster's version (default: the shipped table)."""
     table = table or shipped_versions()
     match settings:
         case EksSettings():
@@ -84,7 +84,7 @@ def _eks_charts(settings: EksSettings, table: VersionTable) -> dict[str, str]:
         charts[Chart.EFA_DEVICE_PLUGIN] = wanted.efa_device_plugin.version
     if wanted.load_balancer_controller.install:
         charts[Chart.LOAD_BALANCER_CONTROLLER] = wanted.load_balancer_controller.version
-    # Auto Mode has all of these in itself.
+    # Auto Mode includes all of these.
     installed = charts if settings.cluster.has_own_image else {}
     own = {name.value: version or table.chart(name).version for name, version in installed.items()}
     return own | _exporter(settings, table) | _queueing(settings, table)
