@@ -138,7 +138,7 @@ def test_what_the_state_has_lost_is_found_again_and_what_is_somebody_elses_is_le
 
     assert found.returncode == 0, found.stdout + found.stderr
     assert "looking whether they are this stack's own" in found.stdout
-    assert checkout.flexspot("preview", "-s", "local", "--refresh").stdout.endswith("no change.\n")
+    assert checkout.flexspot("preview", "-s", "local", "--refresh").stdout.endswith("no change.\nnothing was changed by hand.\n")
 
     assert checkout.flexspot("destroy", "-s", "local", "--yes").returncode == 0
     theirs = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-alpha", "labels": {"whose": "somebody-elses"}}}

@@ -41,19 +41,19 @@ class RuleIndex:
         )
         self._of_class: dict[type[View], tuple[Assignment, ...]] = {}
         self._of_classes: dict[tuple[type[View], ...], list[tuple[Assignment, int]]] = {}
-        self._told = told
-        self._untold: dict[tuple[int, Verdict], Finding] = {}
+        self._reported = told
+        self._unreported: dict[tuple[int, Verdict], Finding] = {}
 
     def finding(self, charge: Assignment, view: View, outcome: Outcome) -> Finding:
-        """Return the finding of a rule about a view. For a verdict that is not `reported`, it contains the rule and the verdict only."""
+        """Return the finding of a rule about a view. For a verdict that is not `told`, it contains the rule and the verdict only."""
         verdict = outcome.verdict
-        if verdict in self._told:
+        if verdict in self._reported:
             return finding_of(charge.rule, view.identity, outcome)
         key = charge.place, verdict
-        if key not in self._untold:
+        if key not in self._unreported:
             rule = charge.rule
-            self._untold[key] = Finding(rule.name, rule.code, rule.severity, verdict, _NOBODY, "", "")
-        return self._untold[key]
+            self._unreported[key] = Finding(rule.name, rule.code, rule.severity, verdict, _NO_OBJECT, "", "")
+        return self._unreported[key]
 
     def charges(self, views: Sequence[View]) -> list[tuple[Assignment, View]]:
         """Return each rule with each of the views that it judges: by rule, then in the order of the views."""
@@ -73,7 +73,7 @@ class RuleIndex:
 
 
 _NOTHING_ELSE = Inventory(())
-_NOBODY = ObjectIdentity("", "", "")
+_NO_OBJECT = ObjectIdentity("", "", "")
 
 READING = "inventory"
 """Rule name of a finding about an object that could not be read, so that no rule judged it."""
@@ -89,7 +89,7 @@ def is_defect(finding: Finding) -> bool:
 
 @dataclass(frozen=True)
 class Reading:
-    """One object as rules see it. `defect` says that it could not be read."""
+    """One object as rules see it."""
 
     source: ObjectSource
     views: tuple[View, ...]
@@ -160,7 +160,7 @@ def judge_scopes(  # noqa: PLR0913 -- what a run is made of
 
     `excerpts`: numbers of scopes that are pages. They do not prove that an object exists nowhere.
     `unjudged`: indexes of objects that exist for the others and get no findings.
-    `reported`: verdicts whose findings are complete. Findings of other verdicts contain the rule and the verdict only.
+    `told`: verdicts whose findings are complete. Findings of other verdicts contain the rule and the verdict only.
     """
     listed = list(rules)
     alone = RuleIndex(listed, settings, among=False, told=told)

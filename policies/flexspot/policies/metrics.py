@@ -278,7 +278,7 @@ _FILTERS = frozenset({"and", "unless"})
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """Series on their way through an expression, by their name, with the labels that the expression itself has given them."""
+    """Series passing through an expression, by name, with the labels that the expression itself has added."""
 
     series: str
     given: frozenset[str] = frozenset()
@@ -286,7 +286,7 @@ class _Origin:
 
 @dataclass
 class _Asked:
-    """What was asked so far: series and label, in the order of the expression, each once."""
+    """Series and labels required so far, in the order of the expression, each once."""
 
     found: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
 

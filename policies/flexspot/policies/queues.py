@@ -78,7 +78,7 @@ def _root(name: str | Unknown | None, parents: _Parents) -> str | Unknown | None
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """GPUs: `least` whatever the values not known yet turn out to be, and just so many if it is `complete`."""
+    """A number of GPUs."""
 
     least: Decimal = Decimal(0)
     """Lower bound, whatever the unknown values turn out to be."""
@@ -110,7 +110,7 @@ class _Quota:
 
 @dataclass(frozen=True)
 class _Member:
-    """A ClusterQueue or a Cohort: its quotas by flavor, and the cohort that it is in, empty for none."""
+    """A ClusterQueue or a Cohort."""
 
     name: tuple[str, str]
     quotas: Mapping[str, _Quota]

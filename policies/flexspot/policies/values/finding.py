@@ -31,10 +31,7 @@ _KEYS = ("until", "by")
 
 @dataclass(frozen=True)
 class Suppression:
-    """Why a rule may be broken. `until` is its last day; None: for good. `by` is who answers for it.
-
-    `in_source`: the object itself, or a comment beside it, says so.
-    """
+    """A reason to accept violations of a rule."""
 
     reason: str
     """Why the violation is accepted."""
@@ -173,51 +170,48 @@ _LISTED: Final = 12
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names as a message lists them: the first twelve in order, and how many more there are."""
+    """Return names for a message: the first twelve in order, and the number of the rest."""
     ordered = sorted(names)
     return ", ".join(ordered[:_LISTED]) + (f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One rule's verdict about one object, ready to be shown.
-
-    `code` is the rule's short id, `link` where its facts come from, `page` the rule's page, `at` the path of the field that it is about,
-    such as spec.limits, `suppressed` why it is accepted, and `adds` what surely fixes it.
-    """
+    """One rule's verdict about one object, ready to be shown."""
 
     rule: str
     code: str
+    """The rule's short, stable id."""
     severity: Severity
     verdict: Verdict
     object: ObjectIdentity
-    """Source of the rule's facts."""
     message: str
-    """Path of the field concerned, such as spec.limits."""
     remediation: str
-    """The rule's page."""
     link: str = ""
-    """The suppression that accepts the violation."""
+    """Source of the rule's facts."""
     at: str = ""
-    """An addition that certainly fixes it."""
+    """Path of the field concerned, such as spec.limits."""
     page: str = ""
+    """The rule's page."""
     suppressed: Suppression | None = None
+    """The suppression that accepts the violation."""
     adds: Addition | None = None
+    """An addition that certainly fixes it."""
 
 
 SHOWN: Final = "a secret value"
-"""What stands in a message where a secret would."""
+"""Replacement of a secret in a message."""
 
 _SHORT: Final = 4
-"""A secret of fewer letters is hidden where it stands by itself; one so long within a longer word, too."""
+"""Length from which a secret is hidden even inside a longer word. Shorter ones are hidden only as whole words."""
 
-# maxNodeCount, spec: a field's name, which says nothing that is not in the provider's documentation. Other keys are a person's words.
+# maxNodeCount, spec: the name of a provider's field, which is public. Other keys are a user's words.
 _FIELD_NAME = re.compile(r"[a-z]+(?:[A-Z][a-z0-9]*)*")
 
 
 @dataclass(frozen=True)
 class Secrets:
-    """The texts that must not be told of one object, or of all objects of a run."""
+    """The secret texts of one object, or of all objects of a run."""
 
     texts: frozenset[str] = frozenset()
 
@@ -229,11 +223,11 @@ class Secrets:
         return re.compile("|".join(whole))
 
     def hidden_in(self, text: str) -> str:
-        """The text without what is secret."""
+        """Return the text with secrets replaced."""
         return self._pattern.sub(SHOWN, text) if self.texts else text
 
     def hide(self, finding: Finding) -> Finding:
-        """The finding without what is secret, in whatever of it comes from an object."""
+        """Return the finding with secrets replaced in everything that comes from an object."""
         if not self.texts:
             return finding
         identity, accepted = finding.object, finding.suppressed
