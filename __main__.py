@@ -1,4 +1,4 @@
-"""What `pulumi up` runs here, as in any project: the platform of the stack file."""
+"""Program that `pulumi up` runs here, as in any project: the platform of the stack file."""
 
 from flexspot.program import main
 

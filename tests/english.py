@@ -9,19 +9,20 @@ from __future__ import annotations
 import ast
 import io
 import re
-import subprocess
 import sys
 import tokenize
 from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from git_repositories import CHECKOUT, tracked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
-ROOT: Final = Path(__file__).parents[1]
+ROOT: Final = CHECKOUT
 
 LONGEST_SENTENCE: Final = 40
 """Most words of a sentence."""
@@ -35,7 +36,8 @@ _WORDS: Final = {
     "is with, is none": re.compile(r"(?<!there )\b(is with|is none)\b"),
 }
 _IDENTIFIER: Final = re.compile(r"(^|_)(told|homeless|begun|ground|nobody|somebody)(_|$)", re.IGNORECASE)
-_CODE: Final = re.compile(r"`[^`]*`|https?://\S+")
+_CODE: Final = re.compile(r"`[^`]*`|https?://\S+|\[[^\]\s]*/[^\]\s]*\]|\]\([^)]*\)")
+"""Code, addresses, paths as the text of a link, and targets of links."""
 _END: Final = re.compile(r"(?<=[.!?:;])[\"')*_]*\s+")
 _QUOTES_PATTERNS: Final = ("docs/glossary.md", "tests/english.py", "tests/contract/test_english.py")
 _MESSAGE_WORDS: Final = 3
@@ -68,12 +70,11 @@ def findings(paths: Iterable[Path]) -> Iterator[Finding]:
             yield Finding(name, line, pattern, " ".join(words.split())[:90])
 
 
-def tracked(*places: str) -> list[Path]:
-    """Return the tracked Python and Markdown files below `places`, or all. Excludes the changelog, decisions and what quotes patterns."""
-    command = ["git", "-C", str(ROOT), "ls-files", "-z", "--", *(places or ["."])]
-    names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0")
+def checked_files(*places: str) -> list[Path]:
+    """Return the Python and Markdown files below `places`, or all. Excludes the changelog, decisions and what quotes patterns."""
     excluded = ("CHANGELOG.md", "docs/decisions/", *_QUOTES_PATTERNS)
-    return [ROOT / name for name in names if name.endswith((".py", ".md")) and not name.startswith(excluded) and (ROOT / name).is_file()]
+    files = [path for path in tracked(*places) if path.suffix in {".py", ".md"}]
+    return [path for path in files if not path.relative_to(ROOT).as_posix().startswith(excluded)]
 
 
 def _python(text: str) -> Iterator[tuple[int, str, str]]:
@@ -182,7 +183,7 @@ def _prose(line: int, text: str) -> Iterator[tuple[int, str, str]]:
 
 
 if __name__ == "__main__":
-    found = list(findings(tracked(*sys.argv[1:])))
+    found = list(findings(checked_files(*sys.argv[1:])))
     counts = [f"{count:6} {pattern}" for pattern, count in Counter(each.pattern for each in found).most_common()]
     sys.stdout.writelines(f"{each}\n" for each in [*found, *counts])
     sys.exit(bool(found))

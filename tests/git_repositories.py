@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
+CHECKOUT = Path(__file__).parents[1]
+
+
+def tracked(*patterns: str) -> list[Path]:
+    """Return the files of the checkout that Git tracks, or would track, and that match a pattern. Default: all."""
+    command = ["git", "-C", str(CHECKOUT), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [path for name in printed.split("\0") if name and (path := CHECKOUT / name).is_file()]
 
 
 def git(folder: Path, *arguments: str) -> str:

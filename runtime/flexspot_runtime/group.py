@@ -110,7 +110,7 @@ class Barrier:
 
 
 class Action(IntEnum):
-    """What to do between two steps. All ranks do the largest that any of them wants."""
+    """Action between two steps. All ranks take the largest that any of them requests."""
 
     GO_ON = 0
     SAVE = 1

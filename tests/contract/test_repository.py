@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+from git_repositories import CHECKOUT, tracked
 
 LINES_AT_MOST = 500
 
@@ -19,13 +18,6 @@ MACHINE_PATH = re.compile(r"(?<![\w.:/<$}-])/(?:root|home/(?!kubernetes/bin)\w+|
 # A comment that hides what a type checker says; and one that names the rule and the reason.
 HIDDEN = re.compile(r"#\s*(?:type|pyrefly|pyright|mypy|ty):\s*ignore.*")
 EXPLAINED = re.compile(r"# pyrefly: ignore\[[a-z-]+(?:, [a-z-]+)*\] -- \S.*")
-
-
-def tracked(*patterns: str) -> list[Path]:
-    """Return the files that git tracks or would track."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
-    printed = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
-    return [path for line in printed.splitlines() if (path := CHECKOUT / line).is_file()]
 
 
 def test_no_python_file_is_longer_than_a_screenful_of_screens() -> None:

@@ -12,16 +12,16 @@ from functools import cache
 from pathlib import Path
 
 import yaml
+from git_repositories import CHECKOUT, tracked
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 CEILINGS = yaml.safe_load(Path(__file__).with_name("ceilings.yaml").read_text(encoding="utf-8"))["product"]
 NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
 @cache
 def product_files() -> tuple[str, ...]:
-    listed = subprocess.run(["git", "ls-files", "*.py"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout.split()  # noqa: S607 -- git is found on PATH
-    return tuple(each for each in listed if not each.startswith("tests/") and (CHECKOUT / each).exists())
+    names = (path.relative_to(CHECKOUT).as_posix() for path in tracked("*.py"))
+    return tuple(name for name in names if not name.startswith("tests/"))
 
 
 def code_lines(source: str) -> int:

@@ -48,7 +48,7 @@ class PoolIndex(Generic[PoolT]):
         return self.among([self.places(key, [value]) for key, value in wanted.items()])
 
     def among(self, several: Iterable[list[list[int]] | None]) -> list[PoolT]:
-        """Return the pools of the shortest of several lists of places, or all pools if there is none."""
+        """Return the pools of the shortest of several lists of places, or all pools without a list."""
         bounded = [lists for lists in several if lists is not None]
         if not bounded:
             return list(self._pools)

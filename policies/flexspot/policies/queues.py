@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def cohort_of(member: ClusterQueue | Cohort) -> Field:
     """Return the name of the cohort that contains a queue, or of the parent of a Cohort.
 
-    Old versions have shorter keys. An empty name is none.
+    Old versions have shorter keys. An empty name is treated as missing.
     """
     key = "cohort" if isinstance(member, ClusterQueue) else "parent"
     name = member.spec.at(f"{key}Name")

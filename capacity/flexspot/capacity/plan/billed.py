@@ -97,6 +97,6 @@ class SpendingPlan:
     """Owners of the pools' GPUs."""
     made_by_itself: MadeByItself | None = None
     on_unknown_prices: OnUnknownPrices = OnUnknownPrices.WARN
-    """Whether missing prices fail a budget or only cause a warning."""
+    """Effect of missing prices on a budget: an error or a warning."""
     auto_mode: bool = False
     """True if EKS Auto Mode runs the nodes, for a fee on each."""

@@ -295,7 +295,7 @@ class RoutePool:
 
 @dataclass(frozen=True)
 class RoutePlan:
-    """How the pods of a class reach their capacity: pools, selectors, tolerations and time limits."""
+    """Access of the pods of a class to their capacity: pools, selectors, tolerations and time limits."""
 
     workload_class: str
     priority_class: str

@@ -45,7 +45,7 @@ class VersionNeed:
 
     version: str
     user: str
-    """What needs it, in words."""
+    """The part of the stack that needs it, in words."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class KubernetesNeed:
     """The versions of Kubernetes that something works with."""
 
     user: str
-    """What works with them, in words."""
+    """The controller that needs them, in words."""
     least: str | None
     """None: any older version."""
     most: str | None
