@@ -183,6 +183,10 @@ def _prose(line: int, text: str) -> Iterator[tuple[int, str, str]]:
 
 
 if __name__ == "__main__":
+    unknown = [place for place in sys.argv[1:] if not checked_files(place)]
+    if unknown:
+        sys.stderr.write(f"{', '.join(unknown)}: no Python or Markdown file of this checkout. Name a file or a folder in it.\n")
+        sys.exit(2)
     found = list(findings(checked_files(*sys.argv[1:])))
     counts = [f"{count:6} {pattern}" for pattern, count in Counter(each.pattern for each in found).most_common()]
     sys.stdout.writelines(f"{each}\n" for each in [*found, *counts])
