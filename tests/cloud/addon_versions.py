@@ -1,4 +1,4 @@
-"""The data source aws_eks_addon_version as the provider answers it, over what a made-up EKS has of add-ons."""
+"""The data source aws_eks_addon_version as the provider answers it, with invented EKS add-on versions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ DEFAULTS: dict[tuple[str, str], str] = {
 
 
 class NoAddonVersionError(ValueError):
-    """EKS has no version of an add-on for a version of Kubernetes."""
+    """Raised when EKS has no version of an add-on for a Kubernetes version."""
 
 
 def addon_version(args: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer. As in the provider's addon_version_data_source.go it is the version whose compatibility says `defaultVersion`, and the
-    run ends where there is none. Raises NoAddonVersionError then, and for the most recent one, which the program does not ask for."""
+    """Return the default version of an add-on.
+
+    Like the provider's addon_version_data_source.go, choose the version whose compatibility says `defaultVersion`. Raises
+    NoAddonVersionError if there is none, or if the most recent version is requested, which the program never does.
+    """
     name, kubernetes = args["addonName"], args["kubernetesVersion"]
     version = DEFAULTS.get((name, kubernetes))
     if version is None or args.get("mostRecent"):

@@ -1,7 +1,7 @@
-"""The calls of AWS by which the real provider makes each resource type of the EKS stacks; every input must find its place in one of them.
+"""The AWS calls by which the real provider creates each resource type of the EKS stacks. Every input must have a place in one of them.
 
 Written after hashicorp/terraform-provider-aws, internal/service/*/ (the version in flexspot/lab/providers/cloud_rules/aws.json), which
-Pulumi's provider is made of. The calls that delete are left out: the stand-in cloud of the tests has the order of a deletion.
+Pulumi's provider is built on. Calls that delete are left out: the stand-in cloud of the tests has the order of a deletion.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def create(account: Account, kind: str, inputs: dict[str, Any]) -> Made:
-    """Make a resource in AWS as the provider does. Raises UntranslatableError for an input that no call takes."""
+    """Create a resource in AWS as the provider does. Raises UntranslatableError for an input that no call accepts."""
     if kind not in CREATED_BY:
         raise UntranslatableError(f"{kind}: its calls are unknown; add it to aws_calls.py")
     order = Order(account, kind, inputs)
@@ -41,10 +41,10 @@ def _at(answer: Any, path: str) -> Any:
 def _one_call(
     service: str, operation: str, identity: str, outputs: Mapping[str, str] | None = None, *, tagged: str = "", **renamed: str
 ) -> Callable[[Order], Made]:
-    """A type that one call makes of all its inputs.
+    """Return a creator for a type that a single call creates from all its inputs.
 
-    `identity` is its place in the answer, or a text with inputs in braces; `outputs` are places in the answer. `renamed` are inputs whose
-    names in the request are others.
+    `identity` is the id's place in the answer, or a text with inputs in braces. `outputs` are places in the answer. `renamed` are inputs
+    that the request names differently.
     """
 
     def make(order: Order) -> Made:
@@ -87,7 +87,7 @@ _EVERYTHING = {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
 def _security_group(order: Order) -> Made:
     names = ("description", "vpcId")
     group = order.call("ec2", "CreateSecurityGroup", *names, GroupName=order.take("name"), **order.tagged("security-group"))["GroupId"]
-    # AWS lets everything out of a new group; the provider takes that away, as the program says which rules there are.
+    # AWS allows all outgoing traffic of a new group. The provider removes that rule, as the program declares the rules.
     order.call("ec2", "RevokeSecurityGroupEgress", GroupId=group, IpPermissions=[_EVERYTHING])
     for way in ("Ingress", "Egress"):
         if rules := order.take(way.lower()):
@@ -97,7 +97,7 @@ def _security_group(order: Order) -> Made:
 
 
 def _within(group: str, rule: dict[str, Any]) -> dict[str, Any]:
-    """A rule between the members of a group, the one kind that stands inside a group here."""
+    """Add a rule between members of the group, the only kind of rule written inside a group here."""
     assert rule.keys() == {"description", "protocol", "fromPort", "toPort", "self"}, f"the calls of {rule} are not written down here"
     assert rule["self"] is True, f"the calls of {rule} are not written down here"
     ports = {"FromPort": rule["fromPort"], "ToPort": rule["toPort"]}
@@ -105,7 +105,7 @@ def _within(group: str, rule: dict[str, Any]) -> dict[str, Any]:
 
 
 def _default_security_group(order: Order) -> Made:
-    """The VPC's own group is taken over, not made."""
+    """Adopt the VPC's own group instead of creating one."""
     assert order.take("ingress") == order.take("egress") == [], "the calls of rules inside a group are not written down here"
     filters = [{"Name": "vpc-id", "Values": [order.take("vpcId")]}, {"Name": "group-name", "Values": ["default"]}]
     group = order.call("ec2", "DescribeSecurityGroups", Filters=filters)["SecurityGroups"][0]["GroupId"]
@@ -150,7 +150,7 @@ def _tag(order: Order) -> Made:
 
 
 def _token(order: Order) -> str:
-    """The provider makes tokens up, of 64 characters at most; what has the same one is the same thing to EFS."""
+    """Return a token of at most 64 characters. EFS treats requests with the same token as the same resource."""
     return hashlib.sha256(order.left["tags"]["Name"].encode()).hexdigest()
 
 
@@ -171,7 +171,7 @@ def _lustre_file_system(order: Order) -> Made:
     of_lustre = _only(**{key: order.take(key) for key in ("deploymentType", "perUnitStorageThroughput")})
     named = {"FileSystemType": "LUSTRE", "LustreConfiguration": of_lustre}
     found = order.call("fsx", "CreateFileSystem", *order.left, **named)["FileSystem"]
-    # What it is mounted by is AWS's own choice, of which moto makes none.
+    # AWS chooses the mount name, and moto sets none.
     return Made(found["FileSystemId"], {"arn": found["ResourceARN"], "dnsName": found["DNSName"], "mountName": "fsxabcde"})
 
 
@@ -197,7 +197,7 @@ def _node_group(order: Order) -> Made:
 
 def _addon(order: Order) -> Made:
     which = {"clusterName": order.take("clusterName"), "addonName": order.take("addonName")}
-    # Said to the later call of the same kind, and to the deletion.
+    # Sent with the later call of the same kind, and with the deletion.
     later, _ = order.take("resolveConflictsOnUpdate"), order.take("preserve")
     order.call("eks", "CreateAddon", *order.left, **which, resolveConflicts=order.take("resolveConflictsOnCreate"))
     order.call("eks", "UpdateAddon", **which, resolveConflicts=later)
@@ -208,7 +208,7 @@ def _addon(order: Order) -> Made:
 
 
 def _service_linked_role(order: Order) -> Made:
-    # The provider writes its tags by a call of their own.
+    # The provider writes the tags in a separate call.
     service, tags = order.take("awsServiceName"), order.tags()
     found = order.call("iam", "CreateServiceLinkedRole", "description", AWSServiceName=service)["Role"]
     if tags:
@@ -237,7 +237,7 @@ def _bucket(order: Order) -> Made:
 
 
 def _of_bucket(operation: str, member: str) -> Callable[[Order], Made]:
-    """A type that sets one thing of a bucket: all inputs but the bucket are in one member of the request."""
+    """Return a creator for a type that sets one property of a bucket: all inputs but the bucket are in one member of the request."""
 
     def make(order: Order) -> Made:
         bucket = order.take("bucket")
@@ -360,4 +360,4 @@ CREATED_BY: Mapping[str, Callable[[Order], Made]] = {
     "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": _rule("Egress"),
     "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": _rule("Ingress"),
 }
-"""By Pulumi's type, who makes it."""
+"""Function that creates each resource type, by Pulumi type."""

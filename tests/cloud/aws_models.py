@@ -1,6 +1,6 @@
-"""AWS's own models of its requests, as botocore brings them: how an input of Pulumi's is written there, and what the model refuses.
+"""AWS's own request models, as shipped with botocore: how a Pulumi input is written there, and what the model rejects.
 
-botocore itself checks names, types and what is required before it sends a request; enums and patterns stand in the same models.
+botocore itself checks names, types and required members before it sends a request. Enums and patterns are in the same models.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ UNKNOWN = Unknown()
 
 
 class UntranslatableError(Exception):
-    """An input of Pulumi's that the request has no place for."""
+    """Raised for a Pulumi input that has no place in the request."""
 
 
 @cache
 def service_model(service: str) -> ServiceModel:
-    """The model of a service."""
+    """Return the model of a service."""
     return botocore.session.get_session().get_service_model(service)
 
 
 def operation_model(service: str, operation: str) -> OperationModel:
-    """The model of one of its operations."""
+    """Return the model of an operation of the service."""
     return service_model(service).operation_model(operation)
 
 
 def translated(shape: Shape, value: Any, where: str) -> Any:
-    """`value` as the model writes it: its names, lists where Pulumi has one plain item, numbers and booleans that Pulumi has as text."""
+    """Return `value` as the model writes it: its names, lists where Pulumi has a plain item, numbers and booleans where Pulumi has text."""
     if value is UNKNOWN:
         return value
     if isinstance(shape, StructureShape):
@@ -84,14 +84,14 @@ def _structure(shape: StructureShape, value: Any, where: str) -> dict[str, Any]:
 
 
 def member_of(shape: StructureShape, key: str) -> str | None:
-    """The member that Pulumi calls `key`: of the same name but for case and plural. None without one."""
+    """Return the member that Pulumi calls `key`, ignoring case and plural. None if there is none."""
     names = {each.lower(): each for each in shape.members}
     name = key.lower()
     return next((names[each] for each in (name, f"{name}s", name.removesuffix("s")) if each in names), None)
 
 
 def refused(shape: Shape, value: Any, where: str) -> Iterator[str]:
-    """What the model says against a request, each with its place. What is not known yet may still turn out right."""
+    """Return the model's objections to a request, each with its place. Unknown values are not objected to."""
     if value is UNKNOWN:
         return
     if isinstance(shape, StructureShape):
@@ -144,7 +144,8 @@ def _size(facts: Mapping[str, Any], size: float, value: Any, where: str) -> Iter
 
 
 _CLASSES = {r"\p{L}": "a-zA-Z", r"\p{Z}": r"\s", r"\p{N}": "0-9", r"[\w-_]": r"[\w_-]"}
-"""How Python writes what AWS's patterns take from Java. Letters are of every language there; a text of ASCII is judged by ASCII's."""
+"""Python spelling of the Java character classes in AWS's patterns. Java's cover letters of every language; ASCII text is judged by ASCII's.
+"""
 
 
 def _matches(pattern: str, value: str) -> bool:

@@ -1,4 +1,4 @@
-"""The way of a resource's inputs into calls of AWS, in its own words."""
+"""Translation of a resource's inputs into AWS calls, in AWS's own terms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Account(Protocol):
-    """Where calls go to."""
+    """The account that receives calls."""
 
     def call(self, service: str, operation: str, parameters: dict[str, Any]) -> Any:
         """Return the answer of AWS."""
@@ -22,7 +22,7 @@ class Account(Protocol):
 
 @dataclass
 class Made:
-    """What became of a resource: its id, and what AWS says of it in addition to its inputs."""
+    """The result of creating a resource: its id, and its attributes from AWS in addition to the inputs."""
 
     identity: Any
     outputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -34,15 +34,15 @@ class Order:
     def __init__(self, account: Account, kind: str, inputs: dict[str, Any]) -> None:
         self._account = account
         self._kind = kind
-        # The region says to the provider which service it asks.
+        # The region tells the provider which endpoint to call.
         self.left = {key: value for key, value in inputs.items() if key != "region"}
 
     def take(self, name: str, default: Any = None) -> Any:
-        """Return an input that the caller finds a place for."""
+        """Return an input and mark it as used."""
         return self.left.pop(name, default)
 
     def rest(self) -> dict[str, Any]:
-        """Return all inputs that are left."""
+        """Return all inputs that are not used yet."""
         found, self.left = self.left, {}
         return found
 
@@ -51,12 +51,12 @@ class Order:
         return [{"Key": key, "Value": value} for key, value in self.take("tags", {}).items()]
 
     def tagged(self, resource_type: str) -> dict[str, Any]:
-        """Return the tags as EC2 takes them with what it makes."""
+        """Return the tags as EC2 takes them when creating a resource."""
         found = self.tags()
         return {"TagSpecifications": [{"ResourceType": resource_type, "Tags": found}]} if found else {}
 
     def call(self, service: str, operation: str, *names: str, **parameters: Any) -> Any:
-        """Ask AWS with the inputs called `names`, as far as they are given, and with `parameters` by the request's own names."""
+        """Call AWS with the inputs called `names`, if they are set, and with `parameters` under the request's own names."""
         shape = operation_model(service, operation).input_shape
         assert shape is not None, f"{operation} takes nothing"
         for name in names:
@@ -70,7 +70,7 @@ class Order:
 
 
 def _pairs(shape: Any, tags: dict[str, str]) -> Any:
-    """Tags as the request writes them: a map, or a list of pairs whose members have names of the service's own."""
+    """Return tags as the request writes them: a map, or a list of pairs whose members have service-specific names."""
     if isinstance(shape, ListShape) and isinstance(shape.member, StructureShape):
         return [dict(zip(shape.member.members, pair, strict=True)) for pair in tags.items()]
     return tags

@@ -1,4 +1,4 @@
-"""What the clouds answer about a new or changed resource: its inputs, what the table says, and what takes more than a text."""
+"""Answers of the clouds about a new or changed resource: its inputs, the table's outputs, and those that need more than a text."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 POOL = "gcp:container/nodePool:NodePool"
 
 CLIENT_KEY = "a-clients-key-that-nobody-may-see"
-"""In the outputs of a GKE cluster, where the real provider has a secret."""
+"""Client key in the outputs of a GKE cluster, where the real provider has a secret."""
 
 
 def known_values(kind: ResourceKind, place: Mapping[str, Any], inputs: Mapping[str, Any], identity: str | None = None) -> dict[str, Any]:
-    """All that ids and outputs are made of: where, the inputs, the id, and a number of the resource's own.
+    """Return the values that ids and outputs are built from: location, inputs, id, and a number that is unique to the resource.
 
-    Raises KeyError where an input is missing that the id is made of.
+    Raises KeyError if an input that is part of the id is missing.
     """
     known: dict[str, Any] = {**place, **inputs}
     if kind.token == NODE_GROUP and "nodeGroupName" not in known:
-        # Terraform's own way to a unique name: 26 digits after the prefix.
+        # Terraform makes a name unique by appending 26 digits to the prefix.
         known["nodeGroupName"] = identity.partition(":")[2] if identity else f"{inputs['nodeGroupNamePrefix']}{time.time_ns():026d}"
     known["id"] = identity or kind.new_id(known)
     known["number"] = f"{zlib.crc32(known['id'].encode()):017d}"
@@ -34,7 +34,7 @@ def known_values(kind: ResourceKind, place: Mapping[str, Any], inputs: Mapping[s
 
 
 def outputs_of(kind: ResourceKind, known: dict[str, Any], inputs: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The outputs of a resource; `settings` are the cloud's, with the control plane behind its clusters."""
+    """Return the outputs of a resource. `settings` are the cloud's, including the control plane behind its clusters."""
     outputs = {**kind.answered({"minMasterVersion": "", **known}), **inputs, "id": known["id"]}
     if kind.token.startswith("aws:"):
         outputs.setdefault("region", known["region"])
@@ -55,7 +55,10 @@ def outputs_of(kind: ResourceKind, known: dict[str, Any], inputs: dict[str, Any]
 
 
 def _gke_cluster(known: Mapping[str, Any], inputs: Mapping[str, Any], control_plane: Mapping[str, str]) -> dict[str, Any]:
-    """Both ways in lead to the control plane: its address, and the DNS name, whose certificate a public authority would have signed."""
+    """Return a cluster's outputs.
+
+    Both its address and its DNS name, whose certificate a public authority would have signed, lead to the control plane.
+    """
     endpoints: dict[str, Any] = inputs.get("controlPlaneEndpointsConfig") or {}
     named: dict[str, Any] = {**(endpoints.get("dnsEndpointConfig") or {}), "endpoint": control_plane["host"]}
     private: dict[str, Any] = inputs.get("privateClusterConfig") or {}

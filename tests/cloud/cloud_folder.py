@@ -1,7 +1,7 @@
-"""A cloud's own memory: what it has, in a folder, so that it outlives the provider processes that change it.
+"""The memory of a stand-in cloud: its resources, in a folder, so that they outlive the provider processes that change them.
 
-One file per resource, one lock for all. What was asked and what came of it is noted in one file of lines, in the order in which it
-happened, so that tests can ask what was there before what.
+One file per resource, one lock for all. Requests and their results are appended to one file of lines in the order of events, so that tests
+can check which came first.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOME_VARIABLE = "STAND_IN_CLOUD"
-"""Where the provider processes find the folder."""
+"""Environment variable that leads provider processes to the folder."""
 
 THERE = "there"
 CREATING = "creating"
 DELETING = "deleting"
-"""The last two are what a cloud is about; it finishes them, whether or not who asked still waits."""
+"""CREATING and DELETING are operations in progress. The cloud finishes them, whether or not the caller still waits."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """A resource that the cloud has. `state` is one of THERE, CREATING and DELETING, or says how it is on its way out by design."""
+    """A resource that the cloud has. `state` is THERE, CREATING or DELETING, or describes a deletion that takes time by design."""
 
     token: str
     identity: str
@@ -42,13 +42,13 @@ class Held:
 
     @property
     def is_there(self) -> bool:
-        """Whether it exists, for whoever asks."""
+        """True if the resource exists for its callers."""
         return self.state in {THERE, CREATING}
 
 
 @dataclass(frozen=True)
 class Event:
-    """What was asked of a cloud or cluster: `operation` on the resource of `urn`, `phase` is begun, done or refused."""
+    """A request to a cloud or cluster: `operation` on the resource of `urn`. `phase` is begun, done or refused."""
 
     operation: str
     urn: str
@@ -76,9 +76,9 @@ class CloudFolder:
 
     @contextmanager
     def changing(self) -> Generator[None]:
-        """One change at a time, whatever process makes it."""
+        """Hold the lock of the folder, so that only one process changes it at a time."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        # A lock object of its own each time: the same one would let other threads of this process in.
+        # Each call needs a new lock object: a shared one would let other threads of this process in.
         with FileLock(self.folder / "lock"):
             yield
 
@@ -89,49 +89,49 @@ class CloudFolder:
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
     def configure(self, **settings: Any) -> None:
-        """Adds settings."""
+        """Add settings."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._write(self.folder / "settings.json", self.settings | settings)
 
     def get(self, token: str, identity: str) -> Held | None:
-        """One resource; None when there is none."""
+        """Return a resource, or None."""
         file = self._file(token, identity)
         return _held(file) if file.exists() else None
 
     def put(self, held: Held) -> None:
-        """Writes a resource, new or changed."""
+        """Write a new or changed resource."""
         file = self._file(held.token, held.identity)
         file.parent.mkdir(parents=True, exist_ok=True)
         self._write(file, asdict(held))
 
     def remove(self, token: str, identity: str) -> None:
-        """Forgets a resource."""
+        """Forget a resource."""
         self._file(token, identity).unlink(missing_ok=True)
 
     def of(self, token: str) -> list[Held]:
-        """The resources of a type that are there."""
+        """Return the existing resources of a type."""
         return [held for held in map(_held, sorted(self._folder(token).glob("*.json"))) if held.is_there]
 
     def all(self) -> list[Held]:
-        """Every resource, also what is on its way out."""
+        """Return every resource, including those being deleted."""
         return [_held(file) for file in sorted((self.folder / "resources").glob("*/*.json"))]
 
     def note(self, event: Event) -> None:
-        """Adds an event at the end."""
+        """Append an event."""
         line = json.dumps(asdict(event)) + "\n"
         descriptor = os.open(self.folder / "events.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            # One write of an appended line: lines of several processes do not mix.
+            # A single write of an appended line, so that lines of several processes do not mix.
             os.write(descriptor, line.encode())
         finally:
             os.close(descriptor)
 
     def events(self) -> list[Event]:
-        """All events in their order."""
+        """Return all events in their order."""
         return list(self._events())
 
     def forget_events(self) -> None:
-        """Begins a new list."""
+        """Start a new list of events."""
         (self.folder / "events.jsonl").unlink(missing_ok=True)
 
     def _events(self) -> Iterator[Event]:
@@ -141,7 +141,7 @@ class CloudFolder:
                 yield Event(**json.loads(line))
 
     def _write(self, file: Path, content: Any) -> None:
-        """Whole or not at all: a killed provider leaves no half file behind."""
+        """Write a file atomically: a killed provider leaves no partial file behind."""
         new = self.folder / f"{os.getpid()}.{time.monotonic_ns()}.new"
         new.write_text(json.dumps(content, indent=1), encoding="utf-8")
         new.replace(file)

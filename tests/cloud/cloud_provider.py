@@ -1,7 +1,7 @@
 """The stand-in gcp and aws providers of the tests: Pulumi's protocol on one side, a cloud's folder on the other.
 
-They refuse what the real providers' validation refuses, and what the clouds refuse as far as it matters to the stacks; they keep what was
-made, so that the next process finds it.
+They reject what the real providers' validation rejects, and what the clouds reject as far as the stacks need it. They keep created
+resources, so that the next process finds them.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 RELEASE = "kubernetes:helm.sh/v3:Release"
 _KEY = "aws:kms/key:Key"
 LEAVES_LATER = {_KEY: "pending deletion"}
-"""What a cloud keeps for a while after its deletion, by design."""
+"""Resource types that a cloud keeps for a while after their deletion, by design, with the state that they then have."""
 
 
 class CloudProvider(OfflineProvider):
-    """Stands in for the provider `name` (gcp or aws) over one cloud, and for the releases of its clusters (kubernetes)."""
+    """Stand-in for the provider `name` (gcp or aws) over one cloud, and for the releases of its clusters (kubernetes)."""
 
     def __init__(self, name: str, version: str, cloud: CloudFolder) -> None:
         super().__init__(name, version)
@@ -52,7 +52,7 @@ class CloudProvider(OfflineProvider):
         self._configuration: Properties = {}
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Takes the provider's settings; AWS credentials of another account than the allowed ones are refused."""
+        """Accept the provider's settings. Reject AWS credentials of an account that is not allowed."""
         self._configuration = plain(decode(request.args))
         allowed: Any = self._configuration.get("allowedAccountIds")
         account = self._cloud.settings.get("account")
@@ -62,18 +62,18 @@ class CloudProvider(OfflineProvider):
         return super().Configure(request, context)
 
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """The inputs, or what the real provider's validation refuses of them."""
+        """Return the inputs, or the violations that the real provider's validation reports."""
         refused = violations(type_of(request.urn), decode(request.news))
         failures = [provider_pb2.CheckFailure(property=each.place, reason=f"{each.place} {each.reason}") for each in refused]
         return provider_pb2.CheckResponse(inputs=request.news, failures=failures)
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """Which inputs changed, and for which the resource is made anew."""
+        """Return the changed inputs, and those that force a replacement."""
         found = changes(type_of(request.urn), plain(decode(request.old_inputs)), plain(decode(request.news)))
         return diff_answer(found, diffs=top_level(found), replaces=top_level(each for each in found if each.replaces))
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Makes a resource, as far as the cloud lets it; a preview is answered with the inputs."""
+        """Create a resource if the cloud allows it. Answer a preview with the inputs."""
         if request.preview:
             return super().Create(request, context)
         inputs: dict[str, Any] = plain(decode(request.properties))
@@ -84,10 +84,10 @@ class CloudProvider(OfflineProvider):
                 refuse_create(self._cloud, kind, known, inputs)
                 self._cloud.put(held)
             self._make(held)
-        return provider_pb2.CreateResponse(id=held.identity, properties=encode(_told(held.outputs)))
+        return provider_pb2.CreateResponse(id=held.identity, properties=encode(_for_engine(held.outputs)))
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802, ARG002 -- gRPC's
-        """A resource as it is, with those inputs that the program set; nothing when it is gone."""
+        """Return a resource as it is, with the inputs that the program set; nothing if it is gone."""
         token = type_of(request.urn)
         self._cloud.note(Event("read", request.urn, "done", request.id))
         held = self._cloud.get(token, request.id)
@@ -95,10 +95,10 @@ class CloudProvider(OfflineProvider):
             return provider_pb2.ReadResponse()
         wanted = plain(decode(request.inputs))
         inputs = {key: value for key, value in held.inputs.items() if key in wanted} if wanted else held.inputs
-        return provider_pb2.ReadResponse(id=held.identity, properties=encode(_told(held.outputs)), inputs=encode(inputs))
+        return provider_pb2.ReadResponse(id=held.identity, properties=encode(_for_engine(held.outputs)), inputs=encode(inputs))
 
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Changes a resource in place."""
+        """Change a resource in place."""
         inputs: dict[str, Any] = plain(decode(request.news))
         if request.preview:
             olds = decode(request.olds)
@@ -112,10 +112,10 @@ class CloudProvider(OfflineProvider):
             known = known_values(kind, self._place(settings), {**held.inputs, **inputs}, held.identity)
             changed = Held(kind.token, held.identity, request.urn, inputs, outputs_of(kind, known, inputs, settings))
             self._cloud.put(changed)
-        return provider_pb2.UpdateResponse(properties=encode(_told(changed.outputs)))
+        return provider_pb2.UpdateResponse(properties=encode(_for_engine(changed.outputs)))
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Deletes a resource, as far as the cloud lets it; nothing happens when it is gone."""
+        """Delete a resource if the cloud allows it. Do nothing if it is gone."""
         with self._asked(context, "delete", request.urn, request.id) as (kind, _):
             with self._cloud.changing():
                 held = self._cloud.get(kind.token, request.id)
@@ -127,20 +127,20 @@ class CloudProvider(OfflineProvider):
         return empty_pb2.Empty()
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """What GKE offers, and which version of an add-on AWS recommends, where the program asks for that."""
+        """Return the versions that GKE offers, or the version of an add-on that AWS recommends."""
         if request.tok not in {TOKEN, ADDON_TOKEN}:
             return super().Invoke(request, context)
         self._cloud.note(Event("invoke", request.tok, "done", ""))
         asked: dict[str, Any] = plain(decode(request.args))
         answer: Any = provider_pb2.InvokeResponse
         try:
-            told = engine_versions(asked) if request.tok == TOKEN else addon_version(asked)
+            result = engine_versions(asked) if request.tok == TOKEN else addon_version(asked)
         except NoAddonVersionError as error:
             abort(context, str(error))
-        return answer(**{"return": encode(told)})
+        return answer(**{"return": encode(result)})
 
     def _make(self, held: Held) -> None:
-        """What a cloud does for a new resource on the control plane of its clusters, and then the resource is there."""
+        """Apply the effects of a new resource to the control plane of its cluster, then mark the resource as existing."""
         self._side.bring(_brings(held))
         self._side.add_nodes(held.token, held.identity, held.inputs)
         self._cloud.put(replace(held, state=THERE))
@@ -154,7 +154,7 @@ class CloudProvider(OfflineProvider):
                 self._cloud.put(replace(held, state=state))
 
     def _finish(self) -> None:
-        """A cloud goes on with what it was asked for, also when who asked was killed; here when it is next looked at."""
+        """Finish operations in progress. A cloud continues them when the caller was killed; here, at the next look."""
         for held in self._cloud.all():
             if held.token.startswith(f"{self._cloud_name}:"):
                 if held.state == CREATING:
@@ -163,7 +163,7 @@ class CloudProvider(OfflineProvider):
                     self._unmake(held)
 
     def _place(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """What is the same for all resources of the provider."""
+        """Return the values that all resources of the provider share."""
         own = {key: value for key, value in self._configuration.items() if key in {"project", "region"}}
         return {"partition": "aws", "account": settings.get("account", ""), "project": settings.get("project", ""), **own}
 
@@ -171,7 +171,7 @@ class CloudProvider(OfflineProvider):
     def _asked(
         self, context: grpc.ServicerContext, operation: str, urn: str, identity: str
     ) -> Generator[tuple[ResourceKind, dict[str, Any]]]:
-        """Notes what was asked and what came of it, and tells the engine when the cloud refuses."""
+        """Record a request and its result, and report a refusal by the cloud to the engine."""
         token = type_of(urn)
         kind = kinds().get(token)
         self._cloud.note(Event(operation, urn, "begun", identity))
@@ -189,7 +189,7 @@ class CloudProvider(OfflineProvider):
 
 
 def planned(outputs: Any, old_inputs: Any, news: Any) -> Any:
-    """The inputs of an update, with what the cloud has filled in inside their blocks, as the real providers plan it."""
+    """Return the inputs of an update, including values that the cloud filled in inside their blocks, as the real providers plan it."""
     if isinstance(outputs, Secret):
         return Secret(planned(outputs.value, plain(old_inputs), plain(news)))
     if not (is_object(outputs) and is_object(news)):
@@ -200,17 +200,17 @@ def planned(outputs: Any, old_inputs: Any, news: Any) -> Any:
 
 
 def known_name(inputs: dict[str, Any]) -> str:
-    """What a resource is called in its inputs, "" when nothing is."""
+    """Return a resource's name from its inputs, or ""."""
     return next((str(inputs[key]) for key in ("name", "bucket", "accountId", "role", "key") if isinstance(inputs.get(key), str)), "")
 
 
 def _brings(held: Held) -> str:
-    """What brings definitions along: a resource's type, and of a release its chart."""
+    """Return the thing that brings definitions along: a resource's type, or a release's chart."""
     return held.inputs["chart"].rpartition("/")[2] if held.token == RELEASE else held.token
 
 
-def _told(outputs: dict[str, Any]) -> Properties:
-    """The outputs as they go to the engine, with what is secret marked."""
+def _for_engine(outputs: dict[str, Any]) -> Properties:
+    """Return the outputs as they go to the engine, with secrets marked."""
     authority = outputs.get("masterAuth")
     if is_object(authority) and authority.get("clientKey") == CLIENT_KEY:
         return {**outputs, "masterAuth": {**authority, "clientKey": Secret(CLIENT_KEY)}}

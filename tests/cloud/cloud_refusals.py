@@ -1,4 +1,4 @@
-"""What the clouds refuse although a provider's own validation lets it pass: what is missing, taken, or still in use."""
+"""Refusals by the clouds of what a provider's own validation accepts: references that are missing, names taken, resources in use."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _NAT = "aws:ec2/natGateway:NatGateway"
 _SUBNET = "aws:ec2/subnet:Subnet"
 
 _NAMES = ("id", "name", "selfLink", "arn", "email", "url", "topicId")
-"""By which of its values a resource may be referred to."""
+"""Attributes by which other resources may refer to a resource."""
 
 _OTHERS = ("arn:aws:iam::aws:", "arn:aws-us-gov:iam::aws:", "arn:aws-cn:iam::aws:")
-"""The beginnings of references that lead to what AWS itself has."""
+"""Prefixes of references to AWS's own resources."""
 
 NEEDS_NODES = {"coredns", "aws-ebs-csi-driver", "aws-mountpoint-s3-csi-driver"}
-"""Add-ons that EKS reports as DEGRADED as long as there is no node for their Deployments."""
+"""Add-ons that EKS reports as DEGRADED while there is no node for their Deployments."""
 
 
 class CloudRefusalError(Exception):
-    """The cloud said no; the text is in its form."""
+    """Raised when the cloud refuses; the text has the cloud's form."""
 
 
 def refuse_create(cloud: CloudFolder, kind: ResourceKind, known: Mapping[str, Any], inputs: dict[str, Any]) -> None:
-    """Raises CloudRefusalError for a resource that leads to nothing, or whose name is taken."""
+    """Raise CloudRefusalError for a resource that refers to a missing one, or whose name is taken."""
     _require_referred(cloud, kind, inputs)
     _require_more(cloud, kind.token, inputs)
     if kind.put:
@@ -53,14 +53,14 @@ def refuse_create(cloud: CloudFolder, kind: ResourceKind, known: Mapping[str, An
 
 
 def refuse_update(cloud: CloudFolder, kind: ResourceKind, old: dict[str, Any], inputs: dict[str, Any]) -> None:
-    """Raises CloudRefusalError for a change that leads to nothing, or that the API alone knows to be none."""
+    """Raise CloudRefusalError for a change that refers to a missing resource, or that only the API refuses."""
     _require_referred(cloud, kind, inputs)
     for _, text in refused_changes(kind.token, old, inputs, lambda subnet: _zone_of(cloud, subnet)):
         raise CloudRefusalError(text)
 
 
 def refuse_delete(cloud: CloudFolder, held: Held) -> None:
-    """Raises CloudRefusalError for what is protected, or what another resource still needs."""
+    """Raise CloudRefusalError for a protected resource, or one that another resource still needs."""
     if held.token == GKE_CLUSTER and held.inputs.get("deletionProtection", True):
         raise CloudRefusalError(
             "Cannot destroy cluster because deletion_protection is set to true. Set it to false to proceed with cluster deletion."
@@ -76,7 +76,7 @@ def refuse_delete(cloud: CloudFolder, held: Held) -> None:
 
 
 def holders(cloud: CloudFolder, held: Held) -> Iterator[Held]:
-    """The resources that keep `held` from being deleted."""
+    """Return the resources that keep `held` from being deleted."""
     for kind in kinds().values():
         references = [each for each in kind.references if each.holds and held.token in each.tokens]
         for other in cloud.of(kind.token) if references else []:
@@ -93,7 +93,7 @@ def _require_referred(cloud: CloudFolder, kind: ResourceKind, inputs: dict[str, 
 
 
 def _require_more(cloud: CloudFolder, token: str, inputs: dict[str, Any]) -> None:
-    """What is asked of other resources than those that the inputs name."""
+    """Check requirements for other resources than those that the inputs name."""
     member = inputs.get("member")
     if isinstance(member, str) and token.startswith("gcp:"):
         _require_member(cloud, member)
@@ -123,14 +123,14 @@ def _refuse_bucket(cloud: CloudFolder, held: Held) -> None:
     objects = cloud.settings.get("objects", {}).get(held.identity, 0)
     if objects and not held.inputs.get("forceDestroy"):
         if held.token.startswith("gcp:"):
-            # Google's provider looks into it before it asks the API.
+            # Google's provider checks this before it calls the API.
             raise CloudRefusalError(f"Error trying to delete bucket {held.identity} containing objects without `force_destroy` set to true")
         answer = "operation error S3: DeleteBucket, https response error StatusCode: 409, api error BucketNotEmpty"
         raise CloudRefusalError(f"deleting S3 Bucket ({held.identity}): {answer}: The bucket you tried to delete is not empty.")
 
 
 def _refuse_gateway(cloud: CloudFolder, held: Held) -> None:
-    """A gateway does not go while addresses of its network are mapped through it."""
+    """Refuse to delete a gateway while addresses of its network are mapped through it."""
     if any(_vpc_of(cloud, each.inputs["subnetId"]) == held.inputs["vpcId"] for each in cloud.of(_NAT)):
         raise CloudRefusalError(f"DependencyViolation: Network {held.inputs['vpcId']} has some mapped public address(es).")
 
@@ -151,7 +151,7 @@ def _zone_of(cloud: CloudFolder, subnet: str) -> str:
 
 def _names(held: Held) -> set[str]:
     own = {held.identity, *(value for key in _NAMES if isinstance(value := held.outputs.get(key), str))}
-    # The security group that EKS makes for a cluster can be tagged as well.
+    # The security group that EKS creates for a cluster can be tagged as well.
     network: dict[str, Any] = held.outputs.get("vpcConfig") or {}
     return own | {network["clusterSecurityGroupId"]} if "clusterSecurityGroupId" in network else own
 

@@ -1,6 +1,6 @@
-"""A machine with everything that deploying a cloud stack needs, and a cloud to deploy it to, all of it in one folder of a test's.
+"""A machine with everything that deploying a cloud stack needs, and a cloud to deploy it to, all in one folder of a test.
 
-The engine finds plugins, command lines and credentials as on a person's machine: by PATH, PULUMI_HOME and the environment.
+The engine finds plugins, command lines and credentials as on a user's machine: by PATH, PULUMI_HOME and the environment.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ HERE = Path(__file__).resolve().parent
 SHIPPED_ACCOUNT = "111122223333"
 PROGRAMS = {"gke-gcloud-auth-plugin": "gke_plugin", "aws": "aws"}
 SECONDS = 300
-"""A run takes half a minute, and several times that beside other tests."""
+"""Time limit of a run. It takes half a minute alone, and several times that next to other tests."""
 
 GKE_KINDS = (CHECKOUT / "tests/components/gke/compute_class_crd.yaml", CHECKOUT / "tests/components/measurement/monitoring_crds.yaml")
-"""What GKE has of itself; rebuilt from the documentation."""
+"""GKE's own resource definitions, rebuilt from the documentation."""
 
 
 class CloudWorld:
-    """One such machine. `addresses` are those of the servers that look at credentials: `google`, `aws`."""
+    """One such machine. `addresses` are those of the servers that check credentials: `google`, `aws`."""
 
     def __init__(self, folder: Path, tools: Tools, addresses: dict[str, str]) -> None:
         self.folder = folder
@@ -52,7 +52,7 @@ class CloudWorld:
         self.programs, self.home, self.backend = folder / "bin", folder / "pulumi", folder / "backend"
         for each in (self.programs, self.home / "plugins", self.backend):
             each.mkdir(parents=True)
-        # Pulumi logs nothing where this is no folder: see tests/conftest.py.
+        # Pulumi writes no logs if this is not a folder: see tests/conftest.py.
         (self.home / "logs").touch()
         (self.programs / "pulumi").symlink_to(tools.binary("pulumi"))
         for name, function in PROGRAMS.items():
@@ -68,7 +68,7 @@ class CloudWorld:
         self.environment = self._environment(addresses)
 
     def serve_clusters_by(self, lab: LabControlPlane, tools: Tools) -> None:
-        """Says which control plane is behind the clusters of this cloud, and what brings kinds to it."""
+        """Set the control plane behind the clusters of this cloud, and the resource types and charts that bring kinds to it."""
         content = yaml.safe_load(lab.home.kubeconfig.read_text(encoding="utf-8"))
         server = content["clusters"][0]["cluster"]
         certificates = lab.home.certificates
@@ -85,12 +85,12 @@ class CloudWorld:
                 "karpenter-crd": list(map(str, tools.assets("karpenter-aws", "crds"))),
             },
         )
-        # The DNS name of a control plane has a certificate of a public authority: here that is the lab's own.
+        # A public authority certifies the DNS name of a control plane. Here it is the lab's own.
         self.environment["SSL_CERT_FILE"] = str(certificates / "ca.crt")
 
     def flexspot(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Runs the command line as a person does, with its output. TimeoutError says where a run that does not end stands."""
-        # Nobody kills this run: the state is written at its end alone, and not whole after each of some 250 resources.
+        """Run the command line as a user does and return its output. Raises TimeoutError for a run that does not end."""
+        # No test kills this run: the state is written once at its end, not after each of some 250 resources.
         saved = {"PULUMI_SKIP_CHECKPOINTS": "true"}
         place = self.checkout.folder
         return command_line.flexspot(
@@ -98,7 +98,7 @@ class CloudWorld:
         )
 
     def change(self, stack: str, **changes: Any) -> None:
-        """Writes other settings into the stack's file; what is a mapping is merged, one level deep."""
+        """Write other settings into the stack file. Mappings are merged, one level deep."""
         file = self._stack_file(stack)
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
         settings = content["config"]["flexspot:platform"]
@@ -108,7 +108,7 @@ class CloudWorld:
 
     @contextmanager
     def changed(self, stack: str, **changes: Any) -> Generator[None]:
-        """Other settings in the stack's file, until the end of the block."""
+        """Write other settings into the stack file until the end of the block."""
         file = self._stack_file(stack)
         before = file.read_text(encoding="utf-8")
         self.change(stack, **changes)
@@ -118,27 +118,27 @@ class CloudWorld:
             file.write_text(before, encoding="utf-8")
 
     def settings(self, stack: str) -> dict[str, Any]:
-        """The settings in the stack's file."""
+        """Return the settings of the stack file."""
         return yaml.safe_load(self._stack_file(stack).read_text(encoding="utf-8"))["config"]["flexspot:platform"]
 
     def state(self, stack: str) -> dict[str, Any]:
-        """What the backend has of a stack: resources and pending operations; nothing before the first deployment."""
+        """Return the backend's resources and pending operations of a stack; nothing before the first deployment."""
         file = self.backend / ".pulumi" / "stacks" / "flexspot" / f"{stack}.json"
         if not file.exists():
             return {}
         return json.loads(file.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}
 
     def resources(self, stack: str) -> dict[str, dict[str, Any]]:
-        """The resources of a stack in its state that are no components and no providers, by URN."""
+        """Return the resources in a stack's state by URN, without components and providers."""
         found: list[dict[str, Any]] = self.state(stack).get("resources") or []
         return {each["urn"]: each for each in found if each.get("custom") and not each["type"].startswith("pulumi:")}
 
     def objects(self) -> set[str]:
-        """All that is on the control plane, without what comes and goes by itself."""
+        """Return all objects on the control plane, except those that controllers create and delete."""
         return all_objects(Path(self.cloud.settings["control_plane"]["kubeconfig"]))
 
     def held(self) -> list[str]:
-        """All that the cloud has and that is not on its way out, as `type name`, each as often as it is there."""
+        """Return the cloud's resources that are not being deleted, as `type name`, with duplicates."""
         return sorted(f"{held.token} {held.urn.rpartition('::')[2]}" for held in self.cloud.all() if held.is_there)
 
     def _stack_file(self, stack: str) -> Path:
@@ -154,7 +154,7 @@ class CloudWorld:
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             "HOME": str(self.folder),
-            # The tools that are built already are found there; nothing else of the person's home is.
+            # Tools that are already built are found there; nothing else of the user's home is visible.
             "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"),
             "NO_PROXY": "127.0.0.1,localhost",
             "no_proxy": "127.0.0.1,localhost",
@@ -171,21 +171,21 @@ class CloudWorld:
                 "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",
                 "AWS_SECRET_ACCESS_KEY": "made-up",
             }
-        # Whoever runs the tests may have credentials of his own.
+        # The user who runs the tests may have credentials.
         foreign = ("AWS_", "GOOGLE_", "CLOUDSDK_", "PULUMI_", "FLEXSPOT_")
         kept = {name: value for name, value in self.checkout.environment.items() if not name.startswith(foreign)}
         return {**kept, **own}
 
 
 def _write_plugin(file: Path, name: str, version: str) -> None:
-    # Nothing of the interpreter's environment is loaded: it starts in milliseconds.
+    # Load nothing of the interpreter's environment, so that it starts in milliseconds.
     started = shlex.join([sys.executable, "-I", "-S", "-c", CLIENT, nursery(), name, version])
     file.write_text(f"#!/bin/sh\nexec {started}\n", encoding="utf-8")
     file.chmod(0o700)
 
 
 def _write_program(file: Path, statement: str) -> None:
-    """An executable that runs a Python statement with this folder's modules; `exec` keeps the engine its parent."""
+    """Write an executable that runs a Python statement with this folder's modules. `exec` keeps the engine as its parent."""
     code = f"import sys; sys.path[:0] = [{str(HERE)!r}]; {statement}"
     file.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c {shlex.quote(code)} "$@"\n', encoding="utf-8")
     file.chmod(0o700)
@@ -202,11 +202,11 @@ _COMES_AND_GOES = {
     "Pod",
     "ReplicaSet",
 }
-"""Kinds whose objects controllers make and delete as they like."""
+"""Kinds whose objects controllers create and delete at any time."""
 
 
 def all_objects(kubeconfig: Path) -> set[str]:
-    """Each object as `apiVersion/Kind namespace/name`, in the version that its group prefers; what is being deleted is gone."""
+    """Return each object as `apiVersion/Kind namespace/name`, in its group's preferred version, without objects that are being deleted."""
     settings: Any = kubernetes_client.Configuration()
     kubernetes_config.load_kube_config(str(kubeconfig), client_configuration=settings)
     found: set[str] = set()

@@ -1,6 +1,6 @@
-"""What a cloud does on the control plane of its clusters: the kinds that it brings, and the nodes of its pools.
+"""Effects of a cloud on the control plane of its clusters: the kinds that it brings, and the nodes of its pools.
 
-The nodes are the lab's fake ones, so that what waits for a node waits for the pool that has it.
+The nodes are the lab's fake ones, so that pods that wait for a node wait for the pool that provides it.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
 
 
 class ClusterSide:
-    """The control plane behind the clusters of one cloud, None when the cloud has none."""
+    """The control plane behind the clusters of one cloud, or None."""
 
     def __init__(self, cloud: CloudFolder) -> None:
         self._cloud = cloud
 
     def bring(self, what: str) -> None:
-        """Applies the definitions that `what` brings along, a resource type or a chart, and waits until they are served."""
+        """Apply the definitions that `what` brings along, a resource type or a chart, and wait until they are served."""
         if definitions := self._definitions(what):
             cluster = self._cluster()
             cluster.apply(*definitions)
             wait_until_established(cluster, [each["metadata"]["name"] for each in definitions])
 
     def take_away(self, what: str) -> None:
-        """Deletes those definitions, and with them all objects of their kinds."""
+        """Delete those definitions, and with them all objects of their kinds."""
         names = {each["metadata"]["name"] for each in self._definitions(what)}
         if not names:
             return
@@ -55,12 +55,12 @@ class ClusterSide:
         cluster.wait_for(DEFINITION, gone, f"the definitions {', '.join(sorted(names))} to be gone")
 
     def add_nodes(self, token: str, identity: str, inputs: Mapping[str, Any]) -> None:
-        """The nodes that a pool begins with."""
+        """Add the nodes that a pool starts with."""
         if nodes := self._nodes(token, identity, inputs):
             self._cluster().apply(*nodes)
 
     def remove_nodes(self, token: str, identity: str, inputs: Mapping[str, Any]) -> None:
-        """Deletes them."""
+        """Delete the nodes of a pool."""
         for node in self._nodes(token, identity, inputs):
             self._cluster().delete("v1/Node", node["metadata"]["name"])
 
@@ -92,7 +92,7 @@ class ClusterSide:
 
 
 def node_named(name: str, labels: dict[str, str], taints: list[dict[str, str]]) -> KubeObject:
-    """A fake node of 8 vCPU and 32 GiB."""
+    """Return a fake node of 8 vCPU and 32 GiB."""
     amounts = {"cpu": "8", "memory": "32Gi", "pods": "110"}
     return {
         "apiVersion": "v1",

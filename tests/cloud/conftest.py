@@ -21,7 +21,7 @@ DISABLED = {"acme-ai-empty": {"containerfilesystem.googleapis.com", "pubsub.goog
 
 @pytest.fixture(scope="session")
 def credential_addresses() -> Iterator[dict[str, str]]:
-    """The servers that look at credentials."""
+    """Yield the addresses of the servers that check credentials."""
     with google(PROJECTS, DISABLED) as google_address, moto_server() as aws_address:
         yield {"google": google_address, "aws": aws_address}
 
@@ -34,7 +34,7 @@ def make_world(folder: pytest.TempPathFactory, tools: Tools, addresses: dict[str
 
 @pytest.fixture
 def bare_world(tools: Tools, tmp_path_factory: pytest.TempPathFactory, credential_addresses: dict[str, str]) -> CloudWorld:
-    """A machine whose cloud has no control plane: enough for what is refused before anything is deployed."""
+    """Yield a machine whose cloud has no control plane: enough for refusals before anything is deployed."""
     return make_world(tmp_path_factory, tools, credential_addresses)
 
 
@@ -42,7 +42,7 @@ def bare_world(tools: Tools, tmp_path_factory: pytest.TempPathFactory, credentia
 def world(
     tools: Tools, stack_lab: LabControlPlane, tmp_path_factory: pytest.TempPathFactory, credential_addresses: dict[str, str]
 ) -> CloudWorld:
-    """A machine and a cloud for the tests of one module, whose clusters are the module's lab."""
+    """Yield a machine and a cloud for the tests of one module, whose clusters are the module's lab."""
     found = make_world(tmp_path_factory, tools, credential_addresses)
     found.serve_clusters_by(stack_lab, tools)
     return found

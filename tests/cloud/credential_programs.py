@@ -1,7 +1,7 @@
-"""The programs that a kubeconfig names, played: gke-gcloud-auth-plugin and `aws eks get-token`.
+"""Stand-ins for the programs that a kubeconfig names: gke-gcloud-auth-plugin and `aws eks get-token`.
 
-They give the credentials of the control plane behind the cloud's cluster, and to nobody who asks for another cluster. What the real ones
-give is a token; a client certificate goes the same way (ExecCredential of client.authentication.k8s.io).
+They return the credentials of the control plane behind the cloud's cluster, and none for another cluster. The real ones return a token; a
+client certificate goes the same way (ExecCredential of client.authentication.k8s.io).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from cloud_refusals import EKS_CLUSTER, GKE_CLUSTER
 
 
 def gke_plugin(arguments: list[str]) -> None:
-    """gke-gcloud-auth-plugin: takes no arguments, and is told of the cluster in the environment."""
+    """gke-gcloud-auth-plugin takes no arguments. It reads the cluster from the environment."""
     cloud = _cloud()
     info: dict[str, Any] = json.loads(os.environ.get("KUBERNETES_EXEC_INFO") or "{}")
-    told: dict[str, Any] = info.get("spec", {}).get("cluster") or {}
-    server = str(told.get("server", ""))
+    cluster: dict[str, Any] = info.get("spec", {}).get("cluster") or {}
+    server = str(cluster.get("server", ""))
     there = {held.outputs["endpoint"] for held in cloud.of(GKE_CLUSTER)}
     if arguments or server.removeprefix("https://") not in there:
         _refuse(cloud, f"gke-gcloud-auth-plugin {' '.join(arguments)} for {server or 'no server'}: no cluster of this project is there")
@@ -29,7 +29,7 @@ def gke_plugin(arguments: list[str]) -> None:
 
 
 def aws(arguments: list[str]) -> None:
-    """`aws eks get-token --cluster-name NAME --region REGION --output json`, and nothing else."""
+    """Answer `aws eks get-token --cluster-name NAME --region REGION --output json`, and nothing else."""
     cloud = _cloud()
     command = f"aws {' '.join(arguments)}"
     known = {

@@ -1,4 +1,4 @@
-"""Where credentials are looked at, played on loopback: Google's token server and Resource Manager, and moto's AWS."""
+"""Servers on loopback that check credentials: Google's token server and Resource Manager, and moto's AWS."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 IDENTITY = "deployer@acme-ai-dev.iam.gserviceaccount.com"
 MOTO_ACCOUNT = "123456789012"
-"""The account of every access key that moto does not know."""
+"""Account of every access key that moto does not know."""
 
 _TOKEN = "a-token-of-the-tests"  # noqa: S105 -- made up
 
 
 @contextmanager
 def google(projects: dict[str, str], disabled: dict[str, set[str]] | None = None) -> Generator[str]:
-    """Serves tokens, `projects`, the state of each by its id, and their APIs, of which some are `disabled`; yields the address.
+    """Serve tokens, the state of each of `projects` by id, and their APIs except the `disabled` ones. Yield the address.
 
-    Of other projects it says 403, as Google does. The answer about APIs has the form of Service Usage's batchGet in its discovery document.
+    Answer 403 for other projects, as Google does. The answer about APIs has the form of Service Usage's batchGet in its discovery document.
     """
 
     def answer(asked: Request) -> tuple[int, dict[str, Any]]:
@@ -61,7 +61,7 @@ def _services(path: str, disabled: dict[str, set[str]]) -> tuple[int, dict[str, 
 
 
 def write_service_account(file: Path, address: str) -> None:
-    """A key file of a service account, whose tokens come from `address`."""
+    """Write a key file of a service account whose tokens come from `address`."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     text = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     content = {

@@ -1,4 +1,4 @@
-"""What the real providers' own validation says against the inputs that a program declares."""
+"""The real providers' validation, applied to the inputs that a program declares."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def violations(token: str, inputs: dict[str, Any]) -> list[RefusedInput]:
-    """What the provider refuses of a resource's inputs. A type without rules refuses nothing."""
+    """Return the provider's objections to a resource's inputs. A type without rules has none."""
     rules = rules_by_type().get(token)
     return [] if rules is None else check_inputs(rules, inputs)
 
 
 def refused_inputs(made: Iterable[Declared]) -> list[str]:
-    """The violations of the clouds' resources among these, each with its resource's name."""
+    """Return the violations of the clouds' resources among these, each with its resource's name."""
     of_clouds = [each for each in made if each.type.startswith(("gcp:", "aws:"))]
     found: list[str] = []
     for each in of_clouds:
@@ -32,7 +32,7 @@ def refused_inputs(made: Iterable[Declared]) -> list[str]:
 
 
 def as_sent(value: Any) -> Any:
-    """Inputs as the engine sends them: what is not known yet, or is a secret here, is any value."""
+    """Return inputs as the engine sends them. Unknown and secret values become any value."""
     if is_object(value):
         return UNKNOWN if value in ({"$unknown": True}, {"$secret": True}) else {key: as_sent(each) for key, each in value.items()}
     return [as_sent(each) for each in value] if is_list(value) else value

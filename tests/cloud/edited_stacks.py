@@ -1,4 +1,4 @@
-"""A hypothesis strategy for a shipped stack after several edits at once: as every setting has its edit, none is left out."""
+"""A hypothesis strategy for a shipped stack with several edits at once. Every setting has an edit, so none is left out."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
 MOST = 8
-"""So many edits at once."""
+"""Most edits at once."""
 
 
 @st.composite
 def edited_stacks(draw: DrawFn, cloud: str) -> dict[str, Any]:
-    """The settings of production's stack with two to eight edits, each of another setting, as far as they go together."""
+    """Return production's settings with two to eight edits, each of another setting, as far as they fit together."""
     stack = STACKS_OF[cloud][0]
     chosen = draw(st.lists(st.sampled_from(edits_of_stack(cloud)), min_size=2, max_size=MOST, unique_by=lambda edit: edit.setting))
     settings = shipped(stack)
@@ -32,12 +32,12 @@ def edited_stacks(draw: DrawFn, cloud: str) -> dict[str, Any]:
 
 @cache
 def edits_of_stack(cloud: str) -> tuple[Edit, ...]:
-    """Every edit of production's stack that `settings check` takes alone."""
+    """Return every edit of production's stack that `settings check` accepts alone."""
     return tuple(edit for setting in settings_of(cloud) for edit in edits_of(cloud, setting.path) if edit.stack == STACKS_OF[cloud][0])
 
 
 def _with(settings: dict[str, Any], edit: Edit) -> dict[str, Any] | None:
-    """None where the place that it means is gone by an edit before it."""
+    """Apply an edit. None if an earlier edit removed its place."""
     changed = copy.deepcopy(settings)
     try:
         for place, value in (*edit.base, *edit.writes):

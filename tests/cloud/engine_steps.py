@@ -1,6 +1,6 @@
-"""What the engine would do with a stack that is there when its program declares something else: a model of its step generator.
+"""A model of the engine's step generator: the steps of an `up` when a deployed stack's program declares something else.
 
-Providers answer by the rule files and by the stand-in Kubernetes provider's tables; a replacement under an explicit name deletes first,
+Providers answer by the rule files and by the stand-in Kubernetes provider's tables. A replacement under an explicit name deletes first,
 with everything that would have to be replaced after it. The engine's own code is pulumi/pulumi, pkg/resource/deploy/step_generator.go
 (`generateStepsFromDiff`, `calculateDependentReplacements`), read 2026-11-24.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Operation(StrEnum):
-    """What becomes of a resource."""
+    """Operation on a resource."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -34,9 +34,9 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """What becomes of one resource. `paths` are the inputs that change; of a replacement those that it is for.
+    """Operation on one resource. `paths` are the inputs that change; of a replacement, those that force it.
 
-    `first` says that the old one goes before the new one comes.
+    `first` says that the old resource is deleted before the new one is created.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Step:
 
 @dataclass
 class Run:
-    """The steps in the engine's order, and the protected resources for which it refuses the whole."""
+    """The steps in the engine's order, and the protected resources for which it refuses the whole run."""
 
     steps: list[Step] = field(default_factory=list[Step])
     refused: list[str] = field(default_factory=list[str])
@@ -61,12 +61,12 @@ class Run:
 
     @property
     def lost(self) -> list[Step]:
-        """The resources that go, for good or for another one."""
+        """The resources that are deleted, for good or to be replaced."""
         return self.of(Operation.REPLACE, Operation.DELETE)
 
 
 def steps(before: Declarations, after: Declarations) -> Run:
-    """What an `up` of `after` does where `before` was deployed. Components deploy nothing and are left out."""
+    """Return the steps of an `up` of `after` where `before` was deployed. Components deploy nothing and are left out."""
     return _Engine(before, after).run()
 
 
@@ -74,9 +74,9 @@ class _Engine:
     def __init__(self, before: Declarations, after: Declarations) -> None:
         self._before, self._after = before.made, after.made
         self._gone: dict[str, None] = {}
-        """What is replaced, so that what only the cloud says of it is not known."""
+        """Replaced resources, whose cloud-assigned values are not known."""
         self._deleted_first: dict[str, tuple[str, ...]] = {}
-        """What went before its own turn, with the inputs for which it had to."""
+        """Resources deleted before their own turn, with the inputs that forced it."""
         self._run = Run()
 
     def run(self) -> Run:
@@ -118,7 +118,7 @@ class _Engine:
         return new.own_provider in self._gone
 
     def _delete_dependents(self, root: str) -> None:
-        """What the engine deletes before `root`: each old resource that would be replaced if it did not know what it has of it."""
+        """Delete, before `root`, each old resource that would be replaced if the values that it takes from `root` were unknown."""
         condemned = {root}
         names = list(self._before)
         for name in names[names.index(root) + 1 :]:
@@ -147,7 +147,7 @@ class _Engine:
         return [replace(each, replaces=each.replaces or each.written in new.replaced_for) for each in found]
 
     def _unknown(self, _key: str, value: Any, origins: set[str]) -> Any:
-        """A new input as the engine has it: unknown where it holds what only the cloud says of something that is made anew."""
+        """Return a new input as the engine sees it: unknown where it contains a cloud-assigned value of a replaced resource."""
         lost = set(self._gone)
         texts = [id_of(each) for each in lost]
 
@@ -165,7 +165,7 @@ class _Engine:
 
 @dataclass(frozen=True)
 class _Blank:
-    """Some inputs as a whole unknown."""
+    """Inputs of which some are unknown as a whole."""
 
     keys: frozenset[str]
 
@@ -178,7 +178,7 @@ def _mark(origins: set[str]) -> str:
 
 
 def _marked(value: Any, origins: set[str]) -> Any:
-    """A deployed input: what is not known here was known, and came from `origins`."""
+    """Return a deployed input: values unknown here were known, and came from `origins`."""
     if is_object(value):
         return _mark(origins) if value == {"$unknown": True} else {key: _marked(each, origins) for key, each in value.items()}
     return [_marked(each, origins) for each in value] if is_list(value) else value

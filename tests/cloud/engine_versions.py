@@ -1,4 +1,4 @@
-"""The data source google_container_engine_versions as the provider answers it, over what a made-up GKE offers."""
+"""The data source google_container_engine_versions as the provider answers it, with invented GKE versions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ OFFERED: dict[str, tuple[str, ...]] = {
     "STABLE": ("1.35.2-gke.1860000", "1.34.5-gke.1300000", "1.33.9-gke.1000000"),
     "EXTENDED": ("1.35.2-gke.1860000", "1.34.6-gke.1100000", "1.32.11-gke.1200000", "1.30.14-gke.1500000"),
 }
-"""The valid versions of each channel, newest first as GKE lists them; the last is its default."""
+"""Valid versions of each channel, newest first as GKE lists them. The last is the channel's default."""
 
 
 def engine_versions(args: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer. As in google-beta's data_source_google_container_engine_versions.go the newest version of a channel is the first that
-    begins with the prefix, a channel without one is not among them, and the default minds no prefix."""
+    """Return the versions.
+
+    As in google-beta's data_source_google_container_engine_versions.go, the newest version of a channel is the first that begins with the
+    prefix. A channel without a match is omitted, and the default ignores the prefix.
+    """
     prefix = args.get("versionPrefix") or ""
     valid = sorted({each for versions in OFFERED.values() for each in versions if each.startswith(prefix)}, reverse=True)
     newest = {channel: next((each for each in versions if each.startswith(prefix)), None) for channel, versions in OFFERED.items()}

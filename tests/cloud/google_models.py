@@ -1,7 +1,7 @@
-"""What Google's own descriptions of its APIs say against the requests by which a program's resources would be made.
+"""Google's own descriptions of its APIs, applied to the requests that would create a program's resources.
 
-The discovery documents that google-api-python-client brings know each field, its type and its enum; no ranges, no texts' forms, and
-nothing of what only the service refuses.
+The discovery documents in google-api-python-client know each field, its type and its enum. They have no ranges, no text formats, and
+nothing that only the service refuses.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Request:
 
 @cache
 def requests() -> dict[str, Request]:
-    """How each type of resource is asked for, by Pulumi's token."""
+    """Return the request of each resource type, by Pulumi's token."""
     content = yaml.safe_load(Path(__file__).with_name("google_requests.yaml").read_text(encoding="utf-8"))
     return {token: Request(**each) for token, each in content["resources"].items()}
 
 
 @cache
 def document(api: str) -> dict[str, Any]:
-    """A discovery document, such as that of container.v1, with its `revision`."""
+    """Return a discovery document, such as that of container.v1, with its `revision`."""
     spec = find_spec("googleapiclient")
     assert spec is not None, "google-api-python-client is not installed: run `make setup`"
     assert spec.submodule_search_locations is not None
@@ -54,15 +54,15 @@ def document(api: str) -> dict[str, Any]:
 
 
 def refused_requests(made: Iterable[Declared]) -> list[str]:
-    """What the documents refuse of the Google resources among these, each with its resource's name."""
+    """Return the documents' objections to the Google resources among these, each with its resource's name."""
     return [f"{each.name}: {problem}" for each in made if each.type.startswith("gcp:") for problem in refused_of(each.type, each.inputs)]
 
 
 def refused_of(token: str, inputs: dict[str, Any]) -> list[str]:
-    """What is refused of one resource: a field that an API does not have, a value of another type, a word that its enum has not."""
+    """Return the objections to one resource: unknown fields, values of another type, words that are not in an enum."""
     request = requests().get(token)
     if request is None:
-        return [f"{token}: nobody has said what it is asked for by"]
+        return [f"{token}: no API method is known that creates it"]
     return [f"{api} {each}" for api in request.apis for each in _Judge(request, document(api)["schemas"]).body(inputs)]
 
 
@@ -98,11 +98,11 @@ class _Judge:
             for each in value if is_list(value) else [value]:
                 yield from self._value(schema["items"], each, place)
         elif schema.get("type") == "object" and "additionalProperties" in schema:
-            # A map; of blocks with a name Pulumi has a list.
+            # A map. Pulumi has a list for blocks with a name.
             for each in value if is_list(value) else value.values():
                 yield from self._value(schema["additionalProperties"], each, place)
         elif schema.get("type") == "object":
-            # Of a block that there can be one of, Pulumi may have a list.
+            # Pulumi may have a list for a block that occurs at most once.
             [one] = value if is_list(value) and len(value) == 1 else [value]
             yield from self._object(schema, one, place) if is_object(one) else [f"{place}: is {value!r}, not an object"]
         else:
@@ -111,7 +111,7 @@ class _Judge:
     def _plain(self, schema: Schema, value: Any, place: str) -> Problems:
         match schema.get("type"):
             case "boolean":
-                # Terraform has text where a field may be left out: TRUE and FALSE.
+                # Terraform uses the texts TRUE and FALSE where a field may be left out.
                 fits = isinstance(value, bool) or value in ("TRUE", "FALSE")
             case "integer":
                 fits = isinstance(value, int) and not isinstance(value, bool)

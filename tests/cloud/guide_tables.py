@@ -1,4 +1,4 @@
-"""The guides' tables of what a change does, made from the reviewed tables of stack_changes."""
+"""The guides' tables of the effects of a change, generated from the reviewed tables of stack_changes."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def guide(cloud: str) -> Path:
 
 
 def effect(does: dict[str, Any]) -> str:
-    """What a change does, in the words of the guide."""
+    """Return a change's effect in the words of the guide."""
     if (refused := does.get("the cloud refuses")) and "preview refuses for" not in does:
         return f"refused by the cloud, which `preview` says: {'; '.join(known_refusals()[rule].words for rule in refused)}"
     replaced, deleted = (_kinds(does.get(key, [])) for key in ("replaces", "deletes"))
     if "cluster" in replaced or "cluster" in deleted:
-        # What is on it goes with it.
+        # Its contents are deleted with it.
         replaced, deleted = (
             [each for each in kinds if each in {"cluster", "network", "bucket", "file-system"}] for kinds in (replaced, deleted)
         )
@@ -61,18 +61,18 @@ def _kinds(names: list[str]) -> list[str]:
 
 
 def part(cloud: str, rows: dict[str, Any]) -> str:
-    """The generated part of a guide."""
+    """Return the generated part of a guide."""
     effects: dict[str, list[str]] = {}
     for setting, edits in rows.items():
         if isinstance(edits, str):
             effects.setdefault(f"no change of its own: {edits}", []).append(f"`{setting}`")
             continue
-        told: dict[str, list[str]] = {}
+        by_effect: dict[str, list[str]] = {}
         for edit in edits:
-            told.setdefault(effect(edit["does"]), []).append(edit["edit"])
-        for each, words in told.items():
-            # Only where the edits of one setting differ it matters which one it is.
-            effects.setdefault(each, []).append(f"`{setting}`" if len(told) == 1 else f"`{setting}` ({'; '.join(words)})")
+            by_effect.setdefault(effect(edit["does"]), []).append(edit["edit"])
+        for each, words in by_effect.items():
+            # Which edit it is matters only where the edits of a setting differ.
+            effects.setdefault(each, []).append(f"`{setting}`" if len(by_effect) == 1 else f"`{setting}` ({'; '.join(words)})")
     order = [_NOTHING, _IN_PLACE, _ANEW]
     listed = sorted(effects, key=lambda each: (order.index(each) if each in order else len(order), each))
     lines = ["| an edit of | does |", "|---|---|", *(f"| {', '.join(effects[each])} | {each} |" for each in listed)]
@@ -85,6 +85,6 @@ def part(cloud: str, rows: dict[str, Any]) -> str:
 
 
 def with_part(text: str, made: str) -> str:
-    """A guide's text with its generated part made anew."""
+    """Return a guide's text with its generated part updated."""
     before, _, rest = text.partition(BEGIN)
     return before + made + rest.partition(END)[2]

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-# Run by hand, nothing has put the tests' folder on the path; this one is on it already.
+# Run by hand, the tests' folder is not on the path; this one is already.
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from cloud_world import CloudWorld
@@ -52,17 +52,17 @@ _PATIENCE_SECONDS = 180.0
 
 
 class Blow(StrEnum):
-    """How a run is ended: as by Ctrl-C; its own process killed, which leaves the engine alone; or all of its processes killed."""
+    """Ways to end a run: as by Ctrl-C; its own process killed, which leaves the engine running; or all of its processes killed."""
 
     INTERRUPT = "SIGINT"
     KILL = "SIGKILL"
     KILL_ALL = "SIGKILL to all"
 
 
-class InterruptionGround:
-    """One stack on one machine with a lab, and with `plugin`, the official Kubernetes provider, or a stand-in.
+class InterruptibleStack:
+    """A stack on a machine with a lab, using `plugin`, the official Kubernetes provider, or a stand-in.
 
-    `found` and `seconds` are what an undisturbed run to a state leaves, and how long it takes.
+    `found` and `seconds` are the result and the duration of an undisturbed run to a state.
     """
 
     def __init__(self, world: CloudWorld, tools: Tools, stack: str, *, plugin: Path | None, small: bool = False) -> None:
@@ -78,7 +78,7 @@ class InterruptionGround:
             if plugin is not None:
                 self._use_official(plugin, tools)
             elif stack == "local":
-                # As on a machine without the official parts: the stand-in of the lab itself.
+                # As on a machine without the official parts: the lab's stand-in.
                 shutil.rmtree(world.home / "plugins")
             self._shipped = self._settings(official=plugin is not None, small=small)
             self.found[NOTHING] = self.all_there()
@@ -88,29 +88,29 @@ class InterruptionGround:
             raise
 
     def close(self) -> None:
-        """Ends the lab."""
+        """End the lab."""
         self._lab.stop(Silence(), delete=True)
 
     def use(self, state: str) -> None:
-        """Writes the settings of a state into the stack file; those of NOTHING are the shipped ones."""
+        """Write the settings of a state into the stack file. NOTHING has the shipped settings."""
         self.world.change(self.stack, **(self._edited() if state == EDITED else self._shipped))
 
     def arguments(self, command: str) -> list[str]:
-        """What follows `flexspot`."""
+        """Return the arguments of `flexspot`."""
         return [command, "-s", self.stack, *(["--yes"] if command in {"up", "destroy"} else [])]
 
     def run(self, state: str) -> str:
-        """Brings the stack to a state undisturbed; returns what went wrong, "" when nothing did."""
+        """Bring the stack to a state undisturbed. Return the problem, or ""."""
         self.use(state)
         done = self.world.flexspot(*self.arguments("destroy" if state == NOTHING else "up"))
         return "" if done.returncode == 0 else f"exit {done.returncode}: {_short(done.stderr)}"
 
     def all_there(self) -> Counter[str]:
-        """All that the control plane and the cloud have, each as often as it is there."""
+        """Return everything that the control plane and the cloud have, with duplicates."""
         return Counter([*self.world.objects(), *self.world.held()])
 
     def problems(self, state: str) -> list[str]:
-        """What is otherwise than after an undisturbed run to this state."""
+        """Return the differences from the result of an undisturbed run to this state."""
         there, wanted = self.all_there(), self.found[state]
         differing = {"missing:": wanted - there, "too much:": there - wanted}
         found = [f"{what} {', '.join(sorted(each))}" for what, each in differing.items() if each]
@@ -123,10 +123,10 @@ class InterruptionGround:
         return found
 
     def interrupt(self, command: str, after: float, blow: Blow, log: Path) -> tuple[float, str]:
-        """Starts a command, ends it `after` seconds, and returns once nothing of it runs any more: when that was, and its last line."""
-        begun = time.monotonic()
+        """Start a command and end it after `after` seconds. Once all its processes have ended, return when that was, and its last line."""
+        started = time.monotonic()
         with log.open("w", encoding="utf-8") as output:
-            process = subprocess.Popen(  # a group of its own: a real Ctrl-C at the terminal of the tests is not for it
+            process = subprocess.Popen(  # A separate group: a real Ctrl-C in the terminal of the tests is not meant for it.
                 self.world.checkout.command(*self.arguments(command)),
                 cwd=self.world.checkout.folder,
                 env=self.world.environment,
@@ -137,11 +137,11 @@ class InterruptionGround:
             )
             with suppress(subprocess.TimeoutExpired):
                 process.wait(after)
-                return time.monotonic() - begun, _last_line(log)
-            seconds, last = time.monotonic() - begun, _last_line(log)
-            family = _strike(process.pid, blow)
+                return time.monotonic() - started, _last_line(log)
+            seconds, last = time.monotonic() - started, _last_line(log)
+            family = _kill(process.pid, blow)
             process.wait(_PATIENCE_SECONDS)
-        # An engine that lost its program ends by itself, but finishes first what it is about.
+        # An engine that lost its program ends by itself, but finishes its operations in progress first.
         _, left = psutil.wait_procs(family, timeout=_PATIENCE_SECONDS)
         if left:
             raise TimeoutError(f"still running {_PATIENCE_SECONDS:g} s after the program was ended: {left}")
@@ -149,10 +149,10 @@ class InterruptionGround:
 
     def _measure(self) -> None:
         for state in (BASE, EDITED, NOTHING):
-            begun = time.monotonic()
+            started = time.monotonic()
             if problem := self.run(state):
                 raise RuntimeError(f"an undisturbed run of {self.stack} ({state}) went wrong: {problem}")
-            self.seconds[state], self.found[state] = time.monotonic() - begun, self.all_there()
+            self.seconds[state], self.found[state] = time.monotonic() - started, self.all_there()
 
     def _settings(self, *, official: bool, small: bool) -> dict[str, Any]:
         own = self.world.settings(self.stack)
@@ -161,19 +161,19 @@ class InterruptionGround:
             chosen["pools"] = [pool for pool in own["pools"] if pool["name"] == "l4-spot"]
             chosen["teams"] = [{"name": "research", "shares": {"l4-spot": 2}}]
         if official and self.stack != "local":
-            # The official provider would want Kueue's chart from a registry; the lab has Kueue.
+            # The official provider would fetch Kueue's chart from a registry. The lab already has Kueue.
             chosen["queueing"] = {"existing_kueue": True}
         return chosen
 
     def _edited(self) -> dict[str, Any]:
-        """One more team, and another ceiling for a pool."""
+        """Return settings with one more team, and another ceiling for a pool."""
         pools, teams = self._shipped["pools"], self._shipped["teams"]
         first = {**pools[0], "max_nodes": pools[0]["max_nodes"] + 2}
         audio = {"name": "audio", "shares": {pools[0]["name"]: 1}}
         return {**self._shipped, "pools": [first, *pools[1:]], "teams": [*teams, audio]}
 
     def _use_official(self, plugin: Path, tools: Tools) -> None:
-        """Puts the official Kubernetes plugin on PATH, where the engine looks first; the clouds' stay stand-ins."""
+        """Put the official Kubernetes plugin on PATH, where the engine looks first. The clouds' plugins remain stand-ins."""
         self.world.environment["PATH"] = os.pathsep.join((str(self.world.programs), str(plugin.parent), self.world.environment["PATH"]))
         found = shutil.which("pulumi")
         if found and Path(found).resolve() != tools.binary("pulumi").resolve():
@@ -182,7 +182,7 @@ class InterruptionGround:
 
 @dataclass(frozen=True)
 class Trial:
-    """One interruption: which command towards which state, when and how, what was done next, and what was wrong then."""
+    """One interruption: the command and its target state, when and how it ended, the next command, and the problems found then."""
 
     number: int
     towards: str
@@ -194,48 +194,48 @@ class Trial:
 
     @property
     def line(self) -> str:
-        """As a row of the report."""
+        """Return the trial as a row of the report."""
         verdict = "; ".join(self.problems) or "well"
         return f"{self.number:4} {self.towards:10} {self.seconds:6.1f} s {self.blow:15} then {self.then:10} {verdict}   [{self.at[:80]}]"
 
 
 class Interruptions:
-    """Trial after trial on one ground, each from where the one before has ended."""
+    """A series of trials on one stack, each starting where the one before has ended."""
 
-    def __init__(self, ground: InterruptionGround, seed: int) -> None:
-        self._ground = ground
-        # Not for secrets: for moments that can be had again.
+    def __init__(self, stack: InterruptibleStack, seed: int) -> None:
+        self._stack = stack
+        # Not for secrets: a seed repeats the same moments.
         self._random = random.Random(seed)  # noqa: S311
         self._state = NOTHING
 
     def trials(self, count: int) -> Iterator[Trial]:
-        """The trials, as they are done. Ends early after one from which there was no way back."""
+        """Yield the trials as they are done. Ends early after one that left the stack unrecoverable."""
         for number in range(1, count + 1):
             trial = self._trial(number)
             yield trial
             self._state = trial.then
             if trial.problems:
                 self._state = NOTHING
-                if self._ground.run(NOTHING) or self._ground.problems(NOTHING):
+                if self._stack.run(NOTHING) or self._stack.problems(NOTHING):
                     return
 
     def _trial(self, number: int) -> Trial:
-        ground = self._ground
+        stack = self._stack
         other = EDITED if self._state == BASE else BASE
         towards = self._random.choice([BASE, EDITED] if self._state == NOTHING else [NOTHING, other, other])
-        after = self._random.uniform(0, ground.seconds[towards])
+        after = self._random.uniform(0, stack.seconds[towards])
         blow = self._random.choice([Blow.INTERRUPT, Blow.INTERRUPT, Blow.KILL, Blow.KILL_ALL])
-        ground.use(self._state if towards == NOTHING else towards)
-        log = ground.world.folder / f"interrupted-{number}.log"
-        seconds, at = ground.interrupt("destroy" if towards == NOTHING else "up", after, blow, log)
-        # Mostly the same again, as a person would; now and then all is to go, or to come back.
+        stack.use(self._state if towards == NOTHING else towards)
+        log = stack.world.folder / f"interrupted-{number}.log"
+        seconds, at = stack.interrupt("destroy" if towards == NOTHING else "up", after, blow, log)
+        # Usually repeats the command, as a user would. Sometimes destroys or deploys everything.
         then = self._random.choice([towards, towards, towards, NOTHING if towards != NOTHING else BASE])
-        problem = ground.run(then)
-        return Trial(number, towards, seconds, blow, at, then, [problem] if problem else ground.problems(then))
+        problem = stack.run(then)
+        return Trial(number, towards, seconds, blow, at, then, [problem] if problem else stack.problems(then))
 
 
-def _strike(pid: int, blow: Blow) -> list[psutil.Process]:
-    """Ends the process, and returns all that it had started."""
+def _kill(pid: int, blow: Blow) -> list[psutil.Process]:
+    """End the process, and return all processes that it had started."""
     main = psutil.Process(pid)
     family = main.children(recursive=True)
     if blow is Blow.INTERRUPT:
@@ -268,17 +268,17 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _mind_signals() -> None:
-    """Ends in order when it is told to, so that no lab is left running; and what it starts hears Ctrl-C, as background jobs do not."""
+def _handle_signals() -> None:
+    """End in order on a signal, so that no lab is left running. Child processes ignore Ctrl-C, as background jobs do."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
 
 
 def main() -> int:
-    """Runs the trials that the command line asks for; returns the exit code."""
+    """Run the trials that the command line requests. Return the exit code."""
     asked = _arguments()
-    _mind_signals()
+    _handle_signals()
     plugin = None if asked.plugins == "stand-in" else plugin_path("kubernetes")
     if plugin is None and asked.plugins == "official":
         raise SystemExit(f"no Kubernetes plugin {PLUGINS['kubernetes']} on PATH or in {plugin_folder()}; {plugin_command('kubernetes')}")
@@ -287,16 +287,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="interruptions-") as folder, google(PROJECTS) as address:
         world = CloudWorld(Path(folder) / "world", tools, {"google": address})
         write_service_account(world.folder / "service-account.json", address)
-        ground = InterruptionGround(world, tools, asked.stack, plugin=plugin, small=asked.small)
+        stack = InterruptibleStack(world, tools, asked.stack, plugin=plugin, small=asked.small)
         try:
-            for trial in Interruptions(ground, asked.seed).trials(asked.count):
+            for trial in Interruptions(stack, asked.seed).trials(asked.count):
                 done, wrong = done + 1, wrong + bool(trial.problems)
                 print(trial.line, flush=True)  # noqa: T201 -- a program for the terminal
                 if asked.report:
                     with asked.report.open("a", encoding="utf-8") as report:
                         report.write(f"{trial.line}\n")
         finally:
-            ground.close()
+            stack.close()
     name = "stand-in" if plugin is None else "official"
     print(f"{done} of {asked.count} interruptions of {asked.stack} with the {name} Kubernetes provider, {wrong} went wrong.")  # noqa: T201
     return 1 if wrong or done < asked.count else 0

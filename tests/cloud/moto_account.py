@@ -1,4 +1,4 @@
-"""An AWS account in moto, and a run of the program that makes its resources there: as `up` does, but for the engine and the provider."""
+"""An AWS account in moto, and a run of the program that creates its resources there, as `up` does, without the engine and the provider."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from moto.core.config import DefaultConfig
 
 ACCOUNT = "123456789012"
-"""Moto's own."""
+"""Moto's default account."""
 
 REGION = "us-east-1"
 
 MANAGED: DefaultConfig = {"iam": {"load_aws_managed_policies": True}}
-"""Moto knows AWS's own policies when it is asked to."""
+"""Makes moto load AWS's own policies."""
 
 ANSWERS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "CreateAddon": lambda _: {},
@@ -36,19 +36,19 @@ ANSWERS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "CreatePodIdentityAssociation": lambda asked: {"association": {"associationId": f"a-{asked['namespace']}"}},
     "CreateDataRepositoryAssociation": lambda _: {"Association": {"AssociationId": "dra-0123456789abcdef0"}},
 }
-"""The operations that moto 5.2.5 does not have: for these the request is judged by botocore's model alone, and answered here.
+"""Operations that moto 5.2.5 does not have. Only botocore's model judges their requests, which are answered here.
 
-moto/eks/responses.py has clusters, node groups and Fargate profiles, no add-ons, access entries or Pod Identity associations;
-moto/fsx/responses.py has file systems and backups alone.
+moto/eks/responses.py has clusters, node groups and Fargate profiles, no add-ons, access entries or Pod Identity associations.
+moto/fsx/responses.py has only file systems and backups.
 """
 
 
 class RefusedRequestError(Exception):
-    """A request that AWS's own model does not allow."""
+    """Raised for a request that AWS's own model does not allow."""
 
 
 class MotoAccount:
-    """The account: asks moto what it knows, and keeps every request."""
+    """An account that forwards known operations to moto, and keeps every request."""
 
     def __init__(self) -> None:
         self._clients: dict[str, Any] = {}
@@ -56,14 +56,14 @@ class MotoAccount:
         self.asked: list[tuple[str, str, dict[str, Any]]] = []
 
     def client(self, service: str) -> Any:
-        """A client of boto3's."""
+        """Return a client of boto3."""
         with self._turn:
             if service not in self._clients:
                 self._clients[service] = cast("Any", boto3).client(service, region_name=REGION)
             return self._clients[service]
 
     def call(self, service: str, operation: str, parameters: dict[str, Any]) -> Any:
-        """Asks, once AWS's model has nothing against the request."""
+        """Send the request if AWS's model accepts it."""
         model = operation_model(service, operation)
         assert model.input_shape is not None
         problems = [*refused(model.input_shape, parameters, operation)]
@@ -79,7 +79,7 @@ class MotoAccount:
             return self._as_aws(operation, answer)
 
     def _as_aws(self, operation: str, answer: Any) -> Any:
-        """What AWS does besides, and moto does not: a cluster gets a security group."""
+        """Add what AWS does and moto does not: create a security group for a cluster."""
         if operation == "CreateCluster" and "clusterSecurityGroupId" not in answer["cluster"]["resourcesVpcConfig"]:
             subnets = self.client("ec2").describe_subnets(SubnetIds=answer["cluster"]["resourcesVpcConfig"]["subnetIds"])["Subnets"]
             name = f"eks-cluster-sg-{answer['cluster']['name']}"
@@ -89,7 +89,7 @@ class MotoAccount:
 
 
 class Up(Preview):
-    """Makes every resource of AWS's in the account when the program registers it, and gives back what AWS says of it."""
+    """Monitor that creates every AWS resource in the account when the program registers it, and returns AWS's outputs."""
 
     def __init__(self, account: MotoAccount) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class Up(Preview):
         self.created: dict[str, Made] = {}
 
     def made(self, declared: Declared) -> tuple[str, dict[str, Any]]:
-        """The id and the outputs; what is not AWS's is taken as made."""
+        """Return the id and the outputs. Resources of other providers count as created."""
         if not declared.type.startswith("aws:"):
             return declared.name, {}
         made = create(self.account, declared.type, declared.inputs)
@@ -106,7 +106,7 @@ class Up(Preview):
 
 
 def up(stack: str, account: MotoAccount, **changes: Any) -> Up:
-    """Brings a shipped stack up, with other settings where `changes` has some."""
+    """Deploy a shipped stack with the settings in `changes`."""
     run = Up(account)
     declared(stack, shipped(stack, account=ACCOUNT, **changes), run)
     return run

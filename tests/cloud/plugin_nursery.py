@@ -1,7 +1,7 @@
-"""Provider plugins that begin with their libraries loaded: each run of the engine starts each plugin, and loading takes most of its time.
+"""Provider plugins that start with their libraries loaded. Each run of the engine starts each plugin, and loading takes most of its time.
 
-What the engine starts is CLIENT, a program of a few lines. It hands its output on to a process that is forked here, which serves the
-provider and says its port there. It ends with that program, and so with the engine, or when somebody strikes it.
+The engine starts CLIENT, a program of a few lines. It passes its output to a process forked here, which serves the provider and prints its
+port there. That process ends with the program, and so with the engine, or when it is killed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ while os.getppid() == engine:
 
 @cache
 def nursery() -> str:
-    """The address of the nursery of this process, which ends with it."""
+    """Return the address of this process's nursery, which ends with it."""
     address = Path(tempfile.mkdtemp(prefix="plugins-")) / "socket"
     command = [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}; from plugin_nursery import serve; serve({str(address)!r})"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -54,8 +54,8 @@ def nursery() -> str:
 
 
 def serve(address: str) -> None:
-    """Forks a plugin for each program that connects, until standard input ends."""
-    # The libraries, which whoever only asks for the address does not need.
+    """Fork a plugin for each program that connects, until standard input ends."""
+    # These are the libraries. A caller that only needs the address does not load them.
     from cloud_folder import HOME_VARIABLE, CloudFolder  # noqa: PLC0415 -- as above
     from cloud_provider import CloudProvider  # noqa: PLC0415 -- as above
     from programs_cluster import ProgramsCluster  # noqa: PLC0415 -- as above
@@ -75,7 +75,7 @@ def serve(address: str) -> None:
                 if os.fork() == 0:
                     listening.close()
                     _become_plugin(client)
-                    name, version = _asked(client)
+                    name, version = _read_request(client)
                     cloud = CloudFolder(Path(os.environ[HOME_VARIABLE]))
                     provider = ProgramsCluster(cloud) if name == "kubernetes" else CloudProvider(name, version, cloud)
                     with serving(provider) as port:
@@ -83,12 +83,12 @@ def serve(address: str) -> None:
                         sys.stdout.flush()
                         if client.recv(1):
                             faulthandler.dump_traceback(all_threads=True)
-                        # A call that still waits for the control plane would keep the process.
+                        # A call that still waits for the control plane would keep the process alive.
                         os._exit(0)
 
 
 def _become_plugin(client: socket.socket) -> None:
-    """Writes where the client does."""
+    """Become the plugin, writing where the client writes."""
     _, outputs, _, _ = socket.recv_fds(client, 1, 2)
     for number, output in enumerate(outputs, start=1):
         os.dup2(output, number)
@@ -97,8 +97,8 @@ def _become_plugin(client: socket.socket) -> None:
     faulthandler.enable()
 
 
-def _asked(client: socket.socket) -> tuple[str, str]:
-    """The provider's name and version; the environment becomes the client's."""
+def _read_request(client: socket.socket) -> tuple[str, str]:
+    """Return the provider's name and version. The environment becomes the client's."""
     written = b""
     while not written.endswith(b"\n"):
         part = client.recv(65536)

@@ -1,6 +1,6 @@
 """The Kubernetes provider of the tests: the lab's stand-in, bound to the kubeconfig that the program gives it.
 
-Without a kubeconfig, as in the first preview of a cluster that is not there yet, it answers as the official one does then: with the inputs.
+Without a kubeconfig, as in the first preview of a new cluster, it answers like the official one: with the inputs.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ PATIENCE_SECONDS = 20.0
 
 
 class ProgramsCluster(OfflineProvider):
-    """Hands what concerns objects to the stand-in. Releases are kept in the cloud's folder, and no chart is rendered.
+    """Passes requests about objects to the stand-in. Releases are kept in the cloud's folder, and no chart is rendered.
 
-    What a chart installs is on the lab's control plane already (Kueue, Karpenter), or is not looked at by any test.
+    What a chart installs is already on the lab's control plane (Kueue, Karpenter), or no test looks at it.
     """
 
     def __init__(self, cloud: CloudFolder) -> None:
@@ -46,17 +46,17 @@ class ProgramsCluster(OfflineProvider):
         self._unreachable = ""
 
     def close(self) -> None:
-        """Ends all that waits."""
+        """End all calls that wait."""
         if self._objects is not None:
             self._objects.close()
         self._folder.cleanup()
 
     def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Another kubeconfig of the same cluster is no other provider."""
+        """Report no change: another kubeconfig of the same cluster is the same provider."""
         return KubernetesStandIn.DiffConfig(self, request, context)  # pyrefly: ignore[bad-argument-type] -- asks nothing of its self
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Takes the kubeconfig and looks whether it leads to a cluster, which runs the program that gives credentials."""
+        """Read the kubeconfig and check that it leads to a cluster, which runs the program that gives credentials."""
         self._releases.Configure(request, context)
         given = plain(decode(request.args))
         kubeconfig = given.get("kubeconfig", UNKNOWN)
@@ -72,26 +72,26 @@ class ProgramsCluster(OfflineProvider):
         return super().Configure(request, context)
 
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """The inputs with a name; a release has one already."""
+        """Return the inputs with a name. A release already has one."""
         if type_of(request.urn) == RELEASE:
             return provider_pb2.CheckResponse(inputs=request.news)
         return self._objects.Check(request, context) if self._objects else super().Check(request, context)
 
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """What changed. A release under another name or in another namespace is another one."""
+        """Return the changes. Another name or namespace makes another release."""
         if type_of(request.urn) == RELEASE:
             return _release_diff(plain(decode(request.old_inputs)), plain(decode(request.news)))
         return self._objects.Diff(request, context) if self._objects else super().Diff(request, context)
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Makes an object or a release."""
+        """Create an object or a release."""
         if request.preview:
             is_object = self._objects and type_of(request.urn) != RELEASE and not self._unreachable
             return self._objects.Create(request, context) if is_object and self._objects else super().Create(request, context)
-        return self._asked("Create", request, context)
+        return self._forward("Create", request, context)
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """An object or a release as it is now."""
+        """Return an object or a release as it is now."""
         objects = self._reached(context)
         if type_of(request.urn) == RELEASE:
             return self._releases.Read(request, context)
@@ -99,26 +99,26 @@ class ProgramsCluster(OfflineProvider):
         return objects.Read(request, context)
 
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Changes an object or a release."""
+        """Change an object or a release."""
         if request.preview:
             is_object = self._objects and type_of(request.urn) != RELEASE
             return self._objects.Update(request, context) if is_object and self._objects else super().Update(request, context)
-        return self._asked("Update", request, context, request.id)
+        return self._forward("Update", request, context, request.id)
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Deletes an object or a release."""
-        return self._asked("Delete", request, context, request.id)
+        """Delete an object or a release."""
+        return self._forward("Delete", request, context, request.id)
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """What the stand-in offers."""
+        """Answer as the stand-in does."""
         return self._objects.Invoke(request, context) if self._objects else super().Invoke(request, context)
 
     def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:  # noqa: N802 -- gRPC's
-        """Ends everything that waits."""
+        """End all calls that wait."""
         return self._objects.Cancel(request, context) if self._objects else super().Cancel(request, context)
 
     def _file_of(self, kubeconfig: Any) -> Path:
-        """The file of a kubeconfig, which a program gives as a path or as the text itself."""
+        """Return the file of a kubeconfig, which a program gives as a path or as the text."""
         text = kubeconfig if isinstance(kubeconfig, str) else json.dumps(kubeconfig)
         if "\n" not in text and not text.lstrip().startswith("{"):
             return Path(text)
@@ -132,8 +132,8 @@ class ProgramsCluster(OfflineProvider):
             abort(context, f"configured Kubernetes cluster is unreachable: {self._unreachable or 'the kubeconfig is not known yet'}")
         return self._objects
 
-    def _asked(self, method: str, request: Any, context: grpc.ServicerContext, identity: str = "") -> Any:
-        """Calls the provider that the resource is of, and notes what came of it; for a release that provider does."""
+    def _forward(self, method: str, request: Any, context: grpc.ServicerContext, identity: str = "") -> Any:
+        """Call the provider that the resource belongs to, and record the result. The release provider does that itself."""
         objects = self._reached(context)
         if type_of(request.urn) == RELEASE:
             return getattr(self._releases, method)(request, context)
@@ -148,7 +148,7 @@ class ProgramsCluster(OfflineProvider):
 
 
 def server_of(kubeconfig: Path) -> str:
-    """The address of the API server that a kubeconfig leads to."""
+    """Return the address of the API server in a kubeconfig."""
     return yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))["clusters"][0]["cluster"]["server"]
 
 

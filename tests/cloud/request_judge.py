@@ -1,4 +1,4 @@
-"""What AWS's own models say against the requests by which a program's resources would be made, without making any."""
+"""AWS's own models, applied to the requests that would create a program's resources, without creating any."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class PaperAccount:
-    """An account that makes nothing: it judges requests, and nobody knows yet what AWS would answer."""
+    """An account that creates nothing. It judges requests; AWS's answers are unknown."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
 
     def call(self, service: str, operation: str, parameters: dict[str, Any]) -> Any:
-        """Judges a request."""
+        """Judge a request."""
         shape = operation_model(service, operation).input_shape
         assert shape is not None
         self.problems += refused(shape, parameters, operation)
@@ -30,12 +30,12 @@ class PaperAccount:
 
 
 def refused_requests(made: Iterable[Declared]) -> list[str]:
-    """What is refused of the requests for the AWS resources among these, each with the resource's name."""
+    """Return the objections to the requests of the AWS resources among these, each with the resource's name."""
     return [f"{each.name}: {problem}" for each in made if each.type.startswith("aws:") for problem in refused_of(each.type, each.inputs)]
 
 
 def refused_of(kind: str, inputs: dict[str, Any]) -> list[str]:
-    """What is refused of the requests for one resource: by the models, or because an input has no place in them."""
+    """Return the objections to one resource's requests: those of the models, or an input that has no place in them."""
     account = PaperAccount()
     try:
         create(account, kind, _known(inputs))

@@ -1,7 +1,7 @@
-"""Edits of a shipped stack's settings: for every setting of the schema those that change it, so that none is forgotten.
+"""Edits of a shipped stack's settings: every setting of the schema has edits that change it, so that none is forgotten.
 
-Values come from the schema (the other words of a choice, a neighbour of a number, an entry more and one fewer); what no schema can tell,
-such as an ARN or what else has to change in the same edit, stands in setting_edits.yaml.
+Values come from the schema: the other words of a choice, a neighbour of a number, one entry more or fewer. Values that no schema contains,
+such as an ARN or other changes in the same edit, are in setting_edits.yaml.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ TABLE = Path(__file__).with_name("setting_edits.yaml")
 
 ROOTS = {"gke": "GkeSettings", "eks": "EksSettings"}
 STACKS_OF = {"gke": ("prod-gke", "dev-gke"), "eks": ("prod-eks", "dev-eks")}
-"""The shipped stacks of a cloud; an edit is of the first one that takes it."""
+"""Shipped stacks of each cloud. An edit applies to the first one that accepts it."""
 
 Step = str | int
 Place = tuple[Step, ...]
 
 GONE = object()
-"""What is written where a setting is taken out."""
+"""Value that removes a setting."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One leaf of the schema. `path` has `*` for any entry of a list or of settings by name; `schema` is what may be written."""
+    """One leaf of the schema. `path` has `*` for any entry of a list or of settings by name; `schema` describes the allowed values."""
 
     path: str
     schema: dict[str, Any]
@@ -47,9 +47,9 @@ class Setting:
 
 @dataclass(frozen=True)
 class Edit:
-    """One change of one setting of a stack: what is written where (GONE takes it out), and in words.
+    """One change of one setting of a stack: its values by place (GONE removes the setting), and its description.
 
-    `base` is written before, where the setting is about something that the shipped stack does not have.
+    `base` is written first, where the setting is about something that the shipped stack does not have.
     """
 
     setting: str
@@ -60,15 +60,15 @@ class Edit:
     base: tuple[tuple[Place, Any], ...] = ()
 
     def before(self) -> dict[str, Any]:
-        """The stack's settings without it."""
+        """Return the stack's settings without the edit."""
         return _with_writes(shipped(self.stack), self.base)
 
     def applied(self) -> dict[str, Any]:
-        """The stack's settings with it."""
+        """Return the stack's settings with the edit."""
         return _with_writes(self.before(), self.writes)
 
     def refusal(self) -> str:
-        """What `settings check` says against it; nothing where it is taken."""
+        """The objection of `settings check` to the edit, or ""."""
         return refusal_of(self.stack, self.applied())
 
 
@@ -79,7 +79,7 @@ def _with_writes(settings: dict[str, Any], writes: tuple[tuple[Place, Any], ...]
 
 
 def refusal_of(stack: str, document: dict[str, Any]) -> str:
-    """What `settings check` says against a stack's settings; nothing where they are taken."""
+    """Return the objection of `settings check` to a stack's settings, or ""."""
     try:
         settings = parse_settings(document, stack)
         build_plan(settings, stack, price_book_of(settings, STACKS, stack), image_book_of(settings, STACKS, stack))
@@ -90,7 +90,7 @@ def refusal_of(stack: str, document: dict[str, Any]) -> str:
 
 @cache
 def settings_of(cloud: str) -> tuple[Setting, ...]:
-    """Every setting of a cloud, as its schema has them."""
+    """Return every setting of a cloud, as its schema has them."""
     return tuple(_leaves({"$ref": f"#/$defs/{ROOTS[cloud]}"}, ()))
 
 
@@ -105,8 +105,8 @@ def _leaves(schema: dict[str, Any], path: tuple[str, ...]) -> Iterator[Setting]:
     if "properties" in schema:
         if optional:
             yield own
-        for name, told in schema["properties"].items():
-            yield from _leaves(told, (*path, name))
+        for name, property_ in schema["properties"].items():
+            yield from _leaves(property_, (*path, name))
         return
     yield own
     inner = _inside(schema)
@@ -115,9 +115,9 @@ def _leaves(schema: dict[str, Any], path: tuple[str, ...]) -> Iterator[Setting]:
 
 
 def _plain(schema: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """A schema without its references, and whether null is one of its values."""
+    """Return a schema without its references, and whether null is one of its values."""
     if "anyOf" in schema:
-        # An amount of money may be written as a number or as text; the number is edited.
+        # An amount of money may be a number or a text. The number is edited.
         one = next(each for each in schema["anyOf"] if each.get("type") != "null")
         return _plain(one)[0], True
     if "$ref" in schema:
@@ -127,7 +127,7 @@ def _plain(schema: dict[str, Any]) -> tuple[dict[str, Any], bool]:
 
 
 def _inside(schema: dict[str, Any]) -> dict[str, Any] | None:
-    """The schema of an entry of a list, or of settings by name."""
+    """Return the schema of an entry of a list, or of settings by name."""
     if schema.get("type") == "array":
         return schema["items"]
     if schema.get("type") == "object":
@@ -137,13 +137,13 @@ def _inside(schema: dict[str, Any]) -> dict[str, Any] | None:
 
 @cache
 def written_edits() -> dict[str, Any]:
-    """setting_edits.yaml."""
+    """Return the contents of setting_edits.yaml."""
     return yaml.safe_load(TABLE.read_text(encoding="utf-8"))
 
 
 @cache
 def edits_of(cloud: str, path: str) -> tuple[Edit, ...]:
-    """The edits of a setting that `settings check` takes, one of each kind; none where there is a reason (`without_edit`)."""
+    """Return the edits of a setting that `settings check` accepts, one of each kind; none where there is a reason (`without_edit`)."""
     written = written_edits()["edits"]
     own = written.get(cloud, {}).get(path) or written["both"].get(path)
     if own is not None:
@@ -153,27 +153,27 @@ def edits_of(cloud: str, path: str) -> tuple[Edit, ...]:
 
 
 def without_edit(cloud: str) -> dict[str, str]:
-    """Why some settings have no edit."""
+    """Return the settings without an edit, with the reason."""
     return written_edits()["none"]["both"] | written_edits()["none"].get(cloud, {})
 
 
-def _written(cloud: str, path: str, told: dict[str, Any]) -> Edit:
-    stack = told.get("stack", STACKS_OF[cloud][0])
+def _written(cloud: str, path: str, entry: dict[str, Any]) -> Edit:
+    stack = entry.get("stack", STACKS_OF[cloud][0])
     settings = shipped(stack)
-    base = tuple((place_of(settings, place), value) for place, value in told.get("base", {}).items())
+    base = tuple((place_of(settings, place), value) for place, value in entry.get("base", {}).items())
     settings = _with_writes(settings, base)
-    writes = [(place_of(settings, place), value) for place, value in told.get("write", {}).items()]
-    writes += [(place_of(settings, place), GONE) for place in told.get("take_out", [])]
-    for kind, pair in told.get("rename", {}).items():
+    writes = [(place_of(settings, place), value) for place, value in entry.get("write", {}).items()]
+    writes += [(place_of(settings, place), GONE) for place in entry.get("take_out", [])]
+    for kind, pair in entry.get("rename", {}).items():
         writes += _renamed(settings, kind, *pair)
-    for kind, name in told.get("drop", {}).items():
+    for kind, name in entry.get("drop", {}).items():
         writes += _renamed(settings, kind, name, None)
-    words = told.get("words") or ", ".join(f"{place}: {_shown(value)}" for place, value in told.get("write", {}).items())
-    return Edit(path, stack, told.get("kind", "other"), words, tuple(writes), base)
+    words = entry.get("words") or ", ".join(f"{place}: {_shown(value)}" for place, value in entry.get("write", {}).items())
+    return Edit(path, stack, entry.get("kind", "other"), words, tuple(writes), base)
 
 
 def place_of(settings: dict[str, Any], written: str) -> Place:
-    """`pools.l4-spot.zones` as keys and numbers: an entry of a list is meant by its name, or its number."""
+    """Return `pools.l4-spot.zones` as keys and numbers. A name or a number selects an entry of a list."""
     place: list[Step] = []
     value: Any = settings
     for word in written.split("."):
@@ -190,7 +190,7 @@ def place_of(settings: dict[str, Any], written: str) -> Place:
 
 
 def _renamed(settings: dict[str, Any], kind: str, old: str, new: str | None) -> Iterator[tuple[Place, Any]]:
-    """The name of a pool, team or cohort, and each place that means it; without a new name it is taken out of all of them."""
+    """Rename a pool, team or cohort everywhere. Without a new name, remove it everywhere."""
     entries = [{**each, "name": new} if each["name"] == old else each for each in settings[kind]]
     yield (kind,), [each for each in entries if each["name"] is not None]
     for owners in ("teams", "cohorts"):
@@ -205,7 +205,7 @@ def _renamed(settings: dict[str, Any], kind: str, old: str, new: str | None) -> 
 
 
 def _generated(setting: Setting, stacks: tuple[str, ...]) -> Iterator[Edit]:
-    """For each kind of edit the first that is taken, at the first place and in the first of the stacks where there is one."""
+    """Return the first accepted edit of each kind, at the first matching place in the first matching stack."""
     done: set[str] = set()
     for stack in stacks:
         settings = shipped(stack)
@@ -219,7 +219,7 @@ def _generated(setting: Setting, stacks: tuple[str, ...]) -> Iterator[Edit]:
 
 
 def _with_class_default(schema: dict[str, Any], place: Place) -> dict[str, Any]:
-    """The schema of a field of a workload class with the default that no schema has: that of the shipped class."""
+    """Return the schema of a workload class's field with its default from the shipped class, which no schema has."""
     if place[0] != "classes" or len(place) < len(("classes", "training", "queued")):
         return schema
     value: Any = shipped_classes()[str(place[1])].model_dump(mode="json")
@@ -229,7 +229,7 @@ def _with_class_default(schema: dict[str, Any], place: Place) -> dict[str, Any]:
 
 
 def _places(settings: Any, path: list[str]) -> Iterator[Place]:
-    """Where a setting stands or could stand; below what is not there nothing does, but below settings with defaults."""
+    """Yield the places where a setting is or could be. Settings that are absent have none, unless they have defaults."""
     if not path:
         yield ()
         return
@@ -253,7 +253,7 @@ def _at(settings: Any, place: Place) -> Any:
 
 
 def _values(schema: dict[str, Any], here: Any) -> Iterator[tuple[str, Any]]:
-    """Other values of a setting, each with the kind of edit that it makes."""
+    """Yield other values of a setting, each with the kind of edit that it makes."""
     if here is not GONE and schema.get("optional"):
         yield "unset", GONE
     default = schema.get("default")
@@ -295,7 +295,7 @@ def _lists(schema: dict[str, Any], now: list[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def write(settings: Any, place: Place, value: Any) -> None:
-    """Writes a value at its place, or takes it out. Raises KeyError, IndexError or TypeError where the place is not there."""
+    """Write a value at its place, or remove it. Raises KeyError, IndexError or TypeError if the place does not exist."""
     *holders, last = place
     for step in holders:
         if isinstance(settings, dict) and settings.get(step) is None:

@@ -1,6 +1,6 @@
-"""What every edit of every setting does to its stack, as tables by cloud and section: reviewed as snapshots, and what the guides tell.
+"""The effect of every edit of every setting on its stack, as tables by cloud and section, reviewed as snapshots and shown in guides.
 
-A test writes the tables, and the guides' parts, anew with FLEXSPOT_REWRITE_SNAPSHOTS=1.
+A test rewrites the tables, and the guides' parts, with FLEXSPOT_REWRITE_SNAPSHOTS=1.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ Row = dict[str, Any]
 
 @cache
 def deployed(stack: str) -> Declarations:
-    """A shipped stack as it is there."""
+    """Return a shipped stack as deployed."""
     return declared(stack, shipped(stack), there=True)
 
 
 _BASES: dict[tuple[str, str], Declarations] = {}
-"""Stacks that have something else than the shipped ones, by what that is: several edits begin with the same."""
+"""Stacks that differ from the shipped ones, by the difference, as several edits start from the same one."""
 
 
 def _before(edit: Edit) -> Declarations:
@@ -52,10 +52,10 @@ def _before(edit: Edit) -> Declarations:
 
 
 def row_of(edit: Edit) -> Row:
-    """What an edit does to the stack, and what taking it back does."""
+    """Return the effect of an edit on the stack, and that of reverting it."""
     before, after = _before(edit), declared(edit.stack, edit.applied(), there=True)
     production = is_production(edit.stack.partition("-")[0])
-    # By Google's own descriptions of its APIs. Here, since all edits are played here.
+    # Google's own descriptions of its APIs judge here, because all edits pass through this function.
     unknown = refused_requests(after.made.values())
     run = steps(before, after)
     return {
@@ -70,7 +70,7 @@ def row_of(edit: Edit) -> Row:
 
 
 CHANGED_OFTEN = ("classes", "cohorts", "teams")
-"""Sections of the settings that make Kubernetes objects alone and are edited while work runs."""
+"""Sections of the settings that only create Kubernetes objects and are edited while work runs."""
 
 
 def changed_objects(edit: Edit, run: Run, after: Declarations) -> list[str]:
@@ -86,7 +86,7 @@ def changed_objects(edit: Edit, run: Run, after: Declarations) -> list[str]:
         if step.kind.startswith("kubernetes:") and "kind" in after.made[step.name].inputs
         for path in step.paths
     ]
-    # Which item of a list it is, and which key of a map of names, is nothing to the server.
+    # The index in a list, and the key in a map of names, make no difference to the server.
     return sorted({f"{kind} {_fields(path)}" for kind, path in changed})
 
 
@@ -98,29 +98,29 @@ def _fields(path: str) -> str:
 
 
 def outcome(run: Run, before: Declarations, after: Declarations, *, production: bool = True) -> Row:
-    """A run in short: what is held and goes, how many other resources come, change and go, and who refuses it."""
-    told: Row = {}
+    """Summarize a run: stateful resources that are lost, the number of others created, changed and deleted, and the refusing rule."""
+    row: Row = {}
     for operation in (Operation.REPLACE, Operation.DELETE):
         lost = run.of(operation)
         if holding := sorted({held_name(each, before) for each in lost if _held(each, before)}):
-            told[f"{operation.value}s"] = _shortened(holding)
+            row[f"{operation.value}s"] = _shortened(holding)
         if others := Counter(each.kind for each in lost if not _held(each, before)):
-            told[f"also {operation.value}s"] = _counted(others)
+            row[f"also {operation.value}s"] = _counted(others)
     if made := Counter(each.kind for each in run.of(Operation.CREATE)):
-        told["creates"] = _counted(made)
+        row["creates"] = _counted(made)
     if changed := Counter(each.kind for each in run.of(Operation.UPDATE)):
-        told["updates"] = sum(changed.values())
-    if production and (asked := asked_for(run, before)):
-        told["production asks leave for"] = asked
+        row["updates"] = sum(changed.values())
+    if production and (asked := confirmations_of(run, before)):
+        row["production asks leave for"] = asked
     if run.refused:
-        told["preview refuses for"] = sorted(each.partition(" ")[2] for each in run.refused)
+        row["preview refuses for"] = sorted(each.partition(" ")[2] for each in run.refused)
     if refused := refusals_of(run, before, after):
-        told["the cloud refuses"] = refused
-    return told
+        row["the cloud refuses"] = refused
+    return row
 
 
-def asked_for(run: Run, before: Declarations) -> int:
-    """Of how many losses `up` asks leave in production, by the code that asks."""
+def confirmations_of(run: Run, before: Declarations) -> int:
+    """Return the number of losses that `up` asks to confirm in production, by the code that asks."""
     losses = [
         Loss(
             f"{resource.parent.partition(' ')[0]}${resource.type}",
@@ -138,17 +138,17 @@ def asked_for(run: Run, before: Declarations) -> int:
 
 def _held(step: Step, declarations: Declarations) -> HeldKind | None:
     resource = declarations.made[step.name]
-    # In a URN all types above are; the nearest says enough.
+    # A URN contains all parent types. The nearest one is enough.
     return held(f"{resource.parent.partition(' ')[0]}${resource.type}")
 
 
 def refusals_of(run: Run, before: Declarations, after: Declarations) -> list[str]:
-    """The rules by which the clouds refuse a step of a run."""
+    """Return the rules by which the clouds refuse a step of a run."""
     steps_by_name = {step.name: step for step in run.steps}
     gone = {id_of(step.name) for step in run.lost}
 
     def known(new: Declared) -> dict[str, Any]:
-        # What is made anew has another id, which nobody knows before.
+        # A replaced resource gets another id, which is not known before.
         return {key: UNKNOWN_TEXT if isinstance(value, str) and value in gone else value for key, value in new.inputs.items()}
 
     changes = [
@@ -168,12 +168,12 @@ def refusals_of(run: Run, before: Declarations, after: Declarations) -> list[str
 
 
 def held_name(step: Step, declarations: Declarations) -> str:
-    """A held resource as the table has it: what it is, and its name in the program."""
+    """Return a stateful resource's name in the table: its type, and its name in the program."""
     return f"{_held(step, declarations)} {step.name.partition(' ')[2]}"
 
 
 def _shortened(names: list[str]) -> list[str]:
-    """Names by what they are; of many of one kind how many."""
+    """Abbreviate names by type. Many of one kind become a count."""
     kinds = Counter(each.partition(" ")[0] for each in names)
     few = 3
     kept = [each for each in names if kinds[each.partition(" ")[0]] <= few]
@@ -181,7 +181,7 @@ def _shortened(names: list[str]) -> list[str]:
 
 
 def _counted(kinds: Counter[str]) -> Any:
-    """Types and how many of each; of very many types how many in all."""
+    """Return types with their counts. Very many types become one total."""
     many = 8
     if len(kinds) > many:
         return sum(kinds.values())
@@ -189,7 +189,7 @@ def _counted(kinds: Counter[str]) -> Any:
 
 
 def sections(cloud: str) -> tuple[str, ...]:
-    """The top-level settings of a cloud: each has a table of its own, so that several can be played side by side."""
+    """Return the top-level settings of a cloud. Each has its own table, so that several can run in parallel."""
     return tuple(dict.fromkeys(_section(setting.path) for setting in settings_of(cloud)))
 
 
@@ -198,23 +198,23 @@ def _section(path: str) -> str:
 
 
 def snapshot_of(cloud: str, section: str) -> Path:
-    """The reviewed table of one section."""
+    """Return the path of a section's reviewed table."""
     return SNAPSHOTS / f"changes-{cloud}" / f"{section}.yaml"
 
 
 def table(cloud: str, section: str) -> dict[str, Any]:
-    """All rows of a section by setting."""
+    """Return all rows of a section by setting."""
     paths = [setting.path for setting in settings_of(cloud) if _section(setting.path) == section]
     return {path: without_edit(cloud).get(path) or [row_of(edit) for edit in edits_of(cloud, path)] for path in paths}
 
 
 def text_of(rows: dict[str, Any]) -> str:
-    """The snapshot's text."""
+    """Return the snapshot's text."""
     return yaml.safe_dump(rows, sort_keys=False, width=200, allow_unicode=True)
 
 
 def reviewed(cloud: str) -> dict[str, Any]:
-    """All sections as they were reviewed."""
+    """Return all sections as they were reviewed."""
     return {path: edits for section in sections(cloud) for path, edits in _reviewed(snapshot_of(cloud, section)).items()}
 
 

@@ -1,4 +1,4 @@
-"""What the tests of all cloud stacks ask of a deployment."""
+"""Checks that the tests of all cloud stacks make of a deployment."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ Counts = dict[str, int]
 
 
 def counted(done: CompletedProcess[str]) -> Counts:
-    """What the last line of counts says was done: `223 were created, 6 were updated`; nothing when it says no change."""
+    """Return the counts in the last line: `223 were created, 6 were updated`; nothing if it reports no change."""
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     lines = [line for line in done.stdout.splitlines() if re.match(r"(\d+ were (created|updated|deleted|replaced)|no change)", line)]
     return {word: int(number) for number, word in re.findall(r"(\d+) were (\w+)", lines[-1])}
 
 
 def goes_up(world: CloudWorld, stack: str) -> int:
-    """Deploys a shipped stack into an empty world, just as it is declared; returns how many resources were created."""
+    """Deploy a shipped stack into an empty world and check that it matches the declaration. Return how many resources were created."""
     world.cloud.forget_events()
     created = counted(world.flexspot("up", "-s", stack, "--yes"))
     assert created.keys() == {"created"}
     assert names_of(world, stack) == planned(stack)
-    assert made(world, stack) == planned(stack)
+    assert existing(world, stack) == planned(stack)
     assert refusals(world) == []
     wait_until_queues_are_active(world)
     return created["created"]
 
 
 def wait_until_queues_are_active(world: CloudWorld) -> None:
-    """Returns once Kueue has taken up every queue: what it lacks, such as a flavor or a check, keeps one inactive."""
+    """Return once every Kueue queue is active. A missing flavor or check keeps a queue inactive."""
 
     def all_active(queues: list[KubeObject]) -> bool:
         return bool(queues) and all(condition(each, "Active") for each in queues)
@@ -56,9 +56,9 @@ def wait_until_queues_are_active(world: CloudWorld) -> None:
 def is_refused_before_anything(
     world: CloudWorld, stack: str, rules: set[str], settings: dict[str, Any], *, seem_replaced: frozenset[str] = frozenset()
 ) -> None:
-    """These settings are refused by rules of the cloud's API before anything is changed; the engine's preview is what our model says.
+    """Check that rules of the cloud's API refuse these settings before any change, and that the engine's preview matches the model.
 
-    What a preview shows as replaced, because an id is known only once the run has come there, is in `seem_replaced`: the model has the run.
+    `seem_replaced` are replacements that only a preview shows, because an id becomes known during the run. The model follows the run.
     """
     before = world.settings(stack)
     with world.changed(stack, **settings):
@@ -82,7 +82,7 @@ _DISPLAYED = re.compile(
 
 
 def operations(display: str) -> dict[str, str]:
-    """What becomes of each resource as the engine shows it, by `type name`; components left out."""
+    """Return the operation on each resource as the engine shows it, by `type name`, without components."""
     found: dict[str, str] = {}
     for line in display.splitlines():
         if (match := _DISPLAYED.match(line)) and not match["type"].startswith(("flexspot:", "pulumi:")):
@@ -94,31 +94,31 @@ def operations(display: str) -> dict[str, str]:
 
 
 def modelled(stack: str, before: dict[str, Any], after: dict[str, Any]) -> dict[str, str]:
-    """The same as the model of the engine has it, by which every edit of every setting is judged."""
+    """Return the same as modelled by engine_steps, which judges every edit of every setting."""
     run = steps(*(declared(stack, settings, there=True) for settings in (before, after)))
     return {_displayed(step.name): step.operation for step in run.steps if not step.name.startswith("pulumi:")}
 
 
 def _displayed(name: str) -> str:
-    """`aws:ec2:Subnet x` of `aws:ec2/subnet:Subnet x`: the engine leaves out the module's part that repeats the type."""
+    """Return `aws:ec2:Subnet x` for `aws:ec2/subnet:Subnet x`: the engine omits the part of the module that repeats the type."""
     return re.sub(r"/(\w+):(\w+) ", lambda found: f":{found[2]} " if found[1].lower() == found[2].lower() else found[0], name)
 
 
 def planned(stack: str) -> set[str]:
-    """All resources that the program declares for a shipped stack, as `type name`, components and providers left out."""
+    """Return all resources that the program declares for a shipped stack, as `type name`, without components and providers."""
     ours = ("flexspot:", "pulumi:")
     return {f"{each.type} {each.name}" for each in as_shipped(stack).made.values() if not each.type.startswith(ours)}
 
 
 def names_of(world: CloudWorld, stack: str) -> set[str]:
-    """All resources of a stack in its state, as `type name`."""
+    """Return all resources in a stack's state, as `type name`."""
     return {f"{each['type']} {urn.rpartition('::')[2]}" for urn, each in world.resources(stack).items()}
 
 
-def made(world: CloudWorld, stack: str) -> set[str]:
-    """What the cloud and the control plane have of a stack, as `type name`, by the names in its state."""
+def existing(world: CloudWorld, stack: str) -> set[str]:
+    """Return a stack's resources in the cloud and the control plane, as `type name`, by the names in its state."""
     clouds = world.held()
-    assert sorted(set(clouds)) == clouds, "something was made twice"
+    assert sorted(set(clouds)) == clouds, "something was created twice"
     there = world.objects()
     objects = {
         f"{each['type']} {urn.rpartition('::')[2]}"
@@ -134,29 +134,29 @@ def _kind(resource: dict[str, dict[str, str]]) -> str:
 
 
 class Order:
-    """What happened before what, by the names of resources in Pulumi."""
+    """The order of events, by the names of resources in Pulumi."""
 
     def __init__(self, events: Iterable[Event], operation: str) -> None:
         events = list(events)
         chosen = [(place, event) for place, event in enumerate(events) if event.operation == operation]
-        self.begun = {event.name: place for place, event in chosen if event.phase == "begun"}
+        self.started = {event.name: place for place, event in chosen if event.phase == "begun"}
         self.done = {event.name: place for place, event in chosen if event.phase == "done"}
 
     def assert_after(self, later: str, *earlier: str) -> None:
-        """Each of `earlier` was done before `later` was begun."""
-        late = [name for name in earlier if self.done[name] > self.begun[later]]
-        assert late == [], f"{later} was begun before these were done: {late}"
+        """Check that each of `earlier` was done before `later` was started."""
+        late = [name for name in earlier if self.done[name] > self.started[later]]
+        assert late == [], f"{later} was started before these were done: {late}"
 
     def matching(self, pattern: str) -> list[str]:
-        """The names that a pattern fits."""
+        """Return the names that match a pattern."""
         return [name for name in self.done if re.fullmatch(pattern, name)]
 
 
 def programs_run(world: CloudWorld) -> set[str]:
-    """The programs that gave credentials, as the kubeconfig of the program called them."""
+    """Return the programs that gave credentials, as the program's kubeconfig called them."""
     return {event.detail for event in world.cloud.events() if event.operation == "credentials" and event.phase == "done"}
 
 
 def refusals(world: CloudWorld) -> list[str]:
-    """What a cloud or a cluster refused."""
+    """Return the refusals by a cloud or a cluster."""
     return [f"{event.operation} {event.name}: {event.detail}" for event in world.cloud.events() if event.phase == "refused"]

@@ -1,4 +1,4 @@
-"""Stacks with pools of TPUs and with GPUDirect: foreign judges take all of it, and cluster, queues and nodes agree."""
+"""Stacks with TPU pools and with GPUDirect: independent validators accept all of it, and cluster, queues and nodes agree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ both_stacks = pytest.mark.parametrize("kind", ["TPUs", "GPUDirect"])
 
 
 def tpu_settings() -> dict[str, Any]:
-    """prod-gke with a Spot slice of sixteen chips, reserved single hosts and flex-start v5p, for a class of their own."""
+    """Return prod-gke with a Spot slice of sixteen chips, reserved single hosts and flex-start v5p, used by a separate class."""
     settings = shipped("prod-gke")
     jax = {"serves": ["jax"], "zones": ["us-central1-a"]}
     slices = {"name": "v5e-slice", "machine": "ct5lp-hightpu-4t", "capacity_type": "spot", "max_nodes": 4, "tpu_topology": "4x4"}
@@ -46,22 +46,22 @@ def tpu_settings() -> dict[str, Any]:
 
 @cache
 def stack(kind: str) -> Declarations:
-    # With its budget a rule would say that the pools more are dear.
+    # With a budget, a rule would report that the added pools are expensive.
     found = {key: value for key, value in (tpu_settings() if kind == "TPUs" else gpudirect_settings()).items() if key != "budget"}
     return declared("prod-gke", found | {"controllers": {"jobset": {"install": True}}})
 
 
 @pytest.mark.slow
 @both_stacks
-def test_the_provider_and_googles_own_descriptions_take_every_input(kind: str) -> None:
+def test_the_provider_and_googles_api_descriptions_accept_every_input(kind: str) -> None:
     assert refused_inputs(stack(kind).made.values()) == []
     assert refused_requests(stack(kind).made.values()) == []
 
 
 @pytest.mark.slow
 @both_stacks
-def test_the_policies_let_all_of_it_through(kind: str) -> None:
-    """GPUDirect's installer has privileges and folders of the host as the platform's own, in kube-system; no team's work has any."""
+def test_the_policies_accept_every_object(kind: str) -> None:
+    """GPUDirect's installer is privileged and mounts folders of the host, as part of the platform in kube-system. No team's work does."""
     sources = [from_pulumi(each.type, each.name, each.inputs) for each in stack(kind).made.values()]
 
     found = [each for findings in judge_all(sources, all_rules(), DEFAULTS) for each in findings if each.verdict is Verdict.FAIL]
@@ -69,7 +69,7 @@ def test_the_policies_let_all_of_it_through(kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_multi_networking_is_on_with_gpudirect_and_its_pools_alone_have_further_networks() -> None:
+def test_gpudirect_enables_multi_networking_and_only_its_pools_have_additional_networks() -> None:
     [cluster] = stack("GPUDirect").inputs_of(CLUSTER)
     assert (cluster["enableMultiNetworking"], cluster["datapathProvider"]) == (True, "ADVANCED_DATAPATH")
     further = {
@@ -85,7 +85,7 @@ def test_multi_networking_is_on_with_gpudirect_and_its_pools_alone_have_further_
     assert not any("Rdma" in each or "networking.gke.io" in each for each in stack("TPUs").made)
 
 
-def test_networks_cost_nothing_by_themselves() -> None:
+def test_networks_alone_cost_nothing() -> None:
     fast, settings = plan_of(gpudirect_settings()), gpudirect_settings()
     for pool in settings["pools"]:
         pool.pop("network", None)
@@ -94,10 +94,10 @@ def test_networks_cost_nothing_by_themselves() -> None:
 
 
 @pytest.mark.slow
-def test_the_cluster_limits_chips_by_their_name_as_it_limits_gpus() -> None:
-    """AI-Hypercomputer/xpk, src/xpk/core/nap.py at 002d8ade: a limit of chips has the name that is in GKE's label.
+def test_the_cluster_limits_chips_by_name_like_gpus() -> None:
+    """The limit of a chip has the name in GKE's label (AI-Hypercomputer/xpk, src/xpk/core/nap.py at 002d8ade).
 
-    v6e has no limit: its machines boot only from Hyperdisk, and GKE gives auto-provisioned machines another disk.
+    v6e has no limit: its machines only boot from Hyperdisk, and GKE gives auto-provisioned machines another disk.
     """
     [cluster] = stack("TPUs").inputs_of(CLUSTER)
 
@@ -107,7 +107,7 @@ def test_the_cluster_limits_chips_by_their_name_as_it_limits_gpus() -> None:
 
 
 @pytest.mark.slow
-def test_queues_give_chips_of_tpu_flavors_and_gpus_of_the_others() -> None:
+def test_queues_count_chips_for_tpu_flavors_and_gpus_for_the_others() -> None:
     given = {
         flavor["name"]: {each["name"]: each["nominalQuota"] for each in flavor["resources"] if each["name"] in {TPU, "nvidia.com/gpu"}}
         for queue in stack("TPUs").made.values()

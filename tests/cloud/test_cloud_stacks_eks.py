@@ -1,4 +1,4 @@
-"""The EKS stacks, deployed, changed and destroyed by the real engine as a person does it; a stand-in cloud plays AWS."""
+"""The EKS stacks, deployed, changed and destroyed with the real engine as a user does it. A stand-in cloud plays AWS."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 from stack_journey import (
     Order,
     counted,
+    existing,
     goes_up,
     is_refused_before_anything,
-    made,
     modelled,
     names_of,
     operations,
@@ -28,15 +28,15 @@ pytestmark = [pytest.mark.lab, pytest.mark.engine, pytest.mark.timeout(900)]
 
 @pytest.fixture(scope="module")
 def stack_lab(lab: LabControlPlane) -> LabControlPlane:
-    """The lab that all tests share: each test here takes its stack away again."""
+    """The lab that all tests share. Each test here removes its stack again."""
     return lab
 
 
 STAYS_FOR_A_WHILE = {"aws:kms/key:Key"}
-"""By design: AWS keeps a key for deletionWindowInDays, in case that somebody still has what it encrypted."""
+"""AWS keeps a key for deletionWindowInDays by design, in case something encrypted with it is still needed."""
 
 
-def test_dev_eks_goes_up_stays_and_goes_down(world: CloudWorld) -> None:
+def test_dev_eks_goes_up_stays_unchanged_and_goes_down(world: CloudWorld) -> None:
     before = world.objects()
     created = goes_up(world, "dev-eks")
     assert programs_run(world) == {"aws eks get-token --cluster-name dev --region us-east-1 --output json"}
@@ -44,7 +44,7 @@ def test_dev_eks_goes_up_stays_and_goes_down(world: CloudWorld) -> None:
 
     assert counted(world.flexspot("up", "-s", "dev-eks", "--yes")) == {}
     moved = {"zones": ["us-east-1b", "us-east-1c"]}
-    # The cluster's security group is a part of what changes, so the preview does not know that it stays.
+    # The cluster's security group is part of what changes, so the preview does not know that it stays.
     tag = frozenset({"aws:ec2:Tag cluster-discovery-tag"})
     is_refused_before_anything(world, "dev-eks", {"subnet-overlap", "subnet-zones"}, moved, seem_replaced=tag)
 
@@ -57,10 +57,10 @@ def test_dev_eks_goes_up_stays_and_goes_down(world: CloudWorld) -> None:
 
 
 @pytest.mark.nightly(
-    held_by="test_the_control_plane_goes_first, test_what_a_tenth_of_the_edits_do_is_what_was_reviewed, "
-    "test_from_s3_to_lustre_and_back_claims_alone_are_made_anew_and_no_bucket_goes, test_dev_eks_goes_up_stays_and_goes_down"
+    held_by="test_the_control_plane_goes_first, test_the_outcomes_of_a_tenth_of_the_edits_match_the_reviewed_ones, "
+    "test_from_s3_to_lustre_and_back_claims_alone_are_made_anew_and_no_bucket_goes, test_dev_eks_goes_up_stays_unchanged_and_goes_down"
 )
-def test_dev_eks_goes_to_the_next_version_and_moves_its_checkpoints_to_efs_and_back(world: CloudWorld) -> None:
+def test_dev_eks_upgrades_kubernetes_and_moves_its_checkpoints_to_efs_and_back(world: CloudWorld) -> None:
     # The shipped image has both versions.
     with world.changed("dev-eks", cluster={"version": "1.34"}):
         goes_up(world, "dev-eks")
@@ -71,10 +71,10 @@ def test_dev_eks_goes_to_the_next_version_and_moves_its_checkpoints_to_efs_and_b
 
 
 def goes_to_the_next_version_of_kubernetes(world: CloudWorld) -> None:
-    """The preview is what the model says, nothing is replaced, and the engine keeps the order of Kubernetes' version skew policy."""
+    """Check that the preview matches the model, nothing is replaced, and the engine follows Kubernetes' version skew policy."""
     at_first = world.settings("dev-eks")
     then = at_first | {"cluster": at_first["cluster"] | {"version": "1.35"}}
-    # The cluster's security group is a part of what changes, so that a preview does not know that it stays.
+    # The cluster's security group is part of what changes, so the preview does not know that it stays.
     tag = "aws:ec2:Tag cluster-discovery-tag"
     is_refused_before_anything(world, "dev-eks", {"version"}, {"cluster": {"version": "1.36"}}, seem_replaced=frozenset({tag}))
     world.change("dev-eks", cluster={"version": "1.35"})
@@ -98,7 +98,7 @@ def goes_to_the_next_version_of_kubernetes(world: CloudWorld) -> None:
 
 
 def checkpoints_move_to_efs_and_back(world: CloudWorld) -> None:
-    """As the model says, and no bucket goes: the engine knows a claim of one name as the same one when another component makes it."""
+    """Check that the run matches the model and deletes no bucket. The engine recognises a claim by its name."""
     shipped, teams = world.settings("dev-eks"), [team["name"] for team in world.settings("dev-eks")["teams"]]
     claims = {f"kubernetes:core/v1:PersistentVolumeClaim {team}-checkpoints-claim" for team in teams}
     efs = shipped | {"storage": shipped.get("storage", {}) | {"checkpoints": "efs"}}
@@ -110,13 +110,13 @@ def checkpoints_move_to_efs_and_back(world: CloudWorld) -> None:
     assert {name for name, done in shown.items() if done == "replace" and "Claim" in name} == claims
     assert all(f"volume claim {team}/checkpoints is deleted and made anew" in preview.stdout + preview.stderr for team in teams)
     counted(world.flexspot("up", "-s", "dev-eks", "--yes"))
-    assert made(world, "dev-eks") == names_of(world, "dev-eks")
+    assert existing(world, "dev-eks") == names_of(world, "dev-eks")
 
     world.change("dev-eks", storage={"checkpoints": "s3"})
     back = world.flexspot("up", "-s", "dev-eks", "--yes")
     counted(back)
     assert "file system dev-checkpoints is deleted, with everything in it" in back.stdout + back.stderr
-    assert made(world, "dev-eks") == names_of(world, "dev-eks")
+    assert existing(world, "dev-eks") == names_of(world, "dev-eks")
     assert refusals(world) == []
     world.cloud.forget_events()
 
@@ -146,7 +146,7 @@ def assert_order_of_creation(world: CloudWorld) -> None:
 
 def assert_order_of_deletion(world: CloudWorld) -> None:
     order = Order(world.cloud.events(), "delete")
-    # Karpenter takes its machines away before anything that they need goes, itself included.
+    # Karpenter removes its machines before anything that they need is deleted, including itself.
     order.assert_after("karpenter-release", *order.matching(r".*-node-pool"), *order.matching(r".*-node-class"))
     order.assert_after("cluster-cluster", "cluster-system-nodes", "karpenter-release", "kueue-release", *order.matching(r".*-namespace"))
     order.assert_after("network-vpc", "cluster-cluster", *order.matching(r"network-(?!vpc$).*"))

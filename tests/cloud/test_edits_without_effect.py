@@ -1,4 +1,4 @@
-"""On a cluster or in a network that is there already, an edit of a setting either changes something or is told."""
+"""On an existing cluster or network, an edit of a setting either changes something or is reported as without effect."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ SOMEBODYS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 OF_COMMANDS = frozenset({"cluster.version"})
-"""What `flexspot images` and `flexspot versions` go by, which reaches no resource on a cluster that is there."""
+"""Settings that only `flexspot images` and `flexspot versions` read. They affect no resource on an existing cluster."""
 
 STACK_OF = {cloud: stacks[0] for cloud, stacks in STACKS_OF.items()}
-LEAST_TOLD = 3
-"""So many settings of each must be told, or the test has looked at none."""
+LEAST_REPORTED = 3
+"""Least number of settings that each case must report, so that the test cannot pass without looking at any."""
 
 SECTIONS = ("network", "control_plane", "cluster")
 
 
 def based(stack: str, somebodys: dict[str, Any]) -> dict[str, Any]:
-    """A shipped stack on somebody else's part, without what is refused beside it."""
+    """Return a shipped stack on an existing network or cluster, without the settings that then are refused."""
     settings = shipped(stack)
     for section, written in somebodys.items():
         settings[section] = {**settings.get(section, {}), **written}
@@ -49,8 +49,8 @@ def based(stack: str, somebodys: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def made(stack: str, settings: dict[str, Any]) -> str:
-    """Everything that the program declares, as text."""
+def declared_text(stack: str, settings: dict[str, Any]) -> str:
+    """Return everything that the program declares, as text."""
     return _made(stack, json.dumps(settings))
 
 
@@ -60,8 +60,8 @@ def _made(stack: str, settings: str) -> str:
     return json.dumps({name: [each.inputs, each.protected, each.provider] for name, each in declarations.items()}, sort_keys=True)
 
 
-def told_of(settings: dict[str, Any]) -> set[str]:
-    """The settings that are called without effect."""
+def reported_settings(settings: dict[str, Any]) -> set[str]:
+    """Return the settings that are reported as without effect."""
     stack = STACK_OF[settings["cloud"]]
     parsed = parse_settings(settings, stack)
     plan = build_plan(parsed, stack, price_book_of(parsed, STACKS, stack), image_book_of(parsed, STACKS, stack))
@@ -73,7 +73,7 @@ def within(setting: str, paths: Iterable[str]) -> bool:
 
 
 def edited(settings: dict[str, Any], edit: Edit, path: str = "") -> dict[str, Any] | None:
-    """The settings with an edit, or with what it writes at `path` alone; None where it is of nothing that is here, or refused."""
+    """Return the settings with an edit, or only with its value at `path`. None if it does not apply here, or is refused."""
     changed = copy.deepcopy(settings)
     try:
         for place, value in (*edit.base, *edit.writes):
@@ -89,18 +89,18 @@ def edited(settings: dict[str, Any], edit: Edit, path: str = "") -> dict[str, An
     [
         "a VPC",
         *(
-            pytest.param(each, marks=pytest.mark.nightly(held_by="test_every_edit_changes_something_or_is_told"))
+            pytest.param(each, marks=pytest.mark.nightly(held_by="test_every_edit_changes_something_or_is_reported"))
             for each in SOMEBODYS
             if each != "a VPC"
         ),
     ],
 )
-def test_every_edit_changes_something_or_is_told(somebodys: str) -> None:
-    """Edits that are told are played together, and each other one alone: of what has settings below it, one of those."""
+def test_every_edit_changes_something_or_is_reported(somebodys: str) -> None:
+    """Reported edits are applied together, and the others one by one. Of a setting with settings below it, only one of those is edited."""
     cloud, written = SOMEBODYS[somebodys]
     own = {f"{section}.{name}" for section, names in written.items() for name in names}
     before = based(STACK_OF[cloud], written)
-    together, told, silent = copy.deepcopy(before), set[str](), list[str]()
+    together, reported, silent = copy.deepcopy(before), set[str](), list[str]()
     seen = set[str]()
     for path in (each.path for each in settings_of(cloud)):
         if path.split(".")[0] not in (SECTIONS if "cluster" in written else ("network",)) or path in OF_COMMANDS | own:
@@ -109,14 +109,16 @@ def test_every_edit_changes_something_or_is_told(somebodys: str) -> None:
             alone = edited(before, edit)
             if alone is None or edit.stack != STACK_OF[cloud]:
                 continue
-            if within(path, told_of(alone) | told_of(before)):
+            if within(path, reported_settings(alone) | reported_settings(before)):
                 with_it = edited(together, edit, path)
-                told |= {path} if with_it else set()
+                reported |= {path} if with_it else set()
                 together = with_it or together
             elif (part := ".".join(path.split(".")[:2])) not in seen:
                 seen.add(part)
-                silent += [edit.words] if made(STACK_OF[cloud], alone) == made(STACK_OF[cloud], before) else []
+                silent += [edit.words] if declared_text(STACK_OF[cloud], alone) == declared_text(STACK_OF[cloud], before) else []
 
-    assert silent == [], "they change nothing, and nobody says so"
-    assert len(told) >= LEAST_TOLD, told
-    assert made(STACK_OF[cloud], together) == made(STACK_OF[cloud], before), f"one of {sorted(told)} changes something"
+    assert silent == [], "they change nothing, without a warning"
+    assert len(reported) >= LEAST_REPORTED, reported
+    assert declared_text(STACK_OF[cloud], together) == declared_text(STACK_OF[cloud], before), (
+        f"one of {sorted(reported)} has an effect"
+    )

@@ -1,6 +1,6 @@
-"""Resources that settings of an EKS stack add are created in moto, each in an account of its own.
+"""Resources that settings of an EKS stack add are created in moto, each in a separate account.
 
-File systems and work queues in their parts: tests/infra/test_eks_file_systems.py and test_eks_lustre.py, and
+The parts of file systems and work queues are tested in tests/infra/test_eks_file_systems.py and test_eks_lustre.py, and
 tests/components/storage/test_sqs_work_queue_on_moto.py.
 """
 
@@ -29,13 +29,13 @@ def account() -> Iterator[MotoAccount]:
 
 
 def up_with(account: MotoAccount, stack: str, settings: dict[str, Any]) -> Any:
-    """The stack with these settings, once all that it declares of AWS is made."""
+    """Return the stack with these settings, once all its AWS resources are created."""
     run = up(stack, account, **{key: value for key, value in settings.items() if key != "account"})
     assert sorted(run.created) == sorted(name for name in run.declarations.made if name.startswith("aws:"))
     return run
 
 
-def test_a_cluster_in_auto_mode_is_made_with_all_its_resources(account: MotoAccount) -> None:
+def test_an_auto_mode_cluster_is_created_with_all_its_resources(account: MotoAccount) -> None:
     run = up_with(account, "dev-eks", auto_mode_settings())
 
     [request] = asked(run, "CreateCluster")
@@ -43,7 +43,7 @@ def test_a_cluster_in_auto_mode_is_made_with_all_its_resources(account: MotoAcco
     assert request["storageConfig"] == {"blockStorage": {"enabled": True}}
 
 
-def test_a_cluster_with_a_karpenter_of_its_own_is_given_no_second_one(account: MotoAccount) -> None:
+def test_a_cluster_with_an_existing_karpenter_gets_no_second_one(account: MotoAccount) -> None:
     karpenter = {"node_role": "KarpenterNodeRole-theirs", "deployment": "karpenter/karpenter"}
     theirs = {"existing": "theirs", "existing_karpenter": karpenter, "existing_gpu_operator": True}
 
@@ -53,7 +53,7 @@ def test_a_cluster_with_a_karpenter_of_its_own_is_given_no_second_one(account: M
     assert asked(run, "CreateCluster") + asked(run, "CreateAccessEntry") + asked(run, "CreateInstanceProfile") == []
 
 
-def test_everything_that_an_organisation_asks_for_is_made_where_it_wants_it(account: MotoAccount) -> None:
+def test_everything_that_an_organisation_requires_is_created_in_its_place(account: MotoAccount) -> None:
     keys: Any = account.client("kms")
     boundary: Any = account.client("iam").create_policy(PolicyName="platform", Path="/boundaries/", PolicyDocument=NOTHING)
     wanted = everything_settings()

@@ -1,4 +1,4 @@
-"""The AWS resources of dev-eks are made in moto by the calls of the real provider, and are as they were meant."""
+"""The AWS resources of dev-eks are created in moto by the calls of the real provider, and have the intended attributes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ NOT_KEPT = {
     "cluster": {"accessConfig", "bootstrapSelfManagedAddons", "deletionProtection", "upgradePolicy", "zonalShiftConfig"},
     "nodegroup": {"nodeRepairConfig", "updateConfig"},
 }
-"""What moto 5.2.5 takes of an EKS request and forgets (moto/eks/models.py): the request is judged, what it does is not."""
+"""Parts of an EKS request that moto 5.2.5 accepts and does not keep (moto/eks/models.py). Only the request is judged."""
 
 
 @pytest.fixture(scope="module")
 def run() -> Iterator[Up]:
-    """The stack while it is up."""
+    """Yield the stack while it is up."""
     with mock_aws(config=MANAGED):
         yield up("dev-eks", MotoAccount())
 
@@ -33,21 +33,21 @@ def stack_of(run: Up) -> str:
 
 
 def way_out(run: Up, subnet: dict[str, Any]) -> set[str]:
-    """What a subnet's route to everywhere leads to: the beginning of its id."""
+    """Return the prefix of the id that a subnet's default route leads to."""
     tables = ec2(run, "route_tables", Filters=[{"Name": "association.subnet-id", "Values": [subnet["SubnetId"]]}])
     [table] = tables
     out = [each for each in table["Routes"] if each.get("DestinationCidrBlock") == "0.0.0.0/0"]
     return {str(each.get("NatGatewayId") or each.get("GatewayId")).partition("-")[0] for each in out}
 
 
-def test_every_aws_resource_of_the_stack_is_made(run: Up) -> None:
+def test_every_aws_resource_of_the_stack_is_created(run: Up) -> None:
     declared = [name for name in run.declarations.made if name.startswith("aws:")]
 
     assert sorted(run.created) == sorted(declared)
     assert len(declared) > 100
 
 
-def test_subnets_are_in_their_zones_and_lead_where_they_should(run: Up) -> None:
+def test_subnets_are_in_their_zones_and_have_the_right_routes(run: Up) -> None:
     cluster, subnets = stack_of(run), named(run, "subnets")
 
     for zone in shipped(f"{cluster}-eks")["zones"]:
@@ -60,7 +60,7 @@ def test_subnets_are_in_their_zones_and_lead_where_they_should(run: Up) -> None:
     assert [way_out(run, each) for each in control_plane] == [set(), set()]
 
 
-def test_the_cluster_and_its_nodes_are_where_and_as_the_program_says(run: Up) -> None:
+def test_the_cluster_and_its_nodes_match_the_program(run: Up) -> None:
     name, subnets = stack_of(run), named(run, "subnets")
     eks: Any = run.account.client("eks")
 
@@ -80,13 +80,13 @@ def test_the_cluster_and_its_nodes_are_where_and_as_the_program_says(run: Up) ->
 
 
 def same(found: Any, wanted: Any) -> bool:
-    """Whether AWS has what was asked for; it may say more."""
+    """Return whether AWS has everything that was requested. It may have more."""
     if isinstance(wanted, dict):
         return isinstance(found, dict) and all(same(found.get(key), value) for key, value in wanted.items())
     return found == wanted
 
 
-def test_every_role_has_policies_that_are_there_and_no_other_team_s(run: Up) -> None:
+def test_every_role_has_existing_policies_and_none_of_another_team(run: Up) -> None:
     iam: Any = run.account.client("iam")
     attached: dict[str, list[str]] = {}
     for role in iam.list_roles()["Roles"]:
@@ -95,13 +95,13 @@ def test_every_role_has_policies_that_are_there_and_no_other_team_s(run: Up) -> 
         attached[name] = [each["PolicyName"] for each in policies] + iam.list_role_policies(RoleName=name)["PolicyNames"]
 
     assert all(attached.values()), f"a role without a policy is for nothing: {attached}"
-    # Moto refuses to attach a policy of AWS's that its list of them, made from AWS's own, does not have.
+    # Moto refuses to attach an AWS policy that is not in its list, which is generated from AWS's own.
     assert attached[f"{stack_of(run)}-cluster"] == ["AmazonEKSClusterPolicy"]
     assert len(attached[f"KarpenterControllerRole-{stack_of(run)}"]) == 7
 
 
-def test_add_ons_entries_and_identities_are_asked_for_in_their_order(run: Up) -> None:
-    """Moto has none of them, so what is left to judge is the request, and what was there when it came."""
+def test_add_ons_entries_and_identities_are_requested_in_their_order(run: Up) -> None:
+    """Moto supports none of them, so the test judges the request, and what existed when it came."""
     order = [operation for _, operation, _ in run.account.asked]
 
     def first(operation: str, **wanted: str) -> int:

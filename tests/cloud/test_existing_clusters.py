@@ -15,7 +15,7 @@ pytestmark = pytest.mark.engine
 CLUSTER = "gcp:container/cluster:Cluster"
 WHERE = "theirs --location us-central1-b --project acme-ai-dev"
 UPDATE = f"gcloud container clusters update {WHERE}"
-TOLD = (
+REPORTED = (
     f"Workload Identity of theirs is off: no pod could act as its team's service account; its owner turns it on with `{UPDATE}",
     f"the Cloud Storage FUSE driver of theirs is off: no pod that mounts a bucket would start; its owner turns it on with `{UPDATE}",
     "theirs has GKE 1.34.9-gke.1, and 1.35.0-gke.1171000 or newer is needed by pools.0.shutdown_grace_seconds (l4-spot: 120); its owner",
@@ -24,20 +24,20 @@ TOLD = (
 
 
 def put(world: CloudWorld, **outputs: Any) -> None:
-    """A zonal cluster into the cloud, as the provider reads it: what is off is left out."""
+    """Put a zonal cluster into the cloud, as the provider reads it. Disabled features are left out."""
     identity = "projects/acme-ai-dev/locations/us-central1-b/clusters/theirs"
     known = {"name": "theirs", "endpoint": "172.16.0.2", "masterAuth": {"clusterCaCertificate": "Y2E="}, "addonsConfig": {}}
     world.cloud.put(Held(CLUSTER, identity, f"urn:pulumi:theirs::theirs::{CLUSTER}::theirs", {}, known | outputs))
     world.change("dev-gke", cluster={"existing": "theirs", "zone": "us-central1-b"})
 
 
-def test_a_cluster_without_what_the_platform_needs_is_refused_before_anything_is_made(bare_world: CloudWorld) -> None:
+def test_a_cluster_without_required_features_is_refused_before_anything_is_created(bare_world: CloudWorld) -> None:
     limits = [{"resourceType": "cpu", "maximum": 8}, {"resourceType": "memory", "maximum": 64000}]
     put(bare_world, masterVersion="1.34.9-gke.1", clusterAutoscaling={"enabled": True, "resourceLimits": limits})
 
     done = bare_world.flexspot("up", "-s", "dev-gke", "--yes")
 
     assert done.returncode == 1, done.stdout + done.stderr
-    assert [each for each in TOLD if f"ExistingGkeCluster cluster: {each}" not in done.stdout] == []
+    assert [each for each in REPORTED if f"ExistingGkeCluster cluster: {each}" not in done.stdout] == []
     assert "Traceback" not in done.stdout + done.stderr
     assert {event.operation for event in bare_world.cloud.events()} == {"read"}

@@ -1,6 +1,6 @@
-"""A cluster of EKS with a Karpenter and a GPU operator of its own, by the real engine on a real API server.
+"""An EKS cluster with its own Karpenter and GPU operator, with the real engine on a real API server.
 
-What is missing is told, and what is there is used, and stays.
+Missing parts are reported; existing parts are used, and remain.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 from cloud_folder import Held
 from cluster_side import node_named
 from stack_journey import counted
-from stack_journey import made as resources_of
+from stack_journey import existing as resources_of
 
 from flexspot.lab.cluster import Cluster, read_objects, wait_until_established
 
@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.nightly(
         held_by="test_nothing_in_the_cluster_is_made_before_what_must_run_there_was_found, "
         "test_a_karpenter_of_the_clusters_own_has_our_pools_and_nothing_of_a_karpenter_is_made, "
-        "test_a_cluster_without_what_the_platform_needs_is_refused_before_anything_is_made"
+        "test_a_cluster_without_required_features_is_refused_before_anything_is_created"
     ),
 ]
 
@@ -47,7 +47,7 @@ def driver(name: str) -> KubeObject:
 
 
 def daemons(name: str, kind: str, container: dict[str, Any]) -> KubeObject:
-    """A DaemonSet or a Deployment that wants no pod here."""
+    """Return a DaemonSet or a Deployment that has no pod here."""
     labels = {"app": name}
     template: dict[str, Any] = {
         "metadata": {"labels": labels},
@@ -67,7 +67,7 @@ def karpenter(**variables: str) -> KubeObject:
 
 
 def policy_definition() -> KubeObject:
-    """A definition of ClusterPolicy that takes any spec."""
+    """Return a definition of ClusterPolicy that accepts any spec."""
     schema = {"type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}
     names = {"kind": "ClusterPolicy", "listKind": "ClusterPolicyList", "plural": "clusterpolicies", "singular": "clusterpolicy"}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
@@ -90,11 +90,11 @@ AGENT = daemons("eks-pod-identity-agent", "DaemonSet", {})
 
 @pytest.fixture(scope="module")
 def theirs(world: CloudWorld, tools: Tools) -> Cluster:
-    """The API server of somebody's cluster, with Karpenter's definition of node classes; nothing else is there yet."""
+    """Yield the API server of an existing cluster that only has Karpenter's definition of node classes."""
     place = world.cloud.settings["control_plane"]
     cluster = Cluster(Path(place["kubeconfig"]))
     definitions = [*read_objects(*tools.assets("karpenter-aws", "crds")), policy_definition()]
-    # What waits for a node has one of theirs.
+    # Pods that wait for a node get one of the existing nodes.
     cluster.apply(*definitions, node_named("theirs-1", {}, []))
     wait_until_established(cluster, [each["metadata"]["name"] for each in definitions])
     known = {
@@ -112,7 +112,7 @@ def theirs(world: CloudWorld, tools: Tools) -> Cluster:
     return cluster
 
 
-def test_what_is_missing_or_wrong_is_told_before_anything_is_made(world: CloudWorld, theirs: Cluster) -> None:
+def test_missing_or_wrong_parts_are_reported_before_anything_is_created(world: CloudWorld, theirs: Cluster) -> None:
     first = world.flexspot("preview", "-s", "dev-eks")
     theirs.apply(AGENT, driver("s3.csi.aws.com"), karpenter(CLUSTER_NAME="other", FEATURE_GATES="ReservedCapacity=true"), POLICY)
     second = world.flexspot("up", "-s", "dev-eks", "--yes")
@@ -128,7 +128,7 @@ def test_what_is_missing_or_wrong_is_told_before_anything_is_made(world: CloudWo
     assert theirs.list("karpenter.k8s.aws/v1/EC2NodeClass") == []
 
 
-def test_pools_use_the_karpenter_that_is_there_and_it_outlives_the_stack(world: CloudWorld, theirs: Cluster) -> None:
+def test_pools_use_the_existing_karpenter_which_outlives_the_stack(world: CloudWorld, theirs: Cluster) -> None:
     theirs.apply(AGENT, driver("s3.csi.aws.com"), karpenter(CLUSTER_NAME="theirs", INTERRUPTION_QUEUE="theirs"), POLICY)
     before = world.objects()
 

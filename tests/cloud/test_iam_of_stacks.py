@@ -1,6 +1,6 @@
-"""The IAM documents of the EKS stacks before a judge that we did not write: parliament, which knows every action and condition of AWS.
+"""The IAM documents of the EKS stacks, judged by an independent linter: parliament, which knows every AWS action and condition.
 
-The documents of the shipped stacks as a whole are in tests/infra/snapshots.
+The whole documents of the shipped stacks are in tests/infra/snapshots.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 EVERYTHING = "everything"
-"""Production as an organisation wants it, with all of AWS's that a stack can ask for."""
+"""Production as an organisation uses it, with all AWS resources that a stack can declare."""
 
 JUDGED = ("dev-eks", EVERYTHING)
 DOCUMENTED = {"policy": False, "assumeRolePolicy": True}
-"""The inputs that are documents, and whether they say who may take a role."""
+"""Inputs that are documents, and whether they say who may assume a role."""
 
 UPSTREAM = "as Karpenter's own CloudFormation template has it (website/content/en/docs/getting-started of aws/karpenter-provider-aws)"
 ACCEPTED: dict[tuple[str, str], str] = {
@@ -43,7 +43,7 @@ ACCEPTED: dict[tuple[str, str], str] = {
     ("UNKNOWN_CONDITION_FOR_ACTION", "load-balancers-policy"): "as upstream's docs/install/iam_policy.json has it",
     ("UNKNOWN_CONDITION_FOR_ACTION", "*-policy"): "of s3:*, two actions do not know s3:TlsVersion: these are not denied for it",
 }
-"""What parliament says and stays, by its name of it and the resource, and why."""
+"""Accepted findings of parliament, by its name of the finding and the resource, with the reason."""
 
 
 @cache
@@ -53,13 +53,15 @@ def judged(stack: str) -> Declarations:
 
 @cache
 def documents(stack: str) -> dict[str, str]:
-    """Every document of the stack, by its resource and input, but for those that name what is not there yet."""
+    """Return every document of the stack, by its resource and input, except those that contain unknown values."""
     made = [each for each in judged(stack).made.values() if each.type.startswith("aws:") and each.type not in NOT_KNOWN]
     return {f"{each.name} {key}": each.inputs[key] for each in made for key in DOCUMENTED if key in each.inputs}
 
 
 NOT_KNOWN = {"aws:efs/fileSystemPolicy:FileSystemPolicy"}
-"""tests/components/storage/test_efs_file_system.py has its statements, and test_eks_choices_on_moto.py has parliament read it."""
+"""Documents with unknown values. tests/components/storage/test_efs_file_system.py has its statements, and parliament reads it in
+test_eks_choices_on_moto.py.
+"""
 
 
 @cache
@@ -74,8 +76,8 @@ def reason(resource: str, finding: Finding) -> str | None:
 
 
 @pytest.mark.parametrize("stack", JUDGED)
-def test_every_document_is_known_before_anything_is_made(stack: str) -> None:
-    """So that it can be judged in a preview, by these tests and by rules."""
+def test_every_document_is_known_in_a_preview(stack: str) -> None:
+    """So that rules and these tests can judge it in a preview."""
     assert len(documents(stack)) > 20
     assert all(isinstance(json.loads(each)["Statement"], list) for each in documents(stack).values())
 
@@ -91,17 +93,17 @@ def test_no_document_of_ours_passes_any_role_or_allows_everything() -> None:
 
 
 @pytest.mark.parametrize("stack", JUDGED)
-def test_no_document_has_a_finding_that_is_not_accepted_with_a_reason(stack: str) -> None:
+def test_every_finding_is_accepted_with_a_reason(stack: str) -> None:
     assert [(resource, each) for resource, each in found(stack) if reason(resource, each) is None] == []
 
 
-def test_what_is_accepted_is_still_found() -> None:
+def test_every_accepted_finding_still_occurs() -> None:
     reasons = {reason(resource, each) for stack in JUDGED for resource, each in found(stack)}
 
     assert set(ACCEPTED.values()) == reasons - {None}
 
 
-def test_a_team_reads_and_writes_its_own_prefix_and_no_other() -> None:
+def test_a_team_reads_and_writes_only_its_own_prefix() -> None:
     for team in (each.name for each in plan_of("prod-eks").teams):
         document = json.loads(documents(EVERYTHING)[f"{team}-storage-policy policy"])
         written = [each for each in document["Statement"] if "s3:PutObject" in each["Action"]]
@@ -117,7 +119,7 @@ def aws_managed_policies() -> dict[str, PolicyDocument]:
 
 
 def attached(*roles: str) -> dict[str, PolicyDocument]:
-    """AWS's own documents of the policies that roles of dev-eks have, as moto brings them."""
+    """Return AWS's own documents of the policies attached to roles of dev-eks, as moto has them."""
     names = {each.inputs["name"] for each in as_shipped("dev-eks").made.values() if each.name in roles}
     found = as_shipped("dev-eks").inputs_of("aws:iam/rolePolicyAttachment:RolePolicyAttachment")
     return {each["policyArn"]: aws_managed_policies()[each["policyArn"]] for each in found if each["role"] in names}
@@ -130,8 +132,8 @@ def test_a_node_has_the_three_policies_that_nodes_need_and_no_document_of_ours()
         assert {arn.rpartition("/")[2] for arn in attached(role)} == of_nodes
 
 
-def test_the_clusters_nodes_carry_the_tag_by_which_the_driver_of_disks_knows_them() -> None:
-    """AWS's own policy of the driver attaches disks to instances that have the tag with the name of the session's cluster."""
+def test_the_clusters_nodes_carry_the_tag_that_the_disk_driver_requires() -> None:
+    """AWS's own policy of the driver attaches disks to instances that are tagged with the name of the session's cluster."""
     [cluster] = as_shipped("dev-eks").inputs_of(CLUSTER)
     [policy] = [document for arn, document in attached("cluster-aws-ebs-csi-driver-role").items() if "AmazonEBSCSIDriver" in arn]
     conditions = [each.get("Condition") for each in policy["Statement"] if "ec2:AttachVolume" in each["Action"]]

@@ -1,4 +1,4 @@
-"""A few interruptions at random moments, always the same ones; `python tests/cloud/interruptions.py` tries as many as one likes."""
+"""A few interruptions at fixed random moments. `python tests/cloud/interruptions.py` tries as many as requested."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from interruptions import InterruptionGround, Interruptions
+from interruptions import InterruptibleStack, Interruptions
 
 from flexspot.infra.deployment.prerequisites import plugin_path
 
@@ -26,12 +26,12 @@ pytestmark = [
 def test_the_run_after_an_interrupted_one_ends_well(bare_world: CloudWorld, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     # The official Kubernetes provider where it is installed, else the stand-in.
     monkeypatch.setenv("PULUMI_HOME", os.environ["FLEXSPOT_PERSONS_PULUMI_HOME"])
-    ground = InterruptionGround(bare_world, tools, "local", plugin=plugin_path("kubernetes"))
+    stack = InterruptibleStack(bare_world, tools, "local", plugin=plugin_path("kubernetes"))
     try:
         # Few, and no cloud stack, of which one undisturbed run takes minutes.
-        trials = list(Interruptions(ground, seed=1).trials(2))
+        trials = list(Interruptions(stack, seed=1).trials(2))
     finally:
-        ground.close()
+        stack.close()
 
     assert [trial.line for trial in trials if trial.problems] == []
     assert len(trials) == 2

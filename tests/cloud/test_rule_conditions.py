@@ -1,4 +1,4 @@
-"""Every condition of the rule files on which a provider replaces or refuses is applied here, or cannot come to it, with the reason."""
+"""Every condition in the rule files on which a provider replaces or rejects is applied here, or has a reason why it cannot occur."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ NEVER = {
     ("gcp:container/cluster:Cluster", "enable_k8s_beta_apis.enabled_apis"): "no beta API is switched on",
     ("gcp:storage/bucket:Bucket", "retention_policy.is_locked"): "no bucket has a retention policy",
 }
-"""Those that never come to it here, each with the reason."""
+"""Conditions that cannot occur here, each with the reason."""
 
 
 @cache
 def used() -> dict[str, list[dict[str, Any]]]:
-    """The inputs of every type of AWS's and Google's that a stack makes, with file systems, work queues and Auto Mode among them."""
+    """Return the inputs of every AWS and Google type that a stack declares, including file systems, work queues and Auto Mode."""
     first, *others = shipped("dev-eks")["teams"]
     more = {
         "storage": {"checkpoints": "efs", "datasets": "lustre"},
@@ -53,12 +53,12 @@ def used() -> dict[str, list[dict[str, Any]]]:
 
 
 def conditions() -> set[tuple[str, str]]:
-    """The attributes of these types that replace in some cases alone."""
+    """Return the attributes of these types that force a replacement only in some cases."""
     rules = [rules_by_type()[token] for token in used()]
     return {(each.token, path) for each in rules for path, attribute in each.attributes.items() if "force_new_when" in attribute.facts}
 
 
-def test_every_condition_on_which_a_provider_replaces_is_applied_or_cannot_come_to_it() -> None:
+def test_every_condition_on_which_a_provider_replaces_is_applied_or_cannot_occur() -> None:
     assert len(conditions()) > 20
     assert conditions() - WHEN.keys() == NEVER.keys() & conditions()
-    assert NEVER.keys() - conditions() == set(), "a reason for what nobody asks"
+    assert NEVER.keys() - conditions() == set(), "a reason without a condition"

@@ -1,4 +1,4 @@
-"""What a change of inputs means to a provider."""
+"""The providers' interpretation of a change of inputs."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ def test_leaving_out_what_the_cloud_fills_in_is_no_change() -> None:
     assert seen(POOL, {"version": "1.35"}, {}) == []
 
 
-def test_an_entry_fewer_of_what_is_written_down_is_a_change() -> None:
+def test_removing_an_entry_of_an_explicit_list_is_a_change() -> None:
     zones = [{"nodeLocations": names} for names in (["a", "b", "c"], ["a", "b"])]
 
     assert seen("gcp:container/cluster:Cluster", *zones) == [("nodeLocations[2]", "DELETE", False)]
 
 
-def test_writing_down_a_default_is_no_change_and_neither_is_leaving_it_out() -> None:
+def test_neither_writing_down_a_default_nor_leaving_it_out_is_a_change() -> None:
     assert seen("aws:s3/bucket:Bucket", {}, {"forceDestroy": False}) == []
     assert seen("aws:s3/bucket:Bucket", {"forceDestroy": False}, {}) == []
     assert seen("aws:s3/bucket:Bucket", {}, {"forceDestroy": True}) == [("forceDestroy", "ADD", False)]
 
 
-def test_another_order_of_a_set_is_no_change_and_another_order_of_a_list_is_one() -> None:
+def test_reordering_a_set_is_no_change_and_reordering_a_list_is_one() -> None:
     scopes = {"nodeConfig": {"oauthScopes": ["a", "b"]}}
 
     assert seen(POOL, scopes, {"nodeConfig": {"oauthScopes": ["b", "a"]}}) == []
@@ -67,7 +67,7 @@ def test_another_order_of_a_set_is_no_change_and_another_order_of_a_list_is_one(
     assert len(seen("aws:ec2/launchTemplate:LaunchTemplate", *disks)) == 2
 
 
-def test_a_block_that_comes_or_goes_replaces_for_what_is_inside() -> None:
+def test_adding_or_removing_a_block_replaces_if_its_fields_do() -> None:
     assert seen(POOL, {}, {"queuedProvisioning": {"enabled": True}}) == [("queuedProvisioning", "ADD", True)]
 
 

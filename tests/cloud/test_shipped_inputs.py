@@ -1,4 +1,4 @@
-"""What the shipped cloud stacks say to the clouds: the providers take all of it."""
+"""The providers accept all inputs of the shipped cloud stacks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STACKS = ("dev-gke", "prod-gke", "dev-eks", "prod-eks")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stack", STACKS)
-def test_the_provider_takes_every_input_of_a_shipped_stack(stack: str) -> None:
+def test_the_provider_accepts_every_input_of_a_shipped_stack(stack: str) -> None:
     assert refused_inputs(as_shipped(stack).made.values()) == []
 
 
@@ -36,7 +36,7 @@ KEY = "projects/acme-ai-prod/locations/us-central1/keyRings/platform/cryptoKeys/
 
 
 def secured() -> dict[str, Any]:
-    """prod-gke with everything that secures it, a confidential pool, a sub-block of another project's reservation, and a work queue."""
+    """Return prod-gke with all security options, a confidential pool, a sub-block of another project's reservation, and a work queue."""
     settings = shipped("prod-gke")
     settings["cluster"]["security"] = {
         "secrets_kms_key": f"{KEY}etcd",
@@ -59,7 +59,7 @@ def secured() -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_the_provider_takes_every_input_of_a_secured_stack_with_machines_of_every_kind() -> None:
+def test_the_provider_accepts_every_input_of_a_secured_stack_with_machines_of_every_kind() -> None:
     made = declared("prod-gke", secured()).made
 
     assert refused_inputs(made.values()) == []
@@ -70,12 +70,12 @@ def test_the_provider_takes_every_input_of_a_secured_stack_with_machines_of_ever
 
 
 BETA = "These resources are in beta, and should be used with the terraform-provider-google-beta provider"
-"""How the SDK says of a resource that Terraform's google provider does not have it."""
+"""The SDK's note on a resource that Terraform's google provider does not have."""
 
 
 @pytest.mark.slow
-def test_one_resource_alone_needs_googles_beta_provider_and_the_guide_says_so() -> None:
-    """That no field is in beta alone, test_google_models.py asks of the API's own description."""
+def test_only_one_resource_needs_googles_beta_provider_and_the_guide_says_so() -> None:
+    """test_google_models.py checks in the API's own description that no field exists only in beta."""
     stacks = [*(each.made for each in map(as_shipped, ("dev-gke", "prod-gke"))), declared("prod-gke", secured()).made]
     made = [each for stack in stacks for each in stack.values() if each.type.startswith("gcp:")]
 
@@ -86,17 +86,17 @@ def test_one_resource_alone_needs_googles_beta_provider_and_the_guide_says_so() 
 
 
 def sdk_text(token: str) -> str:
-    """The SDK's source of a resource, which has its documentation."""
+    """Return the SDK's source of a resource, which has its documentation."""
     _, path, name = token.split(":")
     return " ".join(inspect.getsource(getattr(importlib.import_module(f"pulumi_gcp.{path.partition('/')[0]}"), name)).split())
 
 
 NOTHING = (None, "", 0, False, [], {})
-"""Defaults by which nothing is asked for."""
+"""Defaults that request nothing."""
 
 
 def silent_defaults(resources: Iterable[Declared]) -> dict[str, dict[str, Any]]:
-    """By type and Terraform path the defaults that are sent for at least one of the resources, but those that ask for nothing."""
+    """Return the defaults that are sent for at least one resource, by type and Terraform path, except those that request nothing."""
     found: dict[str, dict[str, Any]] = {}
     for each in resources:
         rules = rules_by_type().get(each.type)
@@ -116,8 +116,8 @@ def _sent(rules: ResourceRules, block: str, values: Any) -> Iterator[tuple[str, 
                     yield from _sent(rules, attribute.path, item)
 
 
-def test_what_the_providers_send_in_our_place_was_looked_at() -> None:
-    """A default of a provider is sent as if the program said it; where GKE chooses well by itself, pd-standard did not."""
+def test_every_default_that_the_providers_send_has_been_reviewed() -> None:
+    """A provider's default is sent as if the program set it. pd-standard was a bad one, where GKE chooses well by itself."""
     sent = silent_defaults(each for stack in STACKS for each in as_shipped(stack).made.values())
 
     assert sent == {
@@ -128,10 +128,10 @@ def test_what_the_providers_send_in_our_place_was_looked_at() -> None:
         "aws:iam/policy:Policy": {"path": "/"},
         "aws:iam/role:Role": {"max_session_duration": 3600, "path": "/"},
         "aws:kms/key:Key": {"customer_master_key_spec": "SYMMETRIC_DEFAULT", "is_enabled": True, "key_usage": "ENCRYPT_DECRYPT"},
-        # Karpenter's interruption queue: its messages are small, and handled within seconds.
+        # Karpenter's interruption queue has small messages, handled within seconds.
         "aws:sqs/queue:Queue": {"max_message_size": 262144, "visibility_timeout_seconds": 30},
         "gcp:compute/network:Network": {"network_firewall_policy_enforcement_order": "AFTER_CLASSIC_FIREWALL"},
-        # Google's own timeouts of NAT, in seconds.
+        # Google's own NAT timeouts, in seconds.
         "gcp:compute/routerNat:RouterNat": {
             "icmp_idle_timeout_sec": 30,
             "tcp_established_idle_timeout_sec": 1200,
@@ -144,8 +144,8 @@ def test_what_the_providers_send_in_our_place_was_looked_at() -> None:
     }
 
 
-def test_the_program_finds_resources_again_by_the_ids_that_the_clouds_give() -> None:
-    """Two tables, written apart from each other: the product's, by which an interrupted `up` is settled, and the stand-in clouds'."""
+def test_the_program_finds_resources_by_the_ids_that_the_clouds_assign() -> None:
+    """Compares two independent tables: the product's, by which it repairs an interrupted `up`, and the stand-in clouds'."""
     own, product = {token: comparable(form) for token, form in id_forms().items()}, resource_ids()
 
     assert {token: comparable(form) for token, form in product.items() if token in own} == {

@@ -1,8 +1,8 @@
-"""What an edit of every setting of the shipped cloud stacks does: nothing that holds something goes without a word.
+"""The effect of an edit of every setting of the shipped cloud stacks: no stateful resource is lost silently.
 
-The judges are the providers' rules (provider_rules), the engine's and the Kubernetes provider's own code as engine_steps and
-rule_differences has it, and what the clouds' APIs refuse (flexspot/infra/deployment/api_refusals.yaml). `make test` plays a tenth of the
-edits, which has every kind of edit and every outcome; all of them are played nightly.
+The judges are the providers' rules (provider_rules), models of the engine's and the Kubernetes provider's code (engine_steps and
+rule_differences), and refusals of the clouds' APIs (flexspot/infra/deployment/api_refusals.yaml). `make test` applies a tenth of the edits,
+which has every kind of edit and every outcome. All of them are applied nightly.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 both_clouds = pytest.mark.parametrize("cloud", sorted(ROOTS))
 
-NIGHTLY = pytest.mark.nightly(held_by="test_what_a_tenth_of_the_edits_do_is_what_was_reviewed")
+NIGHTLY = pytest.mark.nightly(held_by="test_the_outcomes_of_a_tenth_of_the_edits_match_the_reviewed_ones")
 PARTS = 4
-"""So that several processes share what is played."""
+"""Number of parts, so that several processes share the edits."""
 
 ANOTHER_PLACE = frozenset({"environment", "region", "project", "account"})
-"""Another one of these is another platform: everything of the stack is made anew under other names or elsewhere."""
+"""Settings that identify another platform: the whole stack is created again under other names or elsewhere."""
 
 
 def rows(cloud: str) -> Iterator[tuple[str, Row]]:
@@ -52,8 +52,8 @@ def test_every_setting_of_the_schema_has_an_edit_or_a_reason(cloud: str) -> None
     settings = [setting.path for setting in settings_of(cloud)]
 
     assert list(reviewed(cloud)) == settings
-    told = {path: edits for path, edits in reviewed(cloud).items() if isinstance(edits, str)}
-    assert told == without_edit(cloud)
+    without = {path: edits for path, edits in reviewed(cloud).items() if isinstance(edits, str)}
+    assert without == without_edit(cloud)
 
 
 def outcomes(row: Row) -> Iterator[tuple[str, str]]:
@@ -70,7 +70,7 @@ def outcomes(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def sample(cloud: str) -> dict[str, Row]:
-    """The fewest reviewed rows that are examples of everything, as far as taking the best one each time finds them; by setting and edit."""
+    """Return the smallest set of reviewed rows found greedily that has an example of everything, by setting and edit."""
     left = [*rows(cloud)]
     found: dict[str, Row] = {}
     lacking = {each for _, row in left for each in outcomes(row)}
@@ -84,7 +84,7 @@ def sample(cloud: str) -> dict[str, Row]:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 @both_clouds
-def test_what_a_tenth_of_the_edits_do_is_what_was_reviewed(cloud: str, part: int) -> None:
+def test_the_outcomes_of_a_tenth_of_the_edits_match_the_reviewed_ones(cloud: str, part: int) -> None:
     reviewed_rows = dict([*sample(cloud).items()][part::PARTS])
     assert reviewed_rows
     settings = dict.fromkeys(each.partition(" | ")[0] for each in reviewed_rows)
@@ -95,17 +95,17 @@ def test_what_a_tenth_of_the_edits_do_is_what_was_reviewed(cloud: str, part: int
 
 @NIGHTLY
 @pytest.mark.parametrize("cloud, section", [(cloud, section) for cloud in sorted(ROOTS) for section in sections(cloud)])
-def test_what_every_edit_of_every_setting_does_is_what_was_reviewed(cloud: str, section: str) -> None:
+def test_the_outcomes_of_all_edits_match_the_reviewed_ones(cloud: str, section: str) -> None:
     assert_snapshot(text_of(table(cloud, section)), snapshot_of(cloud, section))
 
 
 @both_clouds
-def test_no_table_is_left_of_a_section_that_is_gone(cloud: str) -> None:
+def test_no_table_is_left_of_a_removed_section(cloud: str) -> None:
     assert {path.stem for path in snapshot_of(cloud, "any").parent.iterdir()} == set(sections(cloud))
 
 
 @both_clouds
-def test_the_guides_table_is_made_from_the_reviewed_one(cloud: str) -> None:
+def test_the_guides_table_is_generated_from_the_reviewed_one(cloud: str) -> None:
     path = guide(cloud)
     wanted = with_part(path.read_text(encoding="utf-8"), part(cloud, reviewed(cloud)))
     if os.environ.get(REWRITE) == "1":
@@ -115,8 +115,8 @@ def test_the_guides_table_is_made_from_the_reviewed_one(cloud: str) -> None:
 
 
 @both_clouds
-def test_in_production_a_preview_refuses_what_would_take_away_the_cluster_or_its_network(cloud: str) -> None:
-    """Protected in the state, so that it is refused before anything is deleted."""
+def test_a_production_preview_refuses_to_delete_the_cluster_or_its_network(cloud: str) -> None:
+    """They are protected in the state, so the change is refused before anything is deleted."""
     whole = {f"{HeldKind.CLUSTER} cluster-cluster", f"{HeldKind.NETWORK} network-vpc", f"{HeldKind.NETWORK} network-network"}
 
     unrefused = [
@@ -131,19 +131,19 @@ def test_in_production_a_preview_refuses_what_would_take_away_the_cluster_or_its
 
 
 @both_clouds
-def test_in_production_up_asks_leave_for_everything_that_holds_something_and_is_made_anew(cloud: str) -> None:
-    """By flexspot/infra/deployment/losses.py over what the providers replace, pools and teams' storage among it."""
+def test_production_up_asks_to_confirm_the_replacement_of_every_stateful_resource(cloud: str) -> None:
+    """Compares flexspot/infra/deployment/losses.py with the providers' replacements, including pools and teams' storage."""
     held = [edit[way] for _, edit in rows(cloud) if edit["stack"].startswith("prod-") for way in ("does", "back")]
     anew = [does for does in held if "replaces" in does]
 
     assert any(each.startswith(f"{HeldKind.TEAM_STORAGE} ") for does in anew for each in does["replaces"])
     assert [does for does in anew if not does.get("production asks leave for")] == []
-    # Taking a pool or a team out of the file says so already.
+    # Removing a pool or a team from the file is confirmation enough.
     assert [does for does in held if not {"replaces", "deletes"} & does.keys() and "production asks leave for" in does] == []
 
 
 @both_clouds
-def test_no_edit_replaces_a_bucket_but_one_that_means_another_platform(cloud: str) -> None:
+def test_no_edit_replaces_a_bucket_unless_it_identifies_another_platform(cloud: str) -> None:
     lost = {
         setting
         for setting, edit in rows(cloud)
@@ -155,10 +155,10 @@ def test_no_edit_replaces_a_bucket_but_one_that_means_another_platform(cloud: st
 
 
 @both_clouds
-def test_what_the_cloud_alone_refuses_takes_nothing_away_before(cloud: str) -> None:
-    """No preview of the engine's knows of it, so what is deleted before it comes to that is gone.
+def test_an_edit_that_only_the_cloud_refuses_deletes_nothing_first(cloud: str) -> None:
+    """No engine preview knows of the refusal, so anything deleted before that step is lost.
 
-    A subnet's replacement is refused before the old goes. Of another account no cloud says anything: Flexspot's preview alone does.
+    A subnet's replacement is refused before the old one is deleted. No cloud reports another account; only Flexspot's preview does.
     """
     refused = [(setting, edit[way]) for setting, edit in rows(cloud) for way in ("does", "back") if "the cloud refuses" in edit[way]]
 

@@ -1,4 +1,4 @@
-"""From where the API server of each way of a stack is reached, by the inputs that the stack declares."""
+"""Sources that can reach the API server of each kind of access, by the inputs that the stack declares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXISTING = {
 }
 RUNNER, STRANGER = "10.99.3.4", "10.98.0.1"
 NODES = ("10.8.0.0/20", "10.64.0.0/14")
-"""The ranges of prod-gke's nodes and pods."""
+"""Ranges of prod-gke's nodes and pods."""
 
 
 def changed(stack: str, access: dict[str, Any], **network: Any) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def cluster_of(stack: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def reaching(cluster: dict[str, Any], *own: str) -> set[str]:
-    """Which of some addresses are let in: of the internet, of runners elsewhere, of nobody's, of the nodes' network."""
+    """Return which sample addresses are let in: of the internet, of runners elsewhere, an unused one, and of the nodes' network."""
     lets_in = eks_lets_in if "vpcConfig" in cluster else gke_lets_in
     return {each for each in (OFFICE, "198.51.100.1", RUNNER, STRANGER, "10.8.0.9") if lets_in(cluster, IPv4Address(each), own)}
 
@@ -49,7 +49,7 @@ def reaching(cluster: dict[str, Any], *own: str) -> set[str]:
         ({"access": "dns_iam"}, {}, {"10.8.0.9", OFFICE, "198.51.100.1", RUNNER, STRANGER}),
     ],
 )
-def test_each_way_into_a_cluster_of_gke_is_open_to_whom_the_settings_name(
+def test_each_way_into_a_gke_cluster_is_open_to_the_callers_in_the_settings(
     access: dict[str, Any], network: dict[str, Any], let_in: set[str]
 ) -> None:
     assert reaching(cluster_of("prod-gke", changed("prod-gke", access, **network)), *NODES) == let_in
@@ -59,5 +59,5 @@ def test_each_way_into_a_cluster_of_gke_is_open_to_whom_the_settings_name(
     "access,let_in",
     [({"access": "private"}, {"10.8.0.9"}), ({"access": "public_cidrs", "cidrs": ["203.0.113.0/24"]}, {"10.8.0.9", OFFICE})],
 )
-def test_each_way_into_a_cluster_of_eks_is_open_to_whom_the_settings_name(access: dict[str, Any], let_in: set[str]) -> None:
+def test_each_way_into_an_eks_cluster_is_open_to_the_callers_in_the_settings(access: dict[str, Any], let_in: set[str]) -> None:
     assert reaching(cluster_of("prod-eks", changed("prod-eks", access)), "10.8.0.0/16") == let_in

@@ -1,4 +1,4 @@
-"""The table of APIs and roles against the resources that stacks declare: what is declared can be made with what is said to be needed."""
+"""The table of APIs and roles, compared with the resources that stacks declare: the listed needs are enough to create them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STACKS: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_every_resource_that_a_stack_declares_is_made_by_an_api_and_a_role_that_it_is_said_to_need(stack: str) -> None:
+def test_every_declared_resource_is_covered_by_a_listed_api_and_role(stack: str) -> None:
     document = STACKS[stack]()
     settings = parse_settings(document, "stack")
     assert isinstance(settings, GkeSettings)
@@ -47,5 +47,5 @@ def test_every_resource_that_a_stack_declares_is_made_by_an_api_and_a_role_that_
     assert lacking == set()
 
 
-def test_every_type_of_google_that_is_known_has_its_api_and_its_role() -> None:
+def test_every_known_google_type_has_its_api_and_role() -> None:
     assert {each for each in rules_by_type() if each.startswith("gcp:")} == resource_needs().keys()

@@ -1,7 +1,7 @@
-"""Who reaches the API server of a cluster: whoever is where the cluster's own inputs let callers in from, as the clouds document it.
+"""Callers that can reach the API server of a cluster, by the cluster's own inputs as the clouds document them.
 
-As Google's page on network isolation and AWS's on a cluster's endpoint say. Routes are taken to be there: what is looked at is what a
-stack's settings open.
+Sources: Google's page on network isolation, and AWS's on a cluster's endpoint. Routes are assumed to exist: only what a stack's settings
+open is checked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cloud_folder import CloudFolder, Held
 
 OFFICE = "203.0.113.7"
-"""An address of the internet: in the documentation's own range, which dev-eks lets in."""
+"""An internet address in the documentation's range, which dev-eks lets in."""
 
 PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 
@@ -27,7 +27,7 @@ RULE = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 
 
 def kept_out(cloud: CloudFolder, server: str) -> str:
-    """Why nobody answers the runner at a cluster's address; empty where it is let in, and for a cluster that the cloud did not make."""
+    """Return why the runner gets no answer at a cluster's address. Empty if it is let in, or if the cloud did not create the cluster."""
     runner = cloud.settings.get("runner", OFFICE)
     for held in (*cloud.of(GKE_CLUSTER), *cloud.of(EKS_CLUSTER)):
         known = str(held.outputs["endpoint"]).removeprefix("https://") == server.removeprefix("https://")
@@ -48,8 +48,10 @@ def _is_let_in(cloud: CloudFolder, cluster: Held, runner: IPv4Address) -> bool:
 
 
 def gke_lets_in(cluster: Mapping[str, Any], runner: IPv4Address, own: Iterable[str]) -> bool:
-    """By the DNS name whom IAM lets in; by an address whoever is in an authorized range, and by the private one the ranges of the nodes
-    and pods (`own`), too."""
+    """Return whether GKE lets a caller in. IAM decides for the DNS name.
+
+    An address accepts the authorized ranges; the private one also accepts the ranges of the nodes and pods (`own`).
+    """
     ways = cluster["controlPlaneEndpointsConfig"]
     if ways["dnsEndpointConfig"].get("allowExternalTraffic"):
         return True
@@ -62,7 +64,10 @@ def gke_lets_in(cluster: Mapping[str, Any], runner: IPv4Address, own: Iterable[s
 
 
 def eks_lets_in(cluster: Mapping[str, Any], runner: IPv4Address, inside: Iterable[str]) -> bool:
-    """By the public address its ranges; by the private one the VPC, and what its security group lets in (`inside`)."""
+    """Return whether EKS lets a caller in.
+
+    The public address accepts its ranges; the private one accepts the VPC and what its security group lets in (`inside`).
+    """
     network = cluster["vpcConfig"]
     if network.get("endpointPublicAccess") and _inside(runner, network.get("publicAccessCidrs") or ["0.0.0.0/0"]):
         return True
