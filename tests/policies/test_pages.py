@@ -24,6 +24,12 @@ def test_the_pages_in_the_repository_are_those_that_the_rules_give() -> None:
     assert {path.name: path.read_text() for path in reference.FOLDER.glob("*.md")} == dict(reference.pages())
 
 
+def test_every_rule_names_the_two_fixtures_of_its_page() -> None:
+    named = yaml.safe_load((reference.FIXTURES / "page_examples.yaml").read_text())
+
+    assert list(named) == [rule.name for rule in all_rules()]
+
+
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
 def test_a_page_shows_what_breaks_the_rule_and_what_keeps_it_and_the_rule_says_the_same(rule: Rule) -> None:
     page = (reference.FOLDER / f"{rule.name}.md").read_text()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -51,7 +51,7 @@ def _page(rule: Rule) -> str:
     if rule.parameters:
         rows = "\n".join(f"| `{each.name}` | {_written(each.default)} | {each.meaning} |" for each in rule.parameters)
         lines.append(f"## Parameters\n\n| name | default | meaning |\n|---|---|---|\n{rows}")
-    accepted = f"    {PREFIX}{rule.name}: why this is accepted; until=2026-12-31; by=who answers for it"
+    accepted = f"    {PREFIX}{rule.name}: the reason; until=2026-12-31; by=the person who accepts it"
     lines.append(f"## Accepting a violation\n\nOn the object or its pod template:\n\n{accepted}")
     lines.append("## Sources\n\n" + "\n".join(f"- {source}" for source in (rule.link, *rule.sources)))
     return "\n\n".join(lines) + "\n"
@@ -84,20 +84,21 @@ _PageDumper.add_representer(float, _number)
 
 
 def _examples(rule: Rule) -> list[str]:
-    """Return a fixture that fails and one that passes. Fully known manifests go first, then what is of the same kind as the failing one."""
-    fails, passes = (_fixtures(rule, word) for word in ("fails", "passes"))
-    if not fails or not passes:
-        return []
-    _, bad = min(fails, key=lambda each: (each[0], "resource" in each[1]))
-    _, good = min(passes, key=lambda each: (each[0], _kind(each[1]) != _kind(bad), "resource" in each[1]))
+    """Return the fixtures that page_examples.yaml names for the rule: one that fails and one that passes."""
+    bad, good = (_fixture(rule, *each) for each in zip(("fails", "passes"), _page_examples()[rule.name], strict=True))
     return [f"## Breaks it\n\n{_shown(bad)}", f"## Keeps it\n\n{_shown(good)}"]
 
 
-def _fixtures(rule: Rule, word: str) -> list[tuple[bool, dict[str, Any]]]:
-    """Return the fixtures of a verdict without their unknown values, and whether each had any."""
+@cache
+def _page_examples() -> Mapping[str, tuple[str, str]]:
+    return yaml.safe_load((FIXTURES / "page_examples.yaml").read_text(encoding="utf-8"))
+
+
+def _fixture(rule: Rule, word: str, name: str) -> dict[str, Any]:
+    """Return the first fixture of a verdict with this name, without its unknown values."""
     paths = sorted((FIXTURES / rule.name.replace("-", "_")).glob(f"{word}_*.yaml"))
-    texts = [text for path in paths for text in re.split(r"^---$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)]
-    return [("!unknown" in text, _known(yaml.load(text, Loader=_Loader))) for text in texts]  # noqa: S506 -- a safe loader with one more tag
+    documents = (each for path in paths for each in yaml.load_all(path.read_text(encoding="utf-8"), Loader=_Loader))
+    return _known(next(each for each in documents if name == (each.get("name") or each["metadata"]["name"])))
 
 
 def _known(value: Any) -> Any:
@@ -108,10 +109,6 @@ def _known(value: Any) -> Any:
             return [_known(each) for each in cast("list[Any]", value) if each is not _UNKNOWN]
         case _:
             return value
-
-
-def _kind(fixture: dict[str, Any]) -> str:
-    return str(fixture.get("resource") or fixture.get("kind"))
 
 
 def _shown(fixture: dict[str, Any]) -> str:
