@@ -119,6 +119,4 @@ def test_every_edit_changes_something_or_is_reported(somebodys: str) -> None:
 
     assert silent == [], "they change nothing, without a warning"
     assert len(reported) >= LEAST_REPORTED, reported
-    assert declared_text(STACK_OF[cloud], together) == declared_text(STACK_OF[cloud], before), (
-        f"one of {sorted(reported)} has an effect"
-    )
+    assert declared_text(STACK_OF[cloud], together) == declared_text(STACK_OF[cloud], before), f"one of {sorted(reported)} has an effect"
