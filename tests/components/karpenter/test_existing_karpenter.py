@@ -72,7 +72,7 @@ def test_both_are_read_by_their_names_and_nothing_is_made_but_the_component() ->
         (deployment("1.8.6"), definition(), r"is 1\.8\.6; its node pools and classes need 1\.9 or newer"),
         (deployment("0.37.5"), definition(), r"is 0\.37\.5; its node pools and classes need 1\.9 or newer"),
         (deployment("1.12.0"), definition(), r"works with Kubernetes 1\.26 to 1\.35, and the cluster has 1\.36"),
-        (deployment(CLUSTER_NAME="other"), definition(), "is told the cluster's name other, not ml"),
+        (deployment(CLUSTER_NAME="other"), definition(), "has the cluster's name other, not ml"),
         (deployment(INTERRUPTION_QUEUE=None), definition(), r"no interruption queue.*its owner sets settings\.interruptionQueue"),
         (deployment(FEATURE_GATES="ReservedCapacity=false,NodeRepair=true"), definition(), "gate ReservedCapacity off"),
         (deployment(), definition("networkInterfaces"), r"EC2NodeClass on ml lacks networkInterfaces.*karpenter-crd to 1\.14"),
