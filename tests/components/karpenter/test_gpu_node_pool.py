@@ -186,7 +186,7 @@ def test_quiet_hours_stop_every_removal_by_choice_beside_the_other_budgets(regis
             {"machines": ["p5.48xlarge"], "max_gpus": 16, "max_vcpu": 512, "max_memory_mib": 2 * 2_097_152 - 1},
             "allow only 8; allow 2 nodes, 384 vCPU and 4194304 MiB",
         ),
-        ({"instance_families": ["g5"]}, "machines is with g6.xlarge; instance_families allow g5; add its family, or leave it out"),
+        ({"instance_families": ["g5"]}, "machines is g6.xlarge; instance_families allow g5; add its family, or leave it out"),
         ({"gpus_per_node": 4}, "gpus_per_node is 4; g6.xlarge has 1; give that, and machines with the same number alone"),
         ({"capacity_types": ["flex-start"]}, "capacity_types is with flex-start"),
         ({"resource": "amd.com/gpu"}, "resource is amd.com/gpu; resources are nvidia.com/gpu, aws.amazon.com/neuron; use one of these"),
@@ -210,7 +210,7 @@ def test_quiet_hours_stop_every_removal_by_choice_beside_the_other_budgets(regis
         ),
         (
             {"startup_taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]},
-            "startup_taints is with nvidia.com/gpu; a startup taint is taken off, those in taints stay; keep one of the two",
+            "startup_taints is nvidia.com/gpu; a startup taint is taken off, those in taints stay; keep one of the two",
         ),
     ],
 )
