@@ -165,7 +165,7 @@ class EksNodeDiskArgs(TypedDict):
 
 
 class NodeClassArgs(EksNodeDiskArgs):
-    """Arguments of node classes of Karpenter and of Auto Mode. Those that are not `Input` are plain: they shape the object or are checked."""
+    """Arguments of node classes of Karpenter and of Auto Mode. Those that are not `Input` are plain, because they shape the object."""
 
     node_class: str
     """Name of the object, as NodePools refer to it."""
