@@ -218,7 +218,7 @@ def _checked(name: str, args: KubeStateMetricsArgs) -> PrometheusKind:
     where = f"KubeStateMetrics {name}"
     prometheus = checked_kind(where, args["prometheus"])
     if args.get("monitor_labels") and prometheus is not PrometheusKind.OPERATOR:
-        raise ValueError(f"{where}: monitor_labels are given; with prometheus {prometheus} nobody selects by them; leave them out")
+        raise ValueError(f"{where}: monitor_labels are given; with prometheus {prometheus} nothing selects by them; leave them out")
     return prometheus
 
 

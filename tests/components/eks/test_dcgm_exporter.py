@@ -78,7 +78,7 @@ def test_the_operator_finds_it_by_a_monitor_with_its_labels_and_keeps_the_pods_n
     [
         ({"prometheus": "datadog"}, "prometheus is datadog; it is managed, operator, annotations"),
         ({"prometheus": "managed"}, "prometheus is managed, Google's service"),
-        ({"monitor_labels": {"release": "prometheus"}}, "monitor_labels are given; with prometheus annotations nobody selects by them"),
+        ({"monitor_labels": {"release": "prometheus"}}, "monitor_labels are given; with prometheus annotations nothing selects by them"),
     ],
 )
 def test_what_nobody_would_read_is_refused(changes: dict[str, Any], problem: str, refusal: Refusal) -> None:

@@ -127,7 +127,7 @@ def test_annotations_are_on_the_service_alone_so_that_it_is_scraped_once(registe
     "args,problem",
     [
         ({"prometheus": "thanos"}, "prometheus is thanos; it is managed, operator, annotations"),
-        ({"monitor_labels": {"release": "p"}}, "with prometheus annotations nobody selects by them; leave them out"),
+        ({"monitor_labels": {"release": "p"}}, "with prometheus annotations nothing selects by them; leave them out"),
     ],
 )
 def test_what_nobody_would_read_is_refused_before_anything_is_registered(args: dict[str, Any], problem: str, refusal: Refusal) -> None:
