@@ -199,9 +199,9 @@ def test_everything_of_a_team_is_inside_of_it_and_says_whose_it_is(register: Reg
         ({"unqueued": {"gpus": -1, "priority_classes": ["a"]}}, "Team red: unqueued.gpus is -1; use 0"),
         (
             {"unqueued": {"gpus": 3, "devices": {"nvidia.com/gpu": 2}, "priority_classes": ["gpu-production"]}},
-            "unqueued.gpus is 3, and unqueued.devices come to something else; write gpus=2",
+            "unqueued.gpus is 3, and unqueued.devices add up to something else; write gpus=2",
         ),
-        ({"unqueued": {"gpus": 3, "priority_classes": []}}, "unqueued.priority_classes is empty, so its 3 GPUs are of nobody"),
+        ({"unqueued": {"gpus": 3, "priority_classes": []}}, "unqueued.priority_classes is empty, so its 3 GPUs belong to no class"),
         ({"submitters": ["system:authenticated"]}, "Team red: submitters names 'system:authenticated'; name a group of people"),
         ({"viewers": [""]}, "Team red: viewers names ''; name a group of people"),
     ],
