@@ -230,8 +230,8 @@ def resources_of(flavors: list[FlavorArgs]) -> Resources:
 def _counted(resources: Resources) -> list[str]:
     """Return the devices that every queue of a platform counts, even with a quota of zero.
 
-    Kueue admits resources that a queue does not cover: quotaCheckStrategy is IgnoreUndeclared, which storage and EFA interfaces need (flexspot/capacity/plan/kueue_configuration.py). GPUs
-    are always counted. Of another flavor's devices, all resource names are counted.
+    Kueue admits resources that a queue does not cover: quotaCheckStrategy is IgnoreUndeclared, which storage and EFA interfaces need
+    (flexspot/capacity/plan/kueue_configuration.py). GPUs are always counted. Of another flavor's devices, all resource names are counted.
     """
     kinds = [each for each in ACCELERATORS if each is NVIDIA or each.resource in resources.values()]
     return [name for kind in kinds for name in (kind.resource, *kind.parts)]
